@@ -1,0 +1,1 @@
+"""A service with a database of its own, its cases, and seven faults that can be switched on."""

@@ -7,9 +7,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
-from urllib.request import urlopen
 
 import pytest
 
@@ -39,12 +39,16 @@ def mapsat_agent(hotel_database: str) -> Iterator[str]:
     os.environ["HOTEL_PORT"] = str(port)
     command = [sys.executable, "-m", "uvicorn", "hotel:app", "--port", str(port), "--log-level", "warning"]
     environment = {**os.environ, "HOTEL_DATABASE": hotel_database}
-    with subprocess.Popen(command, cwd=HERE, env=environment) as service:
-        for _ in range(100):
-            try:
-                urlopen(f"http://127.0.0.1:{port}/health").close()
-                break
-            except OSError:
-                sleep(0.1)
+    with subprocess.Popen(command, cwd=HERE, env=environment) as service:  # noqa: S603  our own
+        while service.poll() is None and not _listens(port):
+            sleep(0.1)
+        if service.poll() is not None:
+            pytest.fail("the service has ended: what it said stands above")
         yield f"http:{HERE / 'service.yaml'}"
         service.terminate()
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False

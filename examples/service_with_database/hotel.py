@@ -63,6 +63,7 @@ class Desk:
     """One conversation. ``trace``: the calls of the answer that is under way."""
 
     def __init__(self) -> None:
+        self.to_cancel = False
         self.asked_about = ""
         self.trace: list[dict[str, Any]] = []
 
@@ -72,20 +73,23 @@ class Desk:
             booking, self.asked_about = self.asked_about, ""
             agreed = message.lower().startswith("yes") or "ignores_no" in bugs
             return self.cancelled(booking) if agreed else "All right, your booking stays as it is."
+        self.to_cancel |= "cancel" in message.lower()
         number = BOOKING.search(message)
         if number is None:
-            return "Which booking is it? It is the number that begins with BK."
+            return "Which booking is it? Its number begins with BK."
         found = self.call("find_booking", booking_id=number[0])
         if not found:
             return f"I cannot find {number[0]}."
-        if "cancel" not in message.lower():
-            return f"{found['id']} is room {found['room']} from {found['arrival']}, {found['nights']} nights, {found['price']} EUR."
-        if found["status"] != "open":
-            return f"{found['id']} is {found['status']} and cannot be cancelled any more."
+        return self.before_cancelling(found) if self.to_cancel else f"{found['id']}: {_in_words(found)}."
+
+    def before_cancelling(self, booking: dict[str, Any]) -> str:
+        """Return the question whether to cancel, or why not."""
+        if booking["status"] != "open":
+            return f"{booking['id']} is {booking['status']} and cannot be cancelled any more."
         if "asks_nothing" in bugs:
-            return self.cancelled(found["id"])
-        self.asked_about = found["id"]
-        return f"Shall I cancel booking {found['id']}, room {found['room']} from {found['arrival']}? You get {found['refundable']} % back."
+            return self.cancelled(booking["id"])
+        self.asked_about = booking["id"]
+        return f"Shall I cancel booking {booking['id']}, {_in_words(booking)}? You get {booking['refundable']} % back."
 
     def cancelled(self, booking_id: str) -> str:
         """Cancel a booking, and return what is said of it."""
@@ -105,6 +109,10 @@ class Desk:
         result = TOOLS[tool](**arguments)
         self.trace.append({"tool": tool, "arguments": arguments, "result": result})
         return result
+
+
+def _in_words(booking: dict[str, Any]) -> str:
+    return f"room {booking['room']} from {booking['arrival']}, {booking['nights']} nights, {booking['price']} EUR"
 
 
 def find_booking(booking_id: str) -> dict[str, Any]:

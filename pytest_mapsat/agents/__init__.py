@@ -22,6 +22,7 @@ from .models import AGENT_PROMPTS as AGENT_PROMPTS
 from .recorded import RecordedSource as RecordedSource
 from .recorded import open_recorded as open_recorded
 from .recorded import recorded_dialogues as recorded_dialogues
+from .recorded import span_trajectory as span_trajectory
 from .resolve import load as load
 from .resolve import names_own_code as names_own_code
 from .resolve import resolve_source as resolve_source
@@ -43,7 +44,6 @@ from .source import Source as Source
 from .source import SourceElsewhere as SourceElsewhere
 from .source import context_of as context_of
 from .source import session_id as session_id
-from .span_dialogues import span_trajectory as span_trajectory
 
 if TYPE_CHECKING:
     from .tool_server import ToolServer as ToolServer

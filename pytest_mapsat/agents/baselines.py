@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from itertools import repeat
+from typing import Literal, NamedTuple, cast, get_args
 
-from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, did_you_mean
+from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .source import AgentContext, Conversation, Session, Spec
+from .source import AgentContext, AgentSource, Conversation, Session, Spec
 
+_Name = Literal["silent", "constant", "surface", "profile", "oracle"]
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
 
@@ -26,17 +28,14 @@ class Dialogue(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BaselineSource:
+class BaselineSource(AgentSource):
     """One of the built-in baselines. ``dialogue``: what it says in the case that it is opened for; the oracle's stands in the case."""
 
-    name: Literal["silent", "constant", "surface", "profile", "oracle"]
+    name: _Name
     dialogue: Dialogue | None = None
-    kind: Literal["agent"] = "agent"
-    shared: bool = False
-    waits: bool = False
 
     @property
-    def spec(self) -> str:
+    def spec(self) -> str:  # type: ignore[override]
         """The text it is resolved from."""
         return f"baseline:{self.name}"
 
@@ -46,34 +45,21 @@ class BaselineSource:
         return self.name in ("surface", "profile")
 
     @property
-    def agent(self) -> object:
+    def agent(self) -> object:  # type: ignore[override]
         """The baseline itself: there is nothing behind it."""
         return self
 
-    def open(
-        self,
-        case: Case,
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],  # noqa: ARG002  # no baseline looks at it
-        session: Session,  # noqa: ARG002
-    ) -> _Prepared:
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> _Prepared:  # noqa: ARG002
         """Return the baseline for one episode."""
         if self.name in ("silent", "constant"):
-            return _Prepared(_fixed(self.name))
+            return _Prepared(repeat(Reply(_SAME_FOR_ALL if self.name == "constant" else "")))
         dialogue = self.dialogue
         if self.name == "oracle":
             dialogue = Dialogue(case.truth.oracle, case.truth.output)
         return _Prepared(_by_heart(case, self.name, dialogue, toolbox))
 
 
-_BASELINES = [
-    BaselineSource("silent"),
-    BaselineSource("constant"),
-    BaselineSource("surface"),
-    BaselineSource("profile"),
-    BaselineSource("oracle"),
-]
-NAMES = ", ".join(source.spec for source in _BASELINES)
+NAMES = ", ".join(f"baseline:{name}" for name in get_args(_Name))
 
 
 def open_source(spec: Spec) -> BaselineSource:
@@ -82,11 +68,9 @@ def open_source(spec: Spec) -> BaselineSource:
     Raises:
         UsageError: there is no baseline of this name.
     """
-    for source in _BASELINES:
-        if source.name == spec.rest:
-            return source
-    hint = did_you_mean(spec.rest, [source.name for source in _BASELINES])
-    raise UsageError(f"unknown baseline {spec.rest!r}; there are {NAMES}" + (f" ({hint})" if hint else ""))
+    if spec.rest in get_args(_Name):
+        return BaselineSource(cast("_Name", spec.rest))
+    raise UsageError(f"unknown baseline {spec.rest!r}; there are {NAMES}{hint_at(spec.rest, get_args(_Name))}")
 
 
 class _Prepared(Conversation):
@@ -98,12 +82,6 @@ class _Prepared(Conversation):
     def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
         """Return the next reply."""
         return next(self._replies)
-
-
-def _fixed(name: str) -> Iterator[Reply]:
-    """Say the same in every episode and turn."""
-    while True:
-        yield Reply(_SAME_FOR_ALL if name == "constant" else "")
 
 
 def _by_heart(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:

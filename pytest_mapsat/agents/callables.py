@@ -13,66 +13,22 @@ from dataclasses import dataclass
 from inspect import Parameter, iscoroutinefunction
 from itertools import takewhile
 from threading import Event, Lock, Thread
-from typing import Any, Literal
+from typing import Any
 
 from pytest_mapsat.guard import RefusedTool, Scope
 from pytest_mapsat.interpreter import reserve
-from pytest_mapsat.model import Case, UsageError, hint_at
+from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .frameworks import Adapter, Episode, adapter_for, unwatch, watch
 from .returned import AgentFault, checked, described
-from .source import AgentContext, HandedConversation, Session, kept_of, with_earlier
+from .source import AgentContext, AgentSource, HandedConversation, kept_of, with_earlier
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
 OFFERED = ("message", "tools", "context", "session")
 _FOR_FACTORIES = OFFERED[1:]
-
-
-@dataclass(frozen=True)
-class CallableSource:
-    """An agent that is called, or a factory that is asked for one in each episode.
-
-    Attributes:
-        adapter: of the framework that the agent is built with, where that is known before an episode.
-        gives_native: whether the factory is given the tools as the framework's own objects.
-    """
-
-    spec: str
-    agent: object
-    function: Callable[..., Any]
-    takes: Wants
-    is_factory: bool
-    adapter: Adapter | None = None
-    gives_native: bool = False
-    kind: Literal["agent"] = "agent"
-    name: str = "agent"
-
-    @property
-    def shared(self) -> bool:
-        """Whether all episodes talk to the one object."""
-        return not self.is_factory
-
-    @property
-    def waits(self) -> bool:
-        """Whether it is a coroutine, as far as that can be told before it is called."""
-        if self.adapter is not None:
-            return self.adapter.waits
-        replies = [getattr(self.function, name, None) for name in ("reply", "__call__")]
-        return any(map(iscoroutinefunction, (self.function, *replies)))
-
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> CallableConversation:
-        """Return the agent for one episode; a factory is called with the first message."""
-        return CallableConversation(self, toolbox, context, session)
 
 
 class CallableConversation(HandedConversation):
@@ -165,12 +121,9 @@ class CallableConversation(HandedConversation):
         return _product(made, source.spec)
 
     def _call(self, function: Callable[..., Any], takes: Wants, offered: Mapping[str, Any]) -> Any:
-        return self._finished(takes.call(function, offered))
-
-    def _finished(self, result: Any) -> Any:
-        return self._awaited(result) if inspect.isawaitable(result) else result
-
-    def _awaited(self, result: Any) -> Any:
+        result = takes.call(function, offered)
+        if not inspect.isawaitable(result):
+            return result
         self._waiting = _submit(result)
         try:
             value, error = self._waiting.result()
@@ -181,6 +134,39 @@ class CallableConversation(HandedConversation):
         if error is not None:
             raise error
         return value
+
+
+@dataclass(frozen=True)
+class CallableSource(AgentSource):
+    """An agent that is called, or a factory that is asked for one in each episode.
+
+    Attributes:
+        adapter: of the framework that the agent is built with, where that is known before an episode.
+        gives_native: whether the factory is given the tools as the framework's own objects.
+    """
+
+    conversation = CallableConversation
+    spec: str
+    agent: object
+    function: Callable[..., Any]
+    takes: Wants
+    is_factory: bool
+    adapter: Adapter | None = None
+    gives_native: bool = False
+    name: str = "agent"
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether all episodes talk to the one object."""
+        return not self.is_factory
+
+    @property
+    def waits(self) -> bool:  # type: ignore[override]
+        """Whether it is a coroutine, as far as that can be told before it is called."""
+        if self.adapter is not None:
+            return self.adapter.waits
+        replies = [getattr(self.function, name, None) for name in ("reply", "__call__")]
+        return any(map(iscoroutinefunction, (self.function, *replies)))
 
 
 def callable_source(target: object, spec: str) -> CallableSource:

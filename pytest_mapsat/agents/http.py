@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from http.client import IncompleteRead
 from secrets import token_hex
-from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,11 +22,12 @@ from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, ReportedCall, Usag
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
 from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
+    A2AForm,
+    AgUiForm,
     Answer,
     ChatForm,
     Exchange,
@@ -172,7 +172,6 @@ class HttpConversation(HandedConversation):
 
     def __init__(self, source: HttpSource, toolbox: Toolbox, *handed: Any) -> None:
         super().__init__(source, toolbox, *handed)
-        self._cancelled = Event()
         self._held = ExitStack()
         self._response: BaseHTTPResponse | None = None
         self._tools = _Watched(toolbox)
@@ -183,6 +182,9 @@ class HttpConversation(HandedConversation):
         self._proxied: ProxiedCalls | None = None
         self._spans: SpansOfReplies | None = None
         self.reports = bool(file.tells_calls)
+        self.reports_all = file.response.calls.all if file.response.calls else ""
+        #: How many lists of calls came with the reply that is under way: one list tells all of them, several may repeat some.
+        self._lists = 0
         if source.upstream is not None:
             from .own_calls import ProxiedCalls  # noqa: PLC0415 (where the service's tools are those of an MCP server)
 
@@ -210,7 +212,7 @@ class HttpConversation(HandedConversation):
 
     def reply(self, message: str) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
-        self._tools.used = False
+        self._tools.used, self._lists = False, 0
         if self._spans is not None:
             self._headers["traceparent"] = self._spans.begin()
         if self._proxied is not None:
@@ -226,6 +228,7 @@ class HttpConversation(HandedConversation):
             raise AgentFault(f"the agent went on after its reply was over, or did too much in it: {error}") from None
         finally:
             self._drop()
+            self.reports_all = self.reports_all if self._lists == 1 else ""
             if self._proxied is not None:
                 self._proxied.under_way = False
 
@@ -247,10 +250,6 @@ class HttpConversation(HandedConversation):
         goes = "" if address.endswith(behind) else f", where requests go to {behind} behind that address"
         name = f"form: {speaks} in the service file" if self._source.files else f"--mapsat-agent={speaks}:{address}"
         return f"; this looks like {protocol}: {name}{goes}"
-
-    def cancel(self) -> None:
-        """Stop waiting: before the next piece of an answer, or after a pause."""
-        self._cancelled.set()
 
     def close(self) -> None:
         """Take the tools away from the service."""
@@ -327,6 +326,7 @@ class HttpConversation(HandedConversation):
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
+            self._lists += 2  # its events may repeat calls, and not all are read
             return Answer(None, self._noted(response, _events(pieces)))
         text = _decoded(b"".join(pieces))
         if not text.strip():
@@ -352,7 +352,11 @@ class HttpConversation(HandedConversation):
         try:
             for part in parts:
                 try:
-                    self._exchange.own_calls += [] if paths is None else [list(paths.calls_in(part))]
+                    if paths is not None:
+                        self._exchange.own_calls.append(list(paths.calls_in(part)))
+                        self._lists += paths.at != "" and any(
+                            isinstance(each, list) for each in values_at(part, paths.at)
+                        )
                 except ValueError as error:
                     raise ServiceFault(str(error)) from None
                 named = values_at(part, place.path)[:1] if place.path else []

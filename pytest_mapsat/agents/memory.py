@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -218,15 +218,15 @@ class FullMemory:
         return "\n".join(self._lines)
 
 
+@dataclass
 class AgenticMemory:
     """A summary that a model rewrites at each update."""
 
-    def __init__(self, client: ModelClient, model: str, parameters: JsonObject, trial: int) -> None:
-        self._client = client
-        self._model = model
-        self._parameters = parameters
-        self._trial = trial
-        self._text = ""
+    _client: ModelClient
+    _model: str
+    _parameters: JsonObject
+    _trial: int
+    _text: str = ""
 
     def reset(self) -> None:
         """Forget everything."""
@@ -239,18 +239,13 @@ class AgenticMemory:
         words = prompt("remember", "zh" if re.search(f"[{_CJK}]", news) else "en").fill(
             memory=self._text or "-", interactions=news, tokens=f"{REWRITE_TOKENS:,}"
         )
+        asked, parameters = ({"role": "user", "content": words},), self._parameters
         answer = self._client.ask(
-            Request(
-                model=self._model,
-                messages=({"role": "user", "content": words},),
-                parameters=self._parameters,
-                trial=self._trial,
-                purpose="agent",
-            )
+            Request(model=self._model, messages=asked, parameters=parameters, trial=self._trial, purpose="agent")
         )
         ends = token_ends(answer.text)
         self._text = answer.text[: ends[REWRITE_TOKENS - 1]] if len(ends) > REWRITE_TOKENS else answer.text.strip()
-        return Reply("", usage=_as_mapping(answer.usage))
+        return Reply("", usage=answer.usage.model_dump())
 
     def retrieve(self, query: str) -> str:
         """Return the summary, for any query."""
@@ -272,12 +267,12 @@ class ChunkMemory:
         """Cut what happened into chunks and index them."""
         chunks = chunks_of("\n".join(lines_of(interactions)))
         self.chunks += chunks
-        return Reply("", usage=_as_mapping(self.index(chunks)))
+        return Reply("", usage=self.index(chunks).model_dump())
 
     def retrieve(self, query: str) -> Reply:
         """Return the best chunks."""
         best, spent = self.ranked(query) if self.chunks else ([], Usage())
-        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=_as_mapping(spent))
+        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=spent.model_dump())
 
     def index(self, chunks: Sequence[str]) -> Usage:
         """Index new chunks, and return what that cost."""
@@ -347,7 +342,3 @@ class EmbeddedMemory(ChunkMemory):
         if len({array.shape for array in [*self._vectors, *arrays]}) > 1:
             raise InfrastructureError(f"{self._model} gave embeddings of different lengths")
         return [array / (float(np.linalg.norm(array)) or 1.0) for array in arrays], answer.usage
-
-
-def _as_mapping(usage: Usage) -> Mapping[str, float]:
-    return {name: value for name, value in usage.model_dump().items() if value is not None}

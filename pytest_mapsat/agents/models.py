@@ -6,11 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from threading import Event
 from typing import Any, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
-from pytest_mapsat.model import InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
+from pytest_mapsat.model import (
+    InfrastructureError,
+    Json,
+    JsonObject,
+    UsageError,
+    canonical_json,
+    mismatches,
+    total_usage,
+)
 from pytest_mapsat.reply import Reply
 
 from .returned import AgentFault
@@ -38,16 +45,11 @@ class ModelConversation(HandedConversation):
 
     def __init__(self, *handed: Any) -> None:
         super().__init__(*handed)
-        self._cancelled = Event()
         self._messages: list[JsonObject] = []
         self._made: Counter[str] = Counter()
         self._taken: list[JsonObject] = []
         self._spent: list[Answer] = []
         self._language = "en"
-
-    def cancel(self) -> None:
-        """Give up the call that is under way."""
-        self._cancelled.set()
 
     def reply(self, message: str) -> Reply:
         """Return the model's answer to the user; see ``Conversation.reply``."""
@@ -71,7 +73,8 @@ class ModelConversation(HandedConversation):
         text = self._answer()
         if text.strip():
             output = self._output(context.output_schema, output)
-        return Reply(text, usage=self._usage(), output=output or None)
+        usage = total_usage(answer.usage for answer in self._spent).model_dump(exclude_none=True)
+        return Reply(text, usage=usage, output=output or None)
 
     def _system(self, context: AgentContext) -> str:
         shared_context = {
@@ -180,15 +183,6 @@ class ModelConversation(HandedConversation):
         answer = source.client.ask(request, cancelled=self._cancelled)
         self._spent.append(answer)
         return answer
-
-    def _usage(self) -> dict[str, float | None]:
-        """Return what the calls of this reply cost; what one of them does not say is left out."""
-        spent: dict[str, list[float | None]] = {
-            "input_tokens": [answer.usage.input_tokens for answer in self._spent],
-            "output_tokens": [answer.usage.output_tokens for answer in self._spent],
-            "cost": [answer.usage.cost for answer in self._spent],
-        }
-        return {name: sum(parts) for name, parts in spent.items() if all(part is not None for part in parts)}  # type: ignore[arg-type]  # mypy does not follow the condition
 
 
 @dataclass(frozen=True)

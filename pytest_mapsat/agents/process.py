@@ -268,7 +268,6 @@ class ProcessConversation(HandedConversation):
     def __init__(self, *handed: Any) -> None:
         super().__init__(*handed)
         self._process: AgentProcess | None = None
-        self._cancelled = False
         self._came_back = Event()
         self._came_back.set()
 
@@ -277,14 +276,14 @@ class ProcessConversation(HandedConversation):
         self._came_back.clear()
         try:
             process = self._process = self._process or self._started()
-            if self._cancelled:
+            if self._cancelled.is_set():
                 process.kill()
             for line in process.unread():
                 self._unasked(line)
             process.send(self._message(message))
             return self._reply(process)
         except LostError as lost:
-            self._cancelled = True
+            self._cancelled.set()
             process.kill()
             raise self._fault(lost, process.print_all()) from None
         finally:
@@ -294,7 +293,7 @@ class ProcessConversation(HandedConversation):
 
     def cancel(self) -> None:
         """Kill the process, with all that it started."""
-        self._cancelled = True
+        super().cancel()
         if self._process is not None:
             self._process.kill()
         self._came_back.wait(PATIENCE)

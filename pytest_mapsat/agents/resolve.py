@@ -44,7 +44,7 @@ def _elsewhere(spec: Spec) -> Source:
 _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "baseline": baselines.open_source,
     "cmd": _elsewhere,
-    "recorded": recorded.open_source,
+    "recorded": lambda spec: recorded.open_recorded(spec.rest, root=spec.root),
     **dict.fromkeys(MODEL_KINDS, models.open_source),
     **dict.fromkeys(SERVICE_SCHEMES, _elsewhere),
 }

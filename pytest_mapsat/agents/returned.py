@@ -152,7 +152,7 @@ def described(error: BaseException) -> Fault:
 
 def _described(error: BaseException) -> Fault:
     fault = describe(error, blame="agent")
-    reason = unreachable_service(error)
+    reason = _reason(error, iter(range(_MOST)))
     if reason is None:
         return fault
     because = "" if reason is error else f", because of {type(reason).__name__}: {_words(reason)}"
@@ -213,7 +213,7 @@ _ERRNOS = {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREAC
 _MOST = 100
 
 
-def unreachable_service(error: BaseException) -> BaseException | None:
+def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException | None:
     """Return the exception that says that a service could not be reached: the one that left the agent, or one that it was raised from or after.
 
     Of a group of exceptions each must be one; the first that tells of an answer decides: what came before a 404 is over.
@@ -221,11 +221,8 @@ def unreachable_service(error: BaseException) -> BaseException | None:
 
     Args:
         error: what the agent raised.
+        left: gives as many numbers as exceptions may be looked at.
     """
-    return _reason(error, iter(range(_MOST)))
-
-
-def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException | None:
     while error is not None and next(left, None) is not None:
         told = _is_unreachable(error)
         if told is not None:
@@ -245,9 +242,13 @@ def _is_unreachable(error: BaseException) -> bool | None:
     if isinstance(error, ConnectionError):
         # The pipe is most often that of a program that the agent has started itself.
         return None if isinstance(error, BrokenPipeError) else True
-    for package, name in _ancestors(type(error)):
+    for ancestor in type(error).__mro__:
+        package, name = ancestor.__module__.partition(".")[0], ancestor.__name__
         if (package, name) in _STATUS:
-            return _is_unavailable(error, package, _STATUS[package, name])
+            status: Any = error
+            for part in _STATUS[package, name]:
+                status = getattr(status, part, None)
+            return is_unavailable(status, of_models=package in _MODELS) if isinstance(status, int) else None
         if name in _NO_ANSWER.get(package, ()):
             return True
         if (package, name) == ("urllib", "URLError"):
@@ -255,21 +256,6 @@ def _is_unreachable(error: BaseException) -> bool | None:
             reason: Any = getattr(error, "reason", None)
             return isinstance(reason, TimeoutError) or (isinstance(reason, BaseException) and _is_unreachable(reason))
     return True if isinstance(error, OSError) and error.errno in _ERRNOS else None
-
-
-def _ancestors(kind: type) -> Iterator[tuple[str, str]]:
-    """Yield package and name of a class and of those that it is made from."""
-    for ancestor in kind.__mro__:
-        yield ancestor.__module__.partition(".")[0], ancestor.__name__
-
-
-def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -> bool | None:
-    status: object = error
-    for name in path:
-        status = getattr(status, name, None)
-    if not isinstance(status, int):
-        return None
-    return is_unavailable(status, of_models=package in _MODELS)
 
 
 def is_unavailable(status: int, *, of_models: bool) -> bool:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator
 
@@ -57,6 +57,7 @@ class CallPaths(Noun):
     """Where an answer tells the calls that the service made with tools of its own: ``at`` leads to a list of them, the other dotted paths start in each; empty: it does not tell.
 
     ``error``: what stands there of a call that failed. ``at`` and ``tool`` may be empty in a form that has events or items of its own for such calls.
+    ``all``: an answer lists every call that the service made for this reply, or in the dialogue so far; what it does not list was not called. Empty: it may leave calls out.
     """
 
     at: str = ""
@@ -65,12 +66,13 @@ class CallPaths(Noun):
     result: str = ""
     error: str = ""
     id: str = ""
+    all: Literal["", "reply", "dialogue"] = ""
 
     def calls_in(self, answer: Json) -> Iterator[ReportedCall]:
         """Yield the calls that an answer tells. Raises ValueError where something else stands there."""
         for listed in values_at(answer, self.at) if self.at else ():
             for each in listed if isinstance(listed, list) else () if listed is None else [listed]:
-                parts = {name: values_at(each, path) for name, path in self if path and name != "at"}
+                parts = {name: values_at(each, path) for name, path in self if path and name not in {"at", "all"}}
                 told = {name: values[0] for name, values in parts.items() if values}
                 if not isinstance(told.get("tool"), str) or not told["tool"].strip():
                     raise ValueError(
@@ -216,14 +218,12 @@ def read_service_file(spec: Spec, form: str) -> ServiceFile:
 
 def _templates(file: ServiceFile) -> dict[str, Json]:
     """Return the parts of a service file that may hold placeholders."""
-    upstream: Json = {} if file.mcp is None else {"upstream": file.mcp.upstream, "headers": dict(file.mcp.headers)}
-    terms = file.environment
-    tested = (
-        {}
-        if terms is None
-        else {"environment": {"state": terms.state, "reset": terms.reset, "headers": {**terms.headers}}}
-    )
-    return {"request": file.request, "headers": dict(file.headers), "url": file.url, "mcp": upstream, **tested}
+    parts: dict[str, Json] = {"request": file.request, "headers": dict(file.headers), "url": file.url}
+    if file.mcp is not None:
+        parts["mcp"] = {"upstream": file.mcp.upstream, "headers": dict(file.mcp.headers)}
+    if (terms := file.environment) is not None:
+        parts["environment"] = {"state": terms.state, "reset": terms.reset, "headers": dict(terms.headers)}
+    return parts
 
 
 def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
@@ -259,6 +259,9 @@ def _call_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Probl
     if paths is not None and (bool(paths.at) != bool(paths.tool) or (not paths.at and file.form not in SHOWS_CALLS)):
         example = "response.calls: expected at and tool, as in {at: trace, tool: name, arguments: args, result: out}"
         yield lines.problem(form, ("response", "calls"), example)
+    if paths is not None and paths.all and not (paths.at and paths.arguments and paths.result):
+        message = "response.calls.all: expected at, arguments and result, too: a list without them does not tell all"
+        yield lines.problem(form, ("response", "calls", "all"), message)
     if file.mcp is not None and not wants_tools(file):
         why = (
             "mcp.upstream: nothing tells the service of the proxy: put $mcp_url and $mcp_token into request or headers"

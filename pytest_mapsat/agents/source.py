@@ -7,8 +7,9 @@ from copy import deepcopy
 from hashlib import sha256
 from math import inf
 from pathlib import Path
+from threading import Event
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, ReportedCall, Turn, Visible, hint_at
 from pytest_mapsat.reply import Reply
@@ -168,10 +169,12 @@ class Conversation:
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
         reports: whether it has tools of its own, of whose calls ``reported`` tells.
+        reports_all: whether ``reported`` tells of all of them, and has so far: those of a ``reply`` at a time, or each time those of the whole ``dialogue``.
     """
 
     builds: frozenset[str] = frozenset()
     reports: bool = False
+    reports_all: Literal["", "reply", "dialogue"] = ""
 
     @property
     def refused(self) -> str:
@@ -213,9 +216,14 @@ class HandedConversation(Conversation):
         self._toolbox = toolbox
         self._context = context
         self._session = session
+        self._cancelled = Event()
+
+    def cancel(self) -> None:
+        """Stop waiting: where that is next looked at, in a pause or between two pieces of an answer."""
+        self._cancelled.set()
 
 
-class AgentSource(Protocol):
+class AgentSource:
     """Something that can be talked to.
 
     Attributes:
@@ -225,22 +233,18 @@ class AgentSource(Protocol):
         agent: the object itself.
         shared: whether all episodes talk to the one object.
         waits: whether its replies mostly wait, for a model or in an event loop, so that many episodes may be under way unless the user says otherwise.
+        conversation: makes the agent of one episode.
     """
 
-    @property
-    def kind(self) -> Literal["agent"]: ...  # noqa: D102  # described above
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def spec(self) -> str: ...  # noqa: D102
-    @property
-    def agent(self) -> object: ...  # noqa: D102
-    @property
-    def shared(self) -> bool: ...  # noqa: D102
-    @property
-    def waits(self) -> bool: ...  # noqa: D102
+    kind: Literal["agent"] = "agent"
+    name: str
+    spec: str
+    agent: object
+    shared: bool = False
+    waits: bool = False
+    conversation: ClassVar[type[HandedConversation]]
 
-    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
         """Return the agent for one episode.
 
         Args:
@@ -249,35 +253,18 @@ class AgentSource(Protocol):
             context: makes the context, anew for each turn.
             session: the session to hand on.
         """
-        ...
+        return self.conversation(self, toolbox, context, session)
 
 
-class SourceElsewhere:
-    """A source whose agent runs outside of this process: a service, a program, a model.
+class SourceElsewhere(AgentSource):
+    """A source whose agent runs outside of this process: a service, a program, a model."""
 
-    Attributes:
-        conversation: makes the agent of one episode.
-    """
-
-    kind: Literal["agent"] = "agent"
-    shared = False
     waits = True
-    conversation: ClassVar[type[HandedConversation]]
 
     @property
-    def agent(self) -> object:
+    def agent(self) -> object:  # type: ignore[override]
         """The source itself: the agent is no object of this process."""
         return self
-
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> HandedConversation:
-        """Return the agent for one episode."""
-        return self.conversation(self, toolbox, context, session)
 
 
 Source: TypeAlias = "AgentSource | RecordedSource"

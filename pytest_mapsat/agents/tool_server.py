@@ -12,6 +12,7 @@ import select
 import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from importlib import metadata
@@ -81,15 +82,18 @@ def serve_tools(
     Raises:
         UsageError: the extra ``[mcp]`` is not installed, or no port can be had.
     """
-    global _shared  # noqa: PLW0603  # one server for the process
     with _lock:
-        if _shared is None:
-            _shared = ToolServer()
-    return _shared.lease(toolbox, at_once=at_once, forward=forward)
+        server = _shared_server()
+    return server.lease(toolbox, at_once=at_once, forward=forward)
 
 
 _lock = Lock()
-_shared: ToolServer | None = None
+
+
+@cache
+def _shared_server() -> ToolServer:
+    """Return the server of this process."""
+    return ToolServer()
 
 
 class ToolServer:
@@ -155,7 +159,7 @@ class ToolServer:
         # Behind the address of all interfaces a client may use any of their names.
         every = self._host in ("0.0.0.0", "[::]")  # noqa: S104  # the user wrote it
         manager = StreamableHTTPSessionManager(
-            mcp_server(_toolbox_of_request),
+            mcp_server(lambda context: context.request.scope[_TOOLBOX]),
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(
@@ -210,11 +214,6 @@ Scope = MutableMapping[str, Any]
 Forward = Callable[[Scope, Any, Any], Awaitable[None]]
 #: Under this key the request holds the toolbox of its token.
 _TOOLBOX = "pytest_mapsat.toolbox"
-
-
-def _toolbox_of_request(context: Any) -> Toolbox:
-    toolbox: Toolbox = context.request.scope[_TOOLBOX]
-    return toolbox
 
 
 async def _call_late(toolbox: Toolbox, receive: Callable[[], Awaitable[JsonObject]]) -> None:
@@ -287,19 +286,16 @@ def serve_stdio(toolbox: Toolbox) -> None:
             await server.run(reading, writing, server.create_initialization_options())
 
     # A thread of the SDK's reads the input, and a blocked read cannot be cancelled: as a daemon it does not keep an interrupted process alive.
-    errors: list[BaseException] = []
+    done: Future[None] = Future()
 
     def run() -> None:
         try:
-            anyio.run(serve)
+            done.set_result(anyio.run(serve))
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
-            errors.append(error)
+            done.set_exception(error)
 
-    thread = Thread(target=run, name="mapsat-mcp", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
+    Thread(target=run, name="mapsat-mcp", daemon=True).start()
+    done.result()
 
 
 def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:

@@ -4,8 +4,6 @@ from .builders import BuildRequest as BuildRequest
 from .builders import builder_of as builder_of
 from .builders import builders as builders
 from .towns import TOWNS as TOWNS
-from .towns import Area as Area
-from .towns import District as District
 from .towns import Draws as Draws
 from .towns import Town as Town
 from .towns import coined_name as coined_name

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from pytest_mapsat.formats import Lines, Located, Secrets, limits, printable, shown_path, validate
+from pytest_mapsat.formats import Lines, Located, Secrets, add_files, limits, printable, shown_path, validate
 from pytest_mapsat.model import (
     CASE_ID_PATTERN,
     SUITE_SCHEMA,
@@ -113,13 +113,13 @@ def draft_of(
         proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
     if all(requirement.kind != "asked" for requirement in case.truth.requirements):
-        place = conversation.lines[conversation.query_at].place
+        place = conversation.query.place
         notes.append(
             f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
         )
-    recordings = _recordings(conversation, case_id, known, notes)
-    answers = _answers(conversation, case, known, proposals)
-    return Draft(case, tools, tuple(recordings), tuple(answers), tuple(dict.fromkeys([*notes, *proposals.notes])))
+    recordings = tuple(_recordings(conversation, case_id, known, notes))
+    answers = tuple(_answers(conversation, case, known, proposals))
+    return Draft(case, tools, recordings, answers, tuple(dict.fromkeys([*notes, *proposals.notes])))
 
 
 def case_id_of(words: str) -> str:
@@ -147,17 +147,19 @@ def _refuse_id(case_id: str, suite: Suite | None) -> None:
 def _case(
     conversation: Conversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals, notes: list[str]
 ) -> Case:
-    query = conversation.lines[conversation.query_at]
+    query = conversation.query
     best = conversation.accepted or conversation.trajectory
     # What the query asks for has no check: it would leave every reply open where a proposal decides.
-    requirements = proposals.requirements or (_asked(conversation),)
+    words = "满足用户所提的要求：" if conversation.language == "zh" else "Does what the user asks for: "
+    asked = Requirement(id="e1", kind="asked", text=f"{words}{query.text[:_LONGEST]}", draft=True)
+    requirements = proposals.requirements or (asked,)
     spoken = list(_scripted(conversation))
     script = UserScript.model_validate({"answers": [*spoken, *(answer.to_json() for answer in proposals.answers)]})
     say = "" if conversation.accepted is None else _closing(best.replies[-1].text, script, conversation)
     if conversation.accepted is not None and not say:
-        notes.append(
-            f"{conversation.lines[conversation.query_at].place}: the accepted reply asks on: the case has no oracle dialogue"
-        )
+        notes.append(f"{conversation.query.place}: the accepted reply asks on: the case has no oracle dialogue")
+    planned = list(_planned(best, tools))
+    called = dict.fromkeys(str(call["tool"]) for call in planned)
     data: JsonObject = {
         "id": case_id,
         "language": conversation.language,
@@ -169,9 +171,9 @@ def _case(
         },
         "truth": {
             "requirements": [requirement.to_json() for requirement in requirements],
-            "tools": list(_expected(best, tools)),
+            "tools": [{"name": name, "required": list(tools[name].parameters.get("required", ()))} for name in called],
             "user": script.to_json(),
-            "oracle": [{"calls": list(_planned(best, tools)), "say": say}] if say else [],
+            "oracle": [{"calls": planned, "say": say}] if say else [],
             **({"clarification": {"max_turns": len(spoken)}} if spoken else {}),
         },
     }
@@ -180,12 +182,6 @@ def _case(
     if case is None:
         raise SuiteError(*problems)
     return case
-
-
-def _asked(conversation: Conversation) -> Requirement:
-    query = conversation.lines[conversation.query_at].text[:_LONGEST]
-    words = "满足用户所提的要求：" if conversation.language == "zh" else "Does what the user asks for: "
-    return Requirement(id="e1", kind="asked", text=f"{words}{query}", draft=True)
 
 
 def _messages(conversation: Conversation, notes: list[str]) -> Iterator[JsonObject]:
@@ -222,7 +218,7 @@ def _closing(text: str, script: UserScript, conversation: Conversation) -> str:
 
     Empty where the user goes on all the same.
     """
-    query = Turn(role="user", text=conversation.lines[conversation.query_at].text)
+    query = Turn(role="user", text=conversation.query.text)
     for say in (text, _QUESTIONS.sub("", text).strip()):
         turns = (query, Turn(role="agent", text=say))
         if say and ScriptedUser(script, language=conversation.language).reply(turns).ending == "done":
@@ -243,12 +239,6 @@ def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject
             yield call
 
 
-def _expected(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
-    """Give the tools that were called, each once, with the required parameters."""
-    for name in dict.fromkeys(str(call["tool"]) for call in _planned(best, tools)):
-        yield {"name": name, "required": list(tools[name].parameters.get("required", ()))}
-
-
 def _is_told(step: Step) -> bool:
     """Return whether a log tells the arguments and the result of a call."""
     return not {"arguments", "result"} & {*step.unknown}
@@ -260,10 +250,8 @@ def _is_told(step: Step) -> bool:
 def _tools_lacking(conversation: Conversation, suite_tools: Mapping[str, Tool], notes: list[str]) -> dict[str, Tool]:
     """Return the tools of the log that the suite has not, described."""
     calls: dict[str, list[tuple[Line, Step]]] = {name: [] for name in conversation.tools}
-    for line in conversation.lines:
-        for step in line.calls:
-            if step.kind == "call":
-                calls.setdefault(step.tool, []).append((line, step))
+    for line, step in conversation.calls:
+        calls.setdefault(step.tool, []).append((line, step))
     tools: dict[str, Tool] = {}
     replies = "\n".join(line.text for line in conversation.lines if line.role == "agent")
     for name, of_tool in calls.items():
@@ -284,33 +272,27 @@ def _recordings(
     """Give the calls of the whole log with their results: of two results of one call the first."""
     secrets = Secrets()
     kept: dict[tuple[str, str], Json] = {}
-    for line in conversation.lines:
-        for step in line.calls:
-            name = tool_name(tools, step.tool)
-            if (
-                step.kind != "call"
-                or not _is_told(step)
-                or name not in tools
-                or step.status in ("miss", "unknown", "over_limit")
-            ):
-                continue
-            recording = Recording(case=case_id, tool=name, arguments=step.arguments, result=step.result)
-            recording = secrets.clean(recording, tools[name])
-            if len(canonical_json(recording.to_json())) > limits.RECORDING_BYTES // 4:
-                notes.append(f"{line.place}: the result of {name} is too large for a recording: left out")
-                continue
-            try:
-                key = name, recording_key(tools[name], recording)
-            except ValueError as error:
-                notes.append(
-                    f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
-                )
-                continue
-            if key not in kept:
-                kept[key] = recording.result
-                yield recording
-            elif kept[key] != recording.result:
-                notes.append(f"{line.place}: {name} gives another result for the same call: the first one is kept")
+    for line, step in conversation.calls:
+        name = tool_name(tools, step.tool)
+        if not _is_told(step) or name not in tools or step.status in ("miss", "unknown", "over_limit"):
+            continue
+        recording = Recording(case=case_id, tool=name, arguments=step.arguments, result=step.result)
+        recording = secrets.clean(recording, tools[name])
+        if len(canonical_json(recording.to_json())) > limits.RECORDING_BYTES // 4:
+            notes.append(f"{line.place}: the result of {name} is too large for a recording: left out")
+            continue
+        try:
+            key = name, recording_key(tools[name], recording)
+        except ValueError as error:
+            notes.append(
+                f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
+            )
+            continue
+        if key not in kept:
+            kept[key] = recording.result
+            yield recording
+        elif kept[key] != recording.result:
+            notes.append(f"{line.place}: {name} gives another result for the same call: the first one is kept")
 
 
 def _answers(
@@ -388,23 +370,7 @@ def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Con
         raise UsageError(
             f"{shown_path(there)} is there, and nothing is overwritten; choose another --id, or rename the file"
         )
-    made: list[Path] = []
-    try:
-        for name, data in files.items():
-            path = root / name
-            if not path.parent.exists():
-                path.parent.mkdir()
-                made.append(path.parent)
-            made.append(path)
-            write_bytes(path, data)
-        _read_again(root, draft)
-    except BaseException:
-        for path in reversed(made):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink(missing_ok=True)
-        raise
+    add_files(root, files, lambda: _read_again(root, draft))
     return [root / name for name in files]
 
 

@@ -8,10 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
+
+from pydantic import TypeAdapter
 
 from pytest_mapsat.agents import as_json, recorded_dialogues, span_trajectory
 from pytest_mapsat.formats import (
@@ -47,7 +50,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
 from pytest_mapsat.sandbox import point_of
 
-from .evidence import takes
+from .evidence import language_of, takes
 from .tools import is_name
 
 
@@ -108,6 +111,9 @@ class Log:
                 yield f"{line.place}: thought", step.text
 
 
+_LOG = TypeAdapter(Log)
+
+
 @dataclass(frozen=True)
 class Conversation:
     """A conversation, and where in it the case stands.
@@ -120,8 +126,7 @@ class Conversation:
             said nothing more.
         tools: by name, the schema of each tool that the log describes, as OpenAI's ``function`` objects: ``name``, ``description``, ``parameters``.
         context: time, place and user, as far as the log tells them.
-        trajectory: the dialogue from the query to the reply that is judged.
-        accepted: the dialogue from the query to the reply that the user accepted at last; None where the user accepted none.
+        accepted_at: the index of the reply that the user accepted at last; None where the user accepted none.
         notes: what is odd about the log, each with its place.
     """
 
@@ -131,14 +136,23 @@ class Conversation:
     reply_at: int
     tools: Mapping[str, JsonObject]
     context: Context
-    trajectory: Trajectory
-    accepted: Trajectory | None = None
-    notes: tuple[str, ...] = field(default=())
+    accepted_at: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
-    def before(self) -> tuple[Line, ...]:
-        """What stood before the reply that is judged: what an agent could have known from."""
-        return self.lines[: self.reply_at]
+    def query(self) -> Line:
+        """The line with the query."""
+        return self.lines[self.query_at]
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The dialogue from the query to the reply that is judged."""
+        return trajectory_of(self.lines[self.query_at : self.reply_at + 1])
+
+    @cached_property
+    def accepted(self) -> Trajectory | None:
+        """The dialogue from the query to the reply that the user accepted at last; None where the user accepted none."""
+        return None if self.accepted_at is None else trajectory_of(self.lines[self.query_at : self.accepted_at + 1])
 
     @property
     def after(self) -> tuple[Line, ...]:
@@ -146,10 +160,15 @@ class Conversation:
         return self.lines[self.reply_at + 1 :]
 
     @property
+    def calls(self) -> list[tuple[Line, Step]]:
+        """All calls of tools, each with its line."""
+        return [(line, step) for line in self.lines for step in line.calls if step.kind == "call"]
+
+    @property
     def now_at(self) -> str:
         """The place that tells the time of the case: the system message where it does, else the query."""
         told = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
-        return next(told, self.lines[self.query_at].place)
+        return next(told, self.query.place)
 
     @property
     def instructions(self) -> str:
@@ -159,11 +178,7 @@ class Conversation:
     @property
     def language(self) -> str:
         """``zh`` where the query is Chinese, else ``en``."""
-        return _language(self.lines[self.query_at].text)
-
-
-def _language(text: str) -> str:
-    return "zh" if re.search(r"[\u4e00-\u9fff]", text) else "en"
+        return language_of(self.query.text)
 
 
 # -- where the case stands: the query, the reply that is judged, and what the user did next
@@ -288,12 +303,12 @@ def _next_step(
     asked, text = lines[reply].text, lines[user].text
     folded = fold_phrase(text)
     named = {name for name in names if name in fold_phrase(asked)}
-    asks = bool(questions_in(asked[-20_000:], _language(asked)))
+    asks = bool(questions_in(asked[-20_000:], language_of(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
     accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
     if _TURNS.search(folded) and (accepts or not any(name in folded for name in named)):
         return "other"
-    if asks_go_ahead(asked, _language(asked)) and (agrees(text) is not None or objects):
+    if asks_go_ahead(asked, language_of(asked)) and (agrees(text) is not None or objects):
         return "accepts" if agrees(text) else "objects"
     if asks and not named:
         return "answers"
@@ -361,8 +376,7 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
         reply_at=judged,
         tools=log.tools,
         context=context_of(log.around, instructions, log.place, odd),
-        trajectory=trajectory_of(lines[query : judged + 1]),
-        accepted=None if accepted is None else trajectory_of(lines[query : accepted + 1]),
+        accepted_at=accepted,
         notes=tuple(odd),
     )
 
@@ -550,7 +564,7 @@ def read_logs(path: Path) -> list[Log]:
     first = head[0].lstrip("\ufeff \t")
     if layout == "table" and first[:1] != "[" and not any(column in first for column in _COLUMNS):
         raise SuiteError(Problem(name, 1, f"found {shown(first.strip())}", _EXPECTED))
-    if layout == "lines" and not _is_dialogue(first):
+    if layout == "lines" and not (isinstance(data := json.loads(first), dict) and {"turns", "case_id"} <= data.keys()):
         return list(_of_lines(path, name))
     if first[:1] in ("[", "{") and layout != "lines" and not _RUN.match("".join(head)):
         return list(_of_document(path, name))
@@ -559,11 +573,6 @@ def read_logs(path: Path) -> list[Log]:
         for line, dialogue in recorded_dialogues(path, name)
         if isinstance(dialogue, Trajectory)
     ]
-
-
-def _is_dialogue(line: str) -> bool:
-    data = json.loads(line)
-    return isinstance(data, dict) and "turns" in data and "case_id" in data
 
 
 def personal_data_of(log: Log) -> PersonalData:
@@ -586,18 +595,7 @@ def personal_data_in_name(name: str) -> str:
 
 def without_personal(log: Log, personal: PersonalData) -> Log:
     """Return a conversation with an alias in the place of each value that is personal."""
-    parts = ("arguments", "result", "text", "id")
-
-    def clean(line: Line) -> Line:
-        cleaned = ({part: personal.clean(getattr(step, part)) for part in parts} for step in line.calls)
-        calls = tuple(step.model_copy(update=own) for step, own in zip(line.calls, cleaned, strict=True))
-        output = _object(personal.clean(line.output)) or None
-        return Line(line.place, line.role, str(personal.clean(line.text)), calls, output)
-
-    lines = tuple(map(clean, log.lines))
-    notes = tuple(str(personal.clean(note)) for note in log.notes)
-    tools, around = (_object(personal.clean(dict(data))) for data in (log.tools, log.around))
-    return replace(log, id=str(personal.clean(log.id)), lines=lines, tools=tools, around=around, notes=notes)
+    return _LOG.validate_python(personal.clean(_LOG.dump_python(log, mode="json")))
 
 
 def _object(value: Json) -> JsonObject:
@@ -617,8 +615,8 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
         where = f"{name}: span {shown(spans.span)} (line {spans.line})" if spans.span else place
         talk.add(turn.role, turn.text, where, turn.steps, turn.output)
         if spans.text is None:
-            talk.notes.append(
-                f"{where}: its words are not told: the instrumentation does not record contents, or they were cut off"
+            talk.note(
+                where, "its words are not told: the instrumentation does not record contents, or they were cut off"
             )
     talk.notes += trajectory.warnings
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
@@ -642,7 +640,7 @@ def _of_trajectory(trajectory: Trajectory, line: int, name: str) -> Log:
     for number, turn in enumerate(trajectory.turns):
         steps = turn.steps if turn.role == "agent" else ()
         if turn.role == "user" and turn.steps:
-            talk.notes.append(f"{place}, turn {number}: calls of the user are left out")
+            talk.note(f"{place}, turn {number}", "calls of the user are left out")
         talk.add(turn.role, turn.text, f"{place}, turn {number}", steps, turn.output)
     talk.notes += [f"{place}: {warning}" for warning in trajectory.warnings]
     return talk.log(case, place, {}, {})
@@ -699,7 +697,8 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
     whole = {**request, **data} if isinstance(data, dict) else {}
     key = next((key for key in _MESSAGES if isinstance(whole.get(key), list)), None)
     if key is None:
-        raise SuiteError(Problem(name, line, f"found {_kind(data)}", _EXPECTED))
+        keys = f"an object with {', '.join(map(shown, list(data)[:5]))}" if whole else "an empty object"
+        raise SuiteError(Problem(name, line, f"found {keys if isinstance(data, dict) else shown(data)}", _EXPECTED))
     lines = _message_lines(text, key, whole[key])
     messages = [
         (f"{name}:{lines[number]}" if lines else f"{place}, message {number}", message)
@@ -712,12 +711,6 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
     if isinstance(whole.get("system"), (str, list)):
         messages.insert(0, (f"{place}, system", {"role": "system", "content": whole["system"]}))
     return _chat(messages, whole, place, name)
-
-
-def _kind(data: Json) -> str:
-    if not isinstance(data, dict):
-        return shown(data)
-    return f"an object with {', '.join(map(shown, list(data)[:5]))}" if data else "an empty object"
 
 
 def _response(data: Json) -> list[Json]:
@@ -749,7 +742,7 @@ def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str, 
     talk = _Talk(name)
     for where, data in messages:
         if not isinstance(data, (dict, str)):
-            talk.notes.append(f"{where}: found {shown(data)}, expected a message: left out")
+            talk.note(where, f"found {shown(data)}, expected a message: left out")
             continue
         time = next((data[key] for key in _TIMES if data.get(key)), None) if isinstance(data, dict) else None
         for message in read_messages([data], "user") or ():
@@ -790,6 +783,10 @@ class _Talk:
         self._time: str | None = None
         self._times: list[str | None] = []
 
+    def note(self, place: str, words: str) -> None:
+        """Keep that something at a place is odd."""
+        self.notes.append(f"{place}: {words}")
+
     def add(
         self,
         role: Literal["system", "user", "agent"],
@@ -819,9 +816,7 @@ class _Talk:
         """Add a message of a chat; its results go to the calls that they are of."""
         if time is not None:
             if self._time is not None and _utc(time) < _utc(self._time):
-                self.notes.append(
-                    f"{place}: the clock goes back, from {self._time} to {time}; the order of the file counts"
-                )
+                self.note(place, f"the clock goes back, from {self._time} to {time}; the order of the file counts")
             self._time = time
         for result in message.results:
             self._answer(result.id, result.name, result.value, place)
@@ -836,31 +831,28 @@ class _Talk:
         elif text:
             self.add("system" if message.role == "system" else "user", text, place)
         elif not message.results:
-            self.notes.append(f"{place}: a message of the {message.role} without words: left out")
+            self.note(place, f"a message of the {message.role} without words: left out")
 
     def _answer(self, of: str, name: str, value: Json | Unknown, place: str) -> None:
-        """Give a result to its call: by id, else the first open one by name, else the first open one."""
+        """Give a result to its call: by its id, else the first open one of its name, of any where it has none."""
         open_calls = [
             (number, index, step)
             for number, line in enumerate(self._lines)
             for index, step in enumerate(line.calls)
             if step.kind == "call" and "result" in step.unknown
         ]
-        by_id = [place for place in open_calls if of and place[2].id == of]
-        by_name = [place for place in open_calls if not of and name in ("", place[2].tool)]
-        target = next(iter(by_id or by_name), None)
+        meant = (each for each in open_calls if (each[2].id == of if of else name in ("", each[2].tool)))
+        target = next(meant, None)
         if target is None:
-            self.notes.append(f"{place}: a result {shown(of or name)} without its call: left out")
+            self.note(place, f"a result {shown(of or name)} without its call: left out")
             return
         number, index, step = target
         line = self._lines[number]
         if isinstance(value, Unknown):
-            self.notes.append(
-                f"{place}: the result of {step.tool} is missing or was cut off: no recording is made of it"
-            )
+            self.note(place, f"the result of {step.tool} is missing or was cut off: no recording is made of it")
             return
         if isinstance(value, str):
-            self.notes.append(f"{place}: the result of {step.tool} is no JSON: it is kept as text")
+            self.note(place, f"the result of {step.tool} is no JSON: it is kept as text")
         unknown = tuple(part for part in step.unknown if part != "result")
         answered = step.model_copy(update={"result": as_json(value), "status": "ok", "unknown": unknown})
         calls = (*line.calls[:index], answered, *line.calls[index + 1 :])
@@ -871,9 +863,7 @@ class _Talk:
         for line in self._lines:
             for step in line.calls:
                 if step.kind == "call" and "result" in step.unknown:
-                    self.notes.append(
-                        f"{line.place}: the log tells no result of {step.tool}: no recording is made of it"
-                    )
+                    self.note(line.place, f"the log tells no result of {step.tool}: no recording is made of it")
         time = next(
             (time for line, time in zip(self._lines, self._times, strict=True) if time and line.role == "user"), None
         )

@@ -15,16 +15,16 @@ from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
 from .conversations import Conversation, Line, trajectory_of
 from .evidence import (
-    Candidate,
-    Field,
-    Support,
+    Difference,
     Thing,
     any_spoken,
     fields_apart,
     figures_in,
+    language_of,
     leaves_of,
     linked_to,
     listed,
+    plain,
     requirement_of,
     sentences,
     support_for,
@@ -35,7 +35,6 @@ from .evidence import (
 )
 from .proposed import ProposingModel, read_by_model
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")
 _DAY = 24 * 60
 #: Words of the names of ids.
@@ -55,8 +54,6 @@ class Proposals:
         requirements: needs that could have been known before the reply, with their evidence.
         answers: needs that nothing told before: what the user says when asked.
         notes: what a person should know before deciding.
-        refused: the names of the things that the judged reply recommended and the user refused.
-        accepted: the names of the things that the user took in their place.
         logged: the labels of the judged reply, by requirement: failed where what it recommends breaks it.
         agreed: the labels of the accepted reply, where there is one.
         why: by requirement with a label, what the user said to the judged reply, with its place, and the values of what was refused and taken.
@@ -65,8 +62,6 @@ class Proposals:
     requirements: tuple[Requirement, ...] = ()
     answers: tuple[ScriptedAnswer, ...] = ()
     notes: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-    accepted: tuple[str, ...] = ()
     logged: Mapping[str, Mark] = field(default_factory=dict)
     agreed: Mapping[str, Mark] = field(default_factory=dict)
     why: Mapping[str, str] = field(default_factory=dict)
@@ -95,9 +90,9 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     talk = _Talk(conversation, tools)
     refusals, accepted = talk.refusals, talk.accepted
     if not refusals:
-        return Proposals(notes=(talk.why_nothing(),), accepted=tuple(thing.name for thing in accepted))
+        return Proposals(notes=(talk.why_nothing(),))
     told = tuple(told_before(conversation, tools, talk.listing))
-    chosen: dict[tuple[str, str], tuple[_Refusal, Support]] = {}
+    chosen: dict[tuple[str, str], tuple[_Refusal, Difference]] = {}
     notes: list[str] = []
     for refusal in refusals:
         clock, known_at = talk.clock(refusal.words)
@@ -106,12 +101,12 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
         supports = [support_for(talk.stated(each, refusal.words), told, known_at) for each in fields]
         kept, note = _told_apart(supports, refusal, talk)
         if kept and not any(support.evidence for support in kept):
-            best = max(support.field.likely for support in kept)
+            best = max(support.likely for support in kept)
             linked = [linked_to(support, refusal.words, told, talk.returned) for support in kept]
-            kept = [each for each in linked if each.field.likely == best] if linked[0].evidence else kept
+            kept = [each for each in linked if each.likely == best] if linked[0].evidence else kept
         notes += [note] if note else []
         for support in kept:
-            chosen.setdefault((support.field.path, str(support.field.match)), (refusal, support))
+            chosen.setdefault((support.field, str(support.match)), (refusal, support))
     return _written([*chosen.values()], tuple(dict.fromkeys(notes)), talk)
 
 
@@ -133,26 +128,26 @@ def proposals_by_model(
     refused = tuple(thing for refusal in talk.refusals for thing in refusal.things)
     told = tuple(told_before(conversation, tools, talk.listing))
     read = read_by_model(model, conversation, told, talk.things, (refused, talk.accepted))
-    if not read.decided:
-        return replace(by_rules, notes=(*by_rules.notes, *read.notes))
+    if isinstance(read, str):
+        return replace(by_rules, notes=(*by_rules.notes, read))
     talk = _Talk(conversation, tools)
     talk.read_as(read.refused, read.accepted)
-    chosen: list[tuple[_Refusal, Support]] = []
+    chosen: list[tuple[_Refusal, Difference]] = []
     for support in read.supports:
-        broken = (each for each in talk.refusals if False in map(support.field.kept_by, each.things))
+        broken = (each for each in talk.refusals if False in map(support.kept_by, each.things))
         chosen.append((next(broken, talk.refusals[0]), support))
-    paths = {support.field.path for support in read.supports}
+    paths = {support.field for support in read.supports}
     left = [part.text for part in by_rules.requirements if not any(path in part.text for path in paths)]
     left += [answer.say for answer in by_rules.answers if paths.isdisjoint(answer.asked)]
     notes = (f"the rules propose, and no reply of {model.name}: {'; '.join(left)}",) if left else ()
     return _written(chosen, (*read.notes, *notes), talk)
 
 
-def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> tuple[list[Support], str]:
+def _told_apart(supports: Sequence[Difference], refusal: _Refusal, talk: _Talk) -> tuple[list[Difference], str]:
     """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
     names = ", ".join(thing.name for thing in refusal.things)
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
-    ranks = [support.field.named_in(refusal.words, talk.descriptions) for support in supports]
+    ranks = [support.named_in(refusal.words, talk.descriptions) for support in supports]
     best = max(ranks, default=0)
     if best:
         plain = [support for support, rank in zip(supports, ranks, strict=True) if rank >= min(best, 2)]
@@ -163,39 +158,39 @@ def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> 
     if not likely or not talk.accepted:
         why = "no field of {} that differs or is named tells why it was refused: nothing is proposed"
         return [], f"{words}: {why.format(names)}"
-    apart = ", ".join(dict.fromkeys(support.field.path for support in supports))
+    apart = ", ".join(dict.fromkeys(support.field for support in supports))
     differ = f"{names} and {', '.join(thing.name for thing in talk.accepted)} differ in {apart}"
     proven = [support for support in likely if support.evidence]
     kept = proven or _without_details(likely)[:_MOST]
-    paths = ", ".join(dict.fromkeys(support.field.path for support in kept))
+    paths = ", ".join(dict.fromkeys(support.field for support in kept))
     if proven and len(proven) < len(supports):
         return proven, f"{differ}; only {paths} has evidence before the reply ({words})"
     left = f"; proposed: {paths}" if paths != apart else ""
     return kept, f"{differ}, and nothing tells which of them decided ({words}){left}"
 
 
-def _likely(supports: Iterable[Support]) -> list[Support]:
+def _likely(supports: Iterable[Difference]) -> list[Difference]:
     """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
     strong = [
         support
         for support in supports
-        if support.field.worded or any(part.relevance == "strong" for part in support.evidence)
+        if support.worded or any(part.relevance == "strong" for part in support.evidence)
     ]
-    likely = [support for support in supports if support.field.likely or support in strong]
-    return sorted(likely, key=lambda support: -support.field.likely)
+    likely = [support for support in supports if support.likely or support in strong]
+    return sorted(likely, key=lambda support: -support.likely)
 
 
-def _without_details(supports: Sequence[Support]) -> list[Support]:
+def _without_details(supports: Sequence[Difference]) -> list[Difference]:
     """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
-    flags = {support.field.path.rpartition(".")[0] for support in supports if isinstance(support.field.match, bool)}
+    flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
     return [
         support
         for support in supports
-        if isinstance(support.field.match, bool) or support.field.path.rpartition(".")[0] not in flags - {""}
+        if isinstance(support.value, bool) or support.field.rpartition(".")[0] not in flags - {""}
     ]
 
 
-def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
+def _written(chosen: Sequence[tuple[_Refusal, Difference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
     """Return the conditions as requirements where they have evidence, else as answers of the user, with the labels that follow."""
     requirements: list[Requirement] = []
     answers: list[ScriptedAnswer] = []
@@ -204,29 +199,23 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
     why: dict[str, str] = {}
     for refusal, support in chosen:
         if not support.evidence:
-            answers.append(_answer(refusal, support.field, talk))
+            answers.append(_answer(refusal, support, talk))
             continue
-        name = _name(support.field, len(requirements) + 1)
+        name = _name(support, len(requirements) + 1)
         name = name if name not in why else f"{name}-{len(requirements) + 1}"
-        why[name] = _why(refusal, support.field.path, talk)
-        requirements.append(requirement_of(_candidate(name, refusal, support, talk), draft=True))
+        why[name] = _why(refusal, support.field, talk)
+        kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
+        words, where = _in_words(support, chinese=talk.chinese), {support.field: support.match}
+        told = {"source": support.source, "evidence": support.evidence}
+        requirements.append(requirement_of(name, kind, words, where, told, forbids=support.forbids, draft=True))
         for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
-            held = [support.field.kept_by(thing) for thing in things]
+            held = [support.kept_by(thing) for thing in things]
             if False in held:
                 labels[name] = "failed"
             elif held and None not in held:
                 labels[name] = "passed"
-    refused = dict.fromkeys(thing.name for refusal in talk.refusals for thing in refusal.things)
-    return Proposals(
-        tuple(requirements),
-        tuple(_joined(answers)),
-        notes,
-        tuple(refused),
-        tuple(thing.name for thing in talk.accepted),
-        logged,
-        agreed,
-        {name: reason for name, reason in why.items() if name in logged},
-    )
+    why = {name: reason for name, reason in why.items() if name in logged}
+    return Proposals(tuple(requirements), tuple(_joined(answers)), notes, logged, agreed, why)
 
 
 def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
@@ -246,20 +235,6 @@ def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
         yield ScriptedAnswer(asked=tuple(asked), say=say, draft=True)
 
 
-def _candidate(name: str, refusal: _Refusal, support: Support, talk: _Talk) -> Candidate:
-    condition = {support.field.path: support.field.match}
-    kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
-    return Candidate(
-        id=name,
-        text=_in_words(support.field, chinese=talk.chinese),
-        where={} if support.field.forbids else condition,
-        none_where=condition if support.field.forbids else {},
-        kind=kind,
-        source=support.source,
-        evidence=support.evidence,
-    )
-
-
 def _strength(words: str) -> Literal["hard", "soft"]:
     """Return whether words refuse, which makes a need hard, or prefer; a choice without words prefers."""
     if any_spoken(words, listed("refuses")):
@@ -267,35 +242,32 @@ def _strength(words: str) -> Literal["hard", "soft"]:
     return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
 
 
-def _in_words(condition: Field, *, chinese: bool) -> str:
+def _in_words(condition: Difference, *, chinese: bool) -> str:
     """Return a condition as the text of a requirement."""
-    raw = condition.match if isinstance(condition.match, dict) else {"op": "equal", "value": condition.match}
-    value = json.dumps(raw.get("value"), ensure_ascii=False)
-    low, high, text, time = raw.get("min"), raw.get("max"), raw.get("text"), raw.get("time")
+    sort, value = condition.sort, condition.value
+    value = json.dumps(value, ensure_ascii=False) if sort == "is" else plain(value)
+    zh = {"is": "为 {}", "has": "含有{}", "open_at": "在 {} 营业", "least": "不低于 {}", "most": "不超过 {}"}
+    en = {"is": "{}", "has": "contains {}", "open_at": "open at {}", "least": "at least {}", "most": "at most {}"}
     if chinese:
-        bound = f"不低于 {low}" if high is None else f"不超过 {high}"
-        told = {"equal": f"为 {value}", "contains": f"含有{text}", "open_at": f"在 {time} 营业", "between": bound}
-        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.path} {told[str(raw['op'])]}"
-    bound = f"at least {low}" if high is None else f"at most {high}"
-    told = {"equal": value, "contains": f"contains {text}", "open_at": f"open at {time}", "between": bound}
+        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.field} {zh[sort].format(value)}"
     what = "Nothing" if condition.forbids else "Everything"
-    return f"{what} that is recommended has {condition.path}: {told[str(raw['op'])]}"
+    return f"{what} that is recommended has {condition.field}: {en[sort].format(value)}"
 
 
-def _name(condition: Field, number: int) -> str:
-    words = [*words_of(condition.path), *(words_of(condition.value) if isinstance(condition.match, dict) else ())]
+def _name(condition: Difference, number: int) -> str:
+    words = [*words_of(condition.field), *(words_of(condition.text) if condition.sort != "is" else ())]
     name = "-".join(word for word in words if word.isascii())[:60].strip("-")
     need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
     return name or need
 
 
-def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
+def _answer(refusal: _Refusal, condition: Difference, talk: _Talk) -> ScriptedAnswer:
     """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
-    phrases = [phrase for phrase in language if bool(_HAN.search(phrase)) == talk.chinese]
-    own = [*([condition.value] if condition.value else []), *filter(tells, words_of(condition.path)), condition.path]
+    phrases = [phrase for phrase in language if language_of(phrase) == talk.conversation.language]
+    own = [*([condition.text] if condition.text else []), *filter(tells, words_of(condition.field)), condition.field]
     asked = tuple(dict.fromkeys([*phrases[: _PHRASES - 2], *own]))[:_PHRASES]
     return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
 
@@ -307,8 +279,11 @@ class _Talk:
         self.conversation = conversation
         self._tools = tools
         self._lines = conversation.lines
-        self.query = self._lines[conversation.query_at].text
-        self.chinese = bool(_HAN.search(self.query))
+        self.query = conversation.query.text
+        self.chinese = conversation.language == "zh"
+        # The reply that the user took, where it came after the one that is judged.
+        behind = conversation.accepted_at is not None and conversation.accepted_at > conversation.reply_at
+        self._taken_at = conversation.accepted_at if behind else None
 
     @cached_property
     def _all(self) -> Reading:
@@ -356,7 +331,7 @@ class _Talk:
 
     def _read(self, lines: Sequence[Line]) -> Reading:
         visible = Visible(query=self.query or "?", context=self.conversation.context)
-        return Reading(trajectory_of(lines), self._tools, visible, language="zh" if self.chinese else "en")
+        return Reading(trajectory_of(lines), self._tools, visible, language=self.conversation.language)
 
     def _recommended(self, index: int) -> tuple[Thing, ...]:
         """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
@@ -378,15 +353,6 @@ class _Talk:
         return fold_phrase(json.dumps(data, ensure_ascii=False))
 
     @cached_property
-    def _accepted_at(self) -> int | None:
-        """The index of the reply that the user took; None where there is none behind the one that is judged."""
-        accepted = self.conversation.accepted
-        last = accepted.replies[-1].text if accepted is not None and accepted.replies else None
-        behind = range(len(self._lines) - 1, self.conversation.reply_at, -1)
-        agent = (index for index in behind if self._lines[index].role == "agent")
-        return next((index for index in agent if self._lines[index].text == last), None)
-
-    @cached_property
     def judged(self) -> tuple[Thing, ...]:
         """What the reply that is judged recommends."""
         return self._recommended(self.conversation.reply_at)
@@ -394,8 +360,8 @@ class _Talk:
     @cached_property
     def _replies(self) -> tuple[_Refusal, ...]:
         """The replies from the one that is judged to the last before the accepted one: what each recommends, what the user said to it, and where."""
-        start, end, accepted = self.conversation.reply_at, self._accepted_at, self.conversation.accepted
-        if end is None and accepted is not None:
+        start, end = self.conversation.reply_at, self._taken_at
+        if end is None and self.conversation.accepted_at is not None:
             return ()  # the user took what the reply that is judged says
         told: list[_Refusal] = []
         indexes = [index for index in range(start, len(self._lines)) if self._lines[index].role == "agent"]
@@ -423,16 +389,16 @@ class _Talk:
         if not taken:
             words = [line.text for line in behind if line.role == "user"]
             taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
-        if not taken and self._accepted_at is not None:
-            taken = [thing for thing in self._recommended(self._accepted_at) if thing.key not in refused]
-            named = [thing for thing in self._named(self._lines[self._accepted_at].text) if thing.key not in refused]
+        if not taken and self._taken_at is not None:
+            taken = [thing for thing in self._recommended(self._taken_at) if thing.key not in refused]
+            named = [thing for thing in self._named(self._lines[self._taken_at].text) if thing.key not in refused]
             taken = taken or (named if len(named) == 1 else [])  # "shall I take X?", and the user said yes
         return tuple({thing.key: thing for thing in taken}.values())
 
     @property
     def agreed(self) -> tuple[Thing, ...]:
         """What the accepted reply recommends; what was taken where there is no such reply."""
-        return self.accepted if self._accepted_at is None else self._recommended(self._accepted_at)
+        return self.accepted if self._taken_at is None else self._recommended(self._taken_at)
 
     def _takes(self, line: Line, step: Step) -> bool:
         """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
@@ -503,7 +469,7 @@ class _Talk:
 
         It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none.
         """
-        at_query = self._lines[self.conversation.query_at].place
+        at_query = self.conversation.query.place
         for text, place in ((words, ""), (self.query, at_query)):
             for opening in conditions_of(fold_text(text).text).openings:
                 if len(opening.minutes) == 1:
@@ -511,9 +477,9 @@ class _Talk:
         match = _CLOCK.search(self.conversation.context.now or "")
         return (match[1], self.conversation.now_at) if match else ("", "")
 
-    def stated(self, condition: Field, words: str) -> Field:
+    def stated(self, condition: Difference, words: str) -> Difference:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""
         plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
-        figures = figures_in(words, condition.bound, plain=plain) if condition.bound else ()
+        figures = figures_in(words, condition.sort, plain=plain) if condition.bound else ()
         bounded = (condition.with_figure(figure) for figure in figures)
         return next((replace(field, worded=True) for field in bounded if field), condition)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import yaml
@@ -52,85 +53,207 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Field:
-    """A condition on one field that the refused thing breaks.
+class Condition:
+    """A condition on one field of a place.
+
+    ``is``: the field has the value, or one of several; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
+    hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is; ``mode``: the way of travelling;
+    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one. ``forbids``: it must not fit the rest.
+    """
+
+    field: str
+    sort: Sort
+    value: Json = None
+    forbids: bool = False
+
+    @property
+    def id(self) -> str:
+        """A name that may stand in a case."""
+        words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}.get(
+            self.sort, self.sort
+        )
+        value = str(plain(self.value))
+        value = {"True": "", "False": "not", "None": ""}.get(value, value)
+        text = "-".join(word for word in (self.field, words, value) if word)
+        name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
+        if text.isascii() and len(name) <= _LONGEST_ID:
+            return name
+        return f"{name[:_LONGEST_ID]}-{digest(text, 8)}".lstrip("-")
+
+    @property
+    def circumstantial(self) -> bool:
+        """Whether it depends on the time or the place of the choice."""
+        return self.sort in ("open_then", "within_m", "shown")
+
+    @property
+    def spans_kinds(self) -> bool:
+        """Whether it means the same of all kinds of places."""
+        return self.sort not in ("least", "most", "within_m", "open_at")
+
+    def fits(self, place: Place, choice: Choice) -> bool:
+        """Return whether a place fits it in the circumstances of a choice."""
+        value = place.row.get(self.field)
+        if self.sort in ("open_at", "open_then"):
+            return opens(value, str(self.value) if self.sort == "open_at" else choice.clock) is True
+        if self.sort == "within_m":
+            apart = metres(choice, place)
+            return apart is not None and apart <= float(self.value or 0)
+        if self.sort == "mode":
+            return bool(choice.mode == self.value)
+        if self.sort == "shown":
+            return any(place is first for first in choice.offer[: int(self.value or 0)])
+        return self._value_fits(value)
+
+    def concerns(self, choice: Choice) -> bool:
+        """Return whether a choice can tell anything of it: the way there must be known, or the list that was shown."""
+        return bool(choice.mode) if self.sort == "mode" else choice.of is None if self.sort == "shown" else True
+
+    def _value_fits(self, value: Json) -> bool:
+        if self.sort == "has":
+            return isinstance(value, list) and self.value in value
+        if self.sort == "is":
+            return type(value) is type(self.value) and value == self.value
+        return is_figure(value) and bool(value >= self.value if self.sort == "least" else value <= self.value)
+
+    @property
+    def match(self) -> Json:
+        """What a value of the field must fit, as a check writes it."""
+        match self.sort:
+            case "has":
+                return {"op": "contains", "text": str(self.value)}
+            case "least" | "most":
+                return {"op": "between", "min" if self.sort == "least" else "max": plain(self.value)}
+            case "open_at":
+                return {"op": "open_at", "time": self.value}
+            case _:
+                return list(self.value) if isinstance(self.value, tuple) else self.value
+
+    def where(self, clock: str, point: tuple[float, float] | None) -> JsonObject:
+        """Return it as the matches of a check, by field, for a case at a time of day and a point."""
+        if self.sort == "open_then":
+            return {self.field: {"op": "open_at", "time": clock}}
+        if self.sort == "within_m":
+            lon, lat = point or (0.0, 0.0)
+            return {"point": {"op": "within_m", "lon": lon, "lat": lat, "metres": plain(self.value)}}
+        return {self.field: self.match}
+
+    def words(self, language: str) -> str:
+        """Return it in words of a language."""
+        name, value = self.field.replace("_", " "), plain(self.value)
+        en, zh = {
+            "is": (f"{name} “{value}”", f"{name}为“{value}”"),
+            "has": (f"{name} with “{value}”", f"{name}包括“{value}”"),
+            "least": (f"{name} of {value} or more", f"{name}不低于{value}"),
+            "most": (f"{name} of {value} or less", f"{name}不超过{value}"),
+            "open_at": (f"still open at {value}", f"{value}还在营业"),
+            "open_then": ("open at the time of the query", "提问时正在营业"),
+            "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
+            "mode": (f"the way there is by {value}", f"出行方式是{value}"),
+            "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
+        }[self.sort]
+        if self.value is True:
+            en, zh = name, name
+        elif self.value is False:
+            en, zh = f"no {name}", f"无{name}"
+        return zh if language.startswith("zh") else en
+
+
+def plain(value: Json) -> Json:
+    """Return a figure without decimals that say nothing."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@dataclass(frozen=True)
+class Difference(Condition):
+    """A condition on one field, a dotted path in the record, that the refused thing breaks.
 
     Attributes:
-        path: the field, a dotted path in the record.
-        match: what its value must fit, as a check writes it.
-        forbids: whether nothing that is recommended may fit it, in place of all.
-        value: the text of the value that tells the things apart; empty where it is no text.
-        bound: for a figure, which way it is bounded.
+        day: for hours, the day of the week that was asked about and that the field is called after.
         limits: for a figure, the greatest or least value that is known to be right, and the refused one.
         worded: whether the user's words give the figure.
         likely: how likely it is to be a need where no words name it: 3 for yes or no and for lists, 2 for a figure with a better end, 1 for others,
             0 for what is no need by itself: where a thing stands, how many are left, the lack of something good.
+        asked: whether the query states it.
+        source: where its first evidence stands.
+        evidence: what supports it before the reply; empty where nothing does.
+        kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
-    path: str
-    match: Json
-    forbids: bool = False
-    value: str = ""
-    bound: Literal["", "min", "max"] = ""
+    day: str = ""
     limits: tuple[float, float] = (0, 0)
     worded: bool = False
     likely: int = 3
+    asked: bool = False
+    source: Source | Literal["unstated"] = "unstated"
+    evidence: tuple[Evidence, ...] = ()
+    kind: Literal["", "hard", "soft"] = ""
+
+    @property
+    def text(self) -> str:
+        """The text of the value that tells the things apart; empty where it is no text."""
+        value = self.value[0] if isinstance(self.value, tuple) else self.value
+        return value if isinstance(value, str) and self.sort in ("is", "has") else self.day
+
+    @property
+    def bound(self) -> bool:
+        """Whether it is a figure that is bounded."""
+        return self.sort in ("least", "most")
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
         """The needs that it has to do with, by its name and its value."""
-        own = needs_of(" ".join(key_words(self.path))) or needs_of(self.path)
-        return tuple({need.name: need for need in (*own, *needs_of(self.value))}.values())
+        own = needs_of(" ".join(key_words(self.field))) or needs_of(self.field)
+        return tuple({need.name: need for need in (*own, *needs_of(self.text))}.values())
 
     @cached_property
     def own_needs(self) -> tuple[Need, ...]:
         """The needs that it is itself, and not only about: those of its value, or of its name where the value is yes, no or a figure."""
-        return needs_of(self.value) if self.value else self.needs
+        return needs_of(self.text) if self.text else self.needs
 
     @cached_property
-    def condition(self) -> Match:
+    def _as_read(self) -> Match:
         """Its match as a check reads it."""
         return _MATCH.validate_python(self.match)
 
     def kept_by(self, thing: Thing) -> bool | None:
         """Return whether a thing may be recommended by it; None where the records do not tell."""
-        held = [satisfies(self.condition, value) for value in thing.values.get(self.path, (None,))]
+        held = [satisfies(self._as_read, value) for value in thing.values.get(self.field, (None,))]
         fits = True if True in held else None if None in held else False
         return fits if fits is None or not self.forbids else not fits
 
     def stated_in(self, text: str) -> bool:
         """Return whether a text states it: by its value, its whole name, or words that state its need."""
-        last = key_words(self.path)
+        last = key_words(self.field)
         phrases = [phrase for need in self.own_needs for phrase in need.words]
-        phrases += [self.value] if tells(self.value.lower()) else []
+        phrases += [self.text] if tells(self.text.lower()) else []
         # Of a value among several, words for the field do not say which one is needed.
-        phrases += [" ".join(last)] if not self.value and any(map(tells, last)) else []
+        phrases += [" ".join(last)] if not self.text and any(map(tells, last)) else []
         return bool(any_spoken(text, phrases))
 
     def named_in(self, text: str, descriptions: Mapping[str, Sequence[str]]) -> int:
         """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
-        last = key_words(self.path)
+        last = key_words(self.field)
         words = [word for word in last if tells(word)]
         if (
             self.worded
-            or (tells(self.value.lower()) and spoken(text, self.value))
+            or (tells(self.text.lower()) and spoken(text, self.text))
             or (words and spoken(text, " ".join(last)))
         ):
             return 3
         if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
         timely = any(need.name == "hours" for need in self.needs) and conditions_of(fold_text(text).text).openings
-        if timely or _pairs(text) & _pairs(f"{last} {self.value}"):
+        if timely or _pairs(text) & _pairs(f"{last} {self.text}"):
             return 2
         signs = any(any_spoken(text, need.signs) for need in self.needs)
-        return int(signs or bool(any_spoken(text, descriptions.get(self.path.rsplit(".", 1)[-1], ()))))
+        return int(signs or bool(any_spoken(text, descriptions.get(self.field.rsplit(".", 1)[-1], ()))))
 
-    def with_figure(self, value: float) -> Field | None:
+    def with_figure(self, value: float) -> Difference | None:
         """Return it bounded by a figure that somebody gave; None where the figure does not part the two things."""
         right, refused = self.limits
         for figure in (value, value * _METRES):
-            if (right <= figure < refused) if self.bound == "max" else (refused < figure <= right):
-                return replace(self, match=between(self.bound, figure))
+            if (right <= figure < refused) if self.sort == "most" else (refused < figure <= right):
+                return replace(self, value=figure)
         return None
 
 
@@ -145,25 +268,23 @@ def names_in(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,}", text)} | _pairs(text)
 
 
-def figures_in(text: str, bound: str, *, plain: bool = False) -> Iterator[float]:
-    """Yield the figures that a text gives as bounds from above (``max``) or below (``min``); with ``plain`` also those that it only has."""
+def figures_in(text: str, sort: Sort, *, plain: bool = False) -> Iterator[float]:
+    """Yield the figures that a text gives as bounds from above (``most``) or below (``least``); with ``plain`` also those that it only has."""
     for given in conditions_of(fold_text(text).text).bounds:
-        figure = given.high if bound == "max" else given.low
+        figure = given.high if sort == "most" else given.low
         if figure is not None:
             yield figure
     if plain:
         for whole, tenths in _AND_TENTHS.findall(text):
             yield float(f"{_DIGITS.get(whole, whole)}.{_DIGITS.get(tenths, tenths)}")
-        document = read(
-            text, language="zh" if any("\u3400" <= sign <= "\u9fff" for sign in text) else "en", lexicon=lexicon_of(())
-        )
+        document = read(text, language=language_of(text), lexicon=lexicon_of(()))
         yield from (quantity.value for quantity in document.quantities)
         yield from (number.value for number in document.numbers)
 
 
 def fields_apart(
     refused: Sequence[Thing], accepted: Sequence[Thing], words: str, clock: str, *, asked: str, things: Sequence[Thing]
-) -> list[Field]:
+) -> list[Difference]:
     """Return the conditions that every accepted thing keeps and some refused one breaks, in the order of its records.
 
     Args:
@@ -175,7 +296,7 @@ def fields_apart(
         things: all that tools returned: a text that is different for each of them is no need.
     """
     paths = dict.fromkeys(path for thing in (*accepted, *refused) for path in thing.values)
-    fields: list[Field] = []
+    fields: list[Difference] = []
     for path in paths:
         if _has(path, "identifies"):
             continue
@@ -191,36 +312,36 @@ def fields_apart(
     return fields
 
 
-def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[Field]:
+def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[Difference]:
     """Yield the condition that a thing is open on the day of the week that its field is called after, where the user asked for this day."""
     key = path.rsplit(".", 1)[-1].lower()
     day = next((day for day, sign in _DAYS.items() if re.fullmatch(rf"{day}\w*|\w*[周期]{sign}", key)), "")
     spoken_day = re.search(rf"\b{day}\w*|(?:周|星期|礼拜){_DAYS[day]}", asked, re.IGNORECASE) if day else None
     for clock in ("12:00", "10:00", "15:00", "20:00") if spoken_day else ():
-        if any(isinstance(value, str) and satisfies(opens_at(clock), value) for value in good):
-            yield Field(path, {"op": "open_at", "time": clock}, value=str(spoken_day and spoken_day[0]))
+        if any(opens(value, clock) for value in good):
+            yield Difference(path, "open_at", clock, day=str(spoken_day and spoken_day[0]))
             return
 
 
-def _has(path: str, words: WordList) -> bool:
+def _has(path: str, words: str) -> bool:
     """Return whether a path has one of some words, a Chinese one anywhere in it; for what only tells which or where, its last key."""
     key = key_words(path) if words in ("identifies", "places") else words_of(path)
     return any(word in key or (not word.isascii() and word in "".join(key)) for word in listed(words))
 
 
-def _likely(field: Field, things: Sequence[Thing]) -> int:
+def _likely(field: Difference, things: Sequence[Thing]) -> int:
     """Return how likely a condition is to be a need where no words name it, 0 to 3."""
-    values = [str(value) for thing in things for value in thing.values.get(field.path, ())]
+    values = [str(value) for thing in things for value in thing.values.get(field.field, ())]
     unique = len(values) >= _SEVERAL and len(set(values)) == len(values)
-    burden = _has(field.path, "burdens") or _has(field.path, "less")
-    if isinstance(field.match, bool):
-        return 3 if field.match is not burden else 0
-    if _has(field.path, "places") or (field.bound and _has(field.path, "left")):
+    burden = _has(field.field, "burdens") or _has(field.field, "less")
+    if isinstance(field.value, bool):
+        return 3 if field.value is not burden else 0
+    if _has(field.field, "places") or (field.bound and _has(field.field, "left")):
         return 0
-    if isinstance(field.match, dict) and not field.bound:
-        return 3
     if field.bound:
-        return 2 if _has(field.path, "less") or _has(field.path, "more") else 1
+        return 2 if _has(field.field, "less") or _has(field.field, "more") else 1
+    if field.sort != "is":
+        return 3
     return 0 if unique else 1
 
 
@@ -228,80 +349,63 @@ def _values(things: Iterable[Thing], path: str) -> list[Json]:
     return [value for thing in things for value in thing.values.get(path, ())]
 
 
-def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -> Iterator[Field]:
+def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -> Iterator[Difference]:
     """Yield the conditions of one field that may tell what is good from what is bad."""
     listed_in = any(isinstance(value, list) for value in (*bad, *good))
     if listed_in or ("*" in path.split(".") and _texts(good)):
         had, wanted = _members(bad), _members(good)
-        match = contains if listed_in else str
-        yield from (Field(path, match(member), value=member) for member in wanted if member not in had)
-        yield from (Field(path, match(member), forbids=True, value=member) for member in had if member not in wanted)
+        sort: Sort = "has" if listed_in else "is"
+        yield from (Difference(path, sort, member) for member in wanted if member not in had)
+        yield from (Difference(path, sort, member, forbids=True) for member in had if member not in wanted)
     elif good and all(isinstance(value, bool) for value in good):
-        yield Field(path, good[0])
+        yield Difference(path, "is", good[0])
     elif (right := _figures(good)) and (wrong := _figures(bad)):
         yield from _bounded(path, right, wrong)
-    elif hours := [
-        value for value in good if isinstance(value, str) and satisfies(opens_at("12:00"), value) is not None
-    ]:
-        if clock and any(satisfies(opens_at(clock), value) for value in hours):
-            yield Field(path, {"op": "open_at", "time": clock})
+    elif any(opens(value, "12:00") is not None for value in good):
+        if any(opens(value, clock) for value in good):
+            yield Difference(path, "open_at", clock)
     elif texts := _texts(good):
-        yield Field(path, texts[0] if len(texts) == 1 else list(texts), value=texts[0])
+        yield Difference(path, "is", texts[0] if len(texts) == 1 else tuple(texts))
 
 
-def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[Field]:
+def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[Difference]:
     """Yield the conditions of one field of a refused thing that the user's words may mean, where nothing was accepted."""
     denials = Denials(flat(words))
     if bad and all(isinstance(value, bool) for value in bad):
-        field = Field(path, not bad[0])
+        field = Difference(path, "is", not bad[0])
         phrases = [phrase for need in field.needs for phrase in (*need.words, *need.fields)]
         own = [word for word in key_words(path) if tells(word)]
         # "No wifi there", of what has some by its record, asks for no place without it.
         if not (bad[0] and any(denials.denies(*place) for place in places_of(words, (*own, *phrases)))):
             yield field
     elif figures := _figures(bad):
-        ways: list[Literal["min", "max"]] = ["max"] if _has(path, "less") else ["min"] if _has(path, "more") else []
-        for way in ways:
-            value = min(figures) if way == "min" else max(figures)
+        less = _has(path, "less")
+        if less or _has(path, "more"):
+            value = max(figures) if less else min(figures)
             step = 1 if float(value).is_integer() else 0.1
-            near = round(value + step if way == "min" else value - step, 6)
-            open_end = float("inf") if way == "min" else float("-inf")
-            yield Field(path, between(way, near), bound=way, limits=(open_end, value))
-    elif clock and any(isinstance(value, str) and satisfies(opens_at(clock), value) is False for value in bad):
-        yield Field(path, {"op": "open_at", "time": clock})
+            near = round(value - step if less else value + step, 6)
+            open_end = float("-inf") if less else float("inf")
+            yield Difference(path, "most" if less else "least", near, limits=(open_end, value))
+    elif any(opens(value, clock) is False for value in bad):
+        yield Difference(path, "open_at", clock)
     else:
         for text in _members(bad):
             if any(denials.denies(*place) for place in places_of(words, [text])):
-                match = contains(text) if any(isinstance(value, list) for value in bad) else text
-                yield Field(path, match, forbids=True, value=text)
+                listed_in = any(isinstance(value, list) for value in bad)
+                yield Difference(path, "has" if listed_in else "is", text, forbids=True)
 
 
-def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[Field]:
+def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[Difference]:
     """Yield the bound that parts figures, in the direction that the field or, where that says nothing, the difference supports."""
     less, more = _has(path, "less"), _has(path, "more")
     if max(right) < max(wrong) and (less or not more):
-        yield Field(path, between("max", max(right)), bound="max", limits=(max(right), max(wrong)))
+        yield Difference(path, "most", max(right), limits=(max(right), max(wrong)))
     if min(right) > min(wrong) and (more or not less):
-        yield Field(path, between("min", min(right)), bound="min", limits=(min(right), min(wrong)))
-
-
-def between(way: str, figure: float) -> Json:
-    """Return the match of a bound: ``min`` or ``max``."""
-    return {"op": "between", way: int(figure) if float(figure).is_integer() else figure}
-
-
-def contains(member: str) -> Json:
-    """Return the match of a list with a member."""
-    return {"op": "contains", "text": member}
-
-
-def opens_at(clock: str) -> Match:
-    """Return the match of opening hours that hold a time of day."""
-    return _MATCH.validate_python({"op": "open_at", "time": clock})
+        yield Difference(path, "least", min(right), limits=(min(right), min(wrong)))
 
 
 def _figures(values: Iterable[Json]) -> list[float]:
-    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return [value for value in values if is_figure(value)]
 
 
 def _texts(values: Iterable[Json]) -> list[str]:
@@ -327,21 +431,6 @@ _LEAST_LATIN = 3
 #: A longer word that ends in y also stands for the one without it.
 _LEAST_STEM = 6
 _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[.!?。！？;；]*")
-
-WordList = Literal[
-    "less",
-    "more",
-    "identifies",
-    "weak",
-    "prefers",
-    "refuses",
-    "manner",
-    "profiles",
-    "takes",
-    "places",
-    "left",
-    "burdens",
-]
 
 
 @dataclass(frozen=True)
@@ -375,7 +464,7 @@ def all_needs() -> tuple[Need, ...]:
 
 
 @cache
-def listed(name: WordList) -> tuple[str, ...]:
+def listed(name: str) -> tuple[str, ...]:
     """Return one of the plain lists of words of the data."""
     return tuple(_data()[name])
 
@@ -448,6 +537,11 @@ def sentences(text: str) -> Iterator[str]:
     yield from (match[0].strip() for match in _SENTENCE.finditer(text) if match[0].strip())
 
 
+def language_of(text: str) -> str:
+    """Return ``zh`` for a text with Chinese signs, else ``en``."""
+    return "zh" if _HAN.search(text) else "en"
+
+
 def leaves_of(data: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Json]]:
     """Yield the plain values of JSON data, each with its dotted path; a list of plain values is one, members of others share the path ``*``."""
     if isinstance(data, Mapping):
@@ -495,24 +589,10 @@ class Told:
         text = f"{self.path}: {json.dumps(self.value, ensure_ascii=False)}" if self.path else self.text
         return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
-
-@dataclass(frozen=True)
-class Support:
-    """What supports a condition before the reply.
-
-    Attributes:
-        field: the condition, with the bound that the evidence gives where it gives one.
-        asked: whether the query states it.
-        source: where the first evidence stands.
-        evidence: all of it; empty where none was found.
-        kind: hard or soft, where a model says so; empty: the user's words say it.
-    """
-
-    field: Field
-    asked: bool
-    source: Source | Literal["unstated"]
-    evidence: tuple[Evidence, ...]
-    kind: Literal["", "hard", "soft"] = ""
+    def evidence(self, relevance: _Relevance) -> Evidence:
+        """Return it as evidence that states a need, or is only a sign of it."""
+        need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
+        return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
 
 
 def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: Collection[str]) -> Iterator[Told]:
@@ -523,13 +603,9 @@ def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: 
         tools: the tools by name.
         listing: the names of the tools that returned the things themselves: what these are like tells nothing of the need.
     """
-    context, at_query = conversation.context, conversation.lines[conversation.query_at].place
+    context, at_query = conversation.context, conversation.query.place
     for text in context.history:
         yield from (Told(at_query, "context", sentence) for sentence in sentences(text))
-    for path, value in leaves_of(context.profile):
-        yield Told(f"{at_query} (context.profile)", "profile", "", path, value)
-    for path, value in leaves_of(context.details):
-        yield Told(f"{at_query} (context.details)", "context", "", path, value)
     for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
         if line.role == "system" or (line.role == "user" and index <= conversation.query_at):
             asked = index == conversation.query_at
@@ -543,8 +619,8 @@ def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: 
                 yield from (Told(line.place, source, "", path, value) for path, value in leaves_of(step.result))
 
 
-def support_for(field: Field, told: tuple[Told, ...], known_at: str) -> Support:
-    """Return what supports a condition.
+def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Difference:
+    """Return a condition with what supports it, and with the bound that the evidence gives where it gives one.
 
     Args:
         field: the condition.
@@ -560,18 +636,18 @@ def support_for(field: Field, told: tuple[Told, ...], known_at: str) -> Support:
             bounded = field.with_figure(figure) or field
         if part.asked and (figure is not None or field.stated_in(part.text)):
             asked = True
-        need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
-        kept.append((part.source, Evidence(text=part.quote, at=(part.place,), relevance=relevance, need=need)))
-    if not kept and isinstance(field.match, dict) and field.match.get("op") == "open_at" and known_at:
-        moment = Evidence(text=f"It is {field.match['time']}", at=(known_at,), relevance="strong", need="direct")
+        kept.append((part.source, part.evidence(relevance)))
+    if not kept and field.sort == "open_at" and known_at:
+        moment = Evidence(text=f"It is {field.value}", at=(known_at,), relevance="strong", need="direct")
         kept.append(("environment", moment))
     # What states the need comes before what is only a sign of it.
     kept.sort(key=lambda pair: pair[1].relevance != "strong")
     source: Source | Literal["unstated"] = kept[0][0] if kept else "unstated"
-    return Support(bounded, asked, source, tuple(evidence for _, evidence in kept[:_MOST]))
+    evidence = tuple(evidence for _, evidence in kept[:_MOST])
+    return replace(bounded, asked=asked, source=source, evidence=evidence)
 
 
-def linked_to(support: Support, words: str, told: tuple[Told, ...], returned: str) -> Support:
+def linked_to(support: Difference, words: str, told: tuple[Told, ...], returned: str) -> Difference:
     """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
 
     They share a name, or a pair of Chinese signs, that stands in no call and no result.
@@ -580,11 +656,10 @@ def linked_to(support: Support, words: str, told: tuple[Told, ...], returned: st
     texts = [part for part in told if part.text and any(name not in returned for name in names_in(part.text) & shared)]
     if support.evidence or not texts:
         return support
-    evidence = (Evidence(text=part.quote, at=(part.place,), relevance="weak", need="related") for part in texts[:_MOST])
-    return replace(support, source=texts[0].source, evidence=tuple(evidence))
+    return replace(support, source=texts[0].source, evidence=tuple(part.evidence("weak") for part in texts[:_MOST]))
 
 
-def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | None]:
+def _relevance(field: Difference, told: Told) -> tuple[_Relevance | None, float | None]:
     """Return how something supports a condition, None where it does not, and the figure that it gives for its bound."""
     if told.path:
         return _of_value(field, told)
@@ -592,35 +667,35 @@ def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | Non
     if _INSTRUCTS.match(text) and not told.asked:
         return None, None
     related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
-    for figure in figures_in(text, field.bound, plain=related) if field.bound else ():
+    for figure in figures_in(text, field.sort, plain=related) if field.bound else ():
         if field.with_figure(figure):
             return "strong", figure
     named = field.stated_in(text) or any(any_spoken(text, need.names) for need in field.own_needs)
     return ("strong" if named else "weak" if related else None), None
 
 
-def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None]:
+def _of_value(field: Difference, told: Told) -> tuple[_Relevance | None, float | None]:
     """Return the same of a value in data: by its name and its value, or by words in a text."""
     key = told.path.removesuffix(".*").rsplit(".", 1)[-1]
-    own = set(key_words(field.path))
+    own = set(key_words(field.field))
     shares = bool({need.name for need in needs_of(key)} & {need.name for need in field.needs})
     shares = shares or bool(own & {word for word in words_of(key) if tells(word)})
     value = told.value
-    if isinstance(value, int | float) and not isinstance(value, bool) and field.bound:
+    if is_figure(value) and field.bound:
         return ("strong", value) if shares and field.with_figure(value) else (None, None)
     texts = [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, str)]
     phrases = [phrase for need in field.own_needs for phrase in (*need.words, *need.signs, *need.fields)]
-    phrases += [field.value] if tells(field.value.lower()) else []
+    phrases += [field.text] if tells(field.text.lower()) else []
     texts += (
-        [" ".join(words_of(told.path))] if value and not shares and not field.value else []
+        [" ".join(words_of(told.path))] if value and not shares and not field.text else []
     )  # what a person has by its name: daughter: 2
-    holds = any(text.strip() and (same(text, field.value) or any_spoken(text, phrases)) for text in texts)
-    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.bound, plain=shares)):
+    holds = any(text.strip() and (same(text, field.text) or any_spoken(text, phrases)) for text in texts)
+    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.sort, plain=shares)):
         if field.with_figure(figure):
             return "strong", figure
-    if isinstance(value, bool) and isinstance(field.match, bool) and shares:
+    if isinstance(value, bool) and isinstance(field.value, bool) and shares:
         # A need by another name (wheelchair: true) asks for the field; the field's own name must have its value.
-        holds = value == field.match or (value and own.isdisjoint(words_of(key)))
+        holds = value == field.value or (value and own.isdisjoint(words_of(key)))
     return ("strong" if holds else None), None
 
 
@@ -663,113 +738,6 @@ class Choice(NamedTuple):
         return self.moment[11:16]
 
 
-@dataclass(frozen=True)
-class Condition:
-    """A condition on one field of a place.
-
-    ``is``: the field has the value; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
-    hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is; ``mode``: the way of travelling;
-    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one.
-    """
-
-    field: str
-    sort: Sort
-    value: str | float | bool | None = None
-
-    @property
-    def id(self) -> str:
-        """A name that may stand in a case."""
-        words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}.get(
-            self.sort, self.sort
-        )
-        value = str(_plain(self.value))
-        value = {"True": "", "False": "not", "None": ""}.get(value, value)
-        text = "-".join(word for word in (self.field, words, value) if word)
-        name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
-        if text.isascii() and len(name) <= _LONGEST_ID:
-            return name
-        return f"{name[:_LONGEST_ID]}-{digest(text, 8)}".lstrip("-")
-
-    @property
-    def circumstantial(self) -> bool:
-        """Whether it depends on the time or the place of the choice."""
-        return self.sort in ("open_then", "within_m", "shown")
-
-    @property
-    def spans_kinds(self) -> bool:
-        """Whether it means the same of all kinds of places."""
-        return self.sort not in ("least", "most", "within_m", "open_at")
-
-    def fits(self, place: Place, choice: Choice) -> bool:
-        """Return whether a place fits it in the circumstances of a choice."""
-        value = place.row.get(self.field)
-        if self.sort in ("open_at", "open_then"):
-            return _open(value, str(self.value) if self.sort == "open_at" else choice.clock)
-        if self.sort == "within_m":
-            apart = metres(choice, place)
-            return apart is not None and apart <= float(self.value or 0)
-        if self.sort == "mode":
-            return choice.mode == self.value
-        if self.sort == "shown":
-            return any(place is first for first in choice.offer[: int(self.value or 0)])
-        return self._value_fits(value)
-
-    def concerns(self, choice: Choice) -> bool:
-        """Return whether a choice can tell anything of it: the way there must be known, or the list that was shown."""
-        return bool(choice.mode) if self.sort == "mode" else choice.of is None if self.sort == "shown" else True
-
-    def _value_fits(self, value: Json) -> bool:
-        if self.sort == "has":
-            return isinstance(value, list) and self.value in value
-        if self.sort == "is":
-            return type(value) is type(self.value) and value == self.value
-        if not is_figure(value):
-            return False
-        return bool(value >= self.value if self.sort == "least" else value <= self.value)
-
-    def where(self, clock: str, point: tuple[float, float] | None) -> JsonObject:
-        """Return it as the matches of a check, by field, for a case at a time of day and a point."""
-        match self.sort:
-            case "has":
-                return {self.field: {"op": "contains", "text": self.value}}
-            case "least":
-                return {self.field: {"op": "between", "min": self.value}}
-            case "most":
-                return {self.field: {"op": "between", "max": self.value}}
-            case "open_at" | "open_then":
-                return {self.field: {"op": "open_at", "time": self.value or clock}}
-            case "within_m":
-                lon, lat = point or (0.0, 0.0)
-                return {"point": {"op": "within_m", "lon": lon, "lat": lat, "metres": _plain(self.value)}}
-            case _:
-                return {self.field: self.value}
-
-    def words(self, language: str) -> str:
-        """Return it in words of a language."""
-        name, value = self.field.replace("_", " "), _plain(self.value)
-        en, zh = {
-            "is": (f"{name} “{value}”", f"{name}为“{value}”"),
-            "has": (f"{name} with “{value}”", f"{name}包括“{value}”"),
-            "least": (f"{name} of {value} or more", f"{name}不低于{value}"),
-            "most": (f"{name} of {value} or less", f"{name}不超过{value}"),
-            "open_at": (f"still open at {value}", f"{value}还在营业"),
-            "open_then": ("open at the time of the query", "提问时正在营业"),
-            "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
-            "mode": (f"the way there is by {value}", f"出行方式是{value}"),
-            "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
-        }[self.sort]
-        if self.value is True:
-            en, zh = name, name
-        elif self.value is False:
-            en, zh = f"no {name}", f"无{name}"
-        return zh if language.startswith("zh") else en
-
-
-def _plain(value: Json) -> Json:
-    """Return a figure without decimals that say nothing."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def is_figure(value: Json) -> bool:
     """Return whether a value is a number that can have a bound."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -779,8 +747,9 @@ _hours = lru_cache(maxsize=100_000)(opening_hours)
 _open_at = lru_cache(maxsize=100_000)(open_at)
 
 
-def _open(value: Json, clock: str) -> bool:
-    return isinstance(value, str) and bool(clock) and _open_at(value, clock) is True
+def opens(value: Json, clock: str) -> bool | None:
+    """Return whether opening hours hold a time of day; None for what are no hours, and where there is no time."""
+    return _open_at(value, clock) if isinstance(value, str) and clock else None
 
 
 def metres(choice: Choice, place: Place) -> float | None:
@@ -857,36 +826,30 @@ def profile_of(profile: Mapping[str, Json], condition: Condition) -> float | boo
     return False
 
 
-# -- candidates for requirements ---------------------------------------------------------------------------------------
+# -- requirements that conditions become --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A need that a query may leave unsaid.
+def requirement_of(
+    name: str,
+    kind: Literal["asked", "hard", "soft"],
+    text: str,
+    where: Mapping[str, Json],
+    told: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    forbids: bool = False,
+    draft: bool = False,
+) -> Requirement:
+    """Return the requirement that all an answer recommends fits a condition, or that none of it does.
 
-    Attributes:
-        id: what its requirement is called in the case.
-        text: the requirement in words, in the language of the case.
+    Args:
+        name: its id in the case.
+        kind: ``asked`` where the query states it, ``hard`` where the user never did without it, else ``soft``.
+        text: it in words, in the language of the case.
         where: by field of the thing that is proposed (a dotted path), the value or the match that it must have.
-        kind: ``hard`` where the user never did without it, else ``soft``.
-        source: where its evidence stands; ``unstated`` where none was found before the reply.
-        evidence: what supports it before the reply, each with its places in the log.
-        none_where: by field, the value or the match that nothing that is proposed may have.
+        told: ``source`` and ``evidence`` of what is not asked.
+        forbids: whether nothing that is recommended may have them.
+        draft: whether people have to decide on it.
     """
-
-    id: str
-    text: str
-    where: Mapping[str, Json] = field(default_factory=dict)
-    kind: Literal["asked", "hard", "soft"] = "hard"
-    source: Literal["context", "profile", "environment", "unstated"] = "unstated"
-    evidence: tuple[Evidence, ...] = ()
-    none_where: Mapping[str, Json] = field(default_factory=dict)
-
-
-def requirement_of(candidate: Candidate, *, draft: bool) -> Requirement:
-    """Return the requirement that a candidate proposes: all that an answer recommends fits ``where``, and none of it ``none_where``."""
-    parts = {"only": True, "where": dict(candidate.where)} if candidate.where else {}
-    parts |= {"none_where": dict(candidate.none_where)} if candidate.none_where else {}
+    parts = {"none_where": where} if forbids else {"only": True, "where": where}
     check = Recommends.model_validate({"kind": "recommends", **parts})
-    implicit = {} if candidate.kind == "asked" else {"source": candidate.source, "evidence": candidate.evidence}
-    return Requirement(id=candidate.id, kind=candidate.kind, text=candidate.text, check=check, draft=draft, **implicit)
+    return Requirement(id=name, kind=kind, text=text, check=check, draft=draft, **({} if kind == "asked" else told))

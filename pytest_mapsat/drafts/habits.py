@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 from math import log
+from typing import Literal
 
 from pytest_mapsat.sandbox import tokens
 
-from .evidence import Choice, Condition, bounds_of, places_shown, values_of
-from .logs import Event, Place
+from .evidence import Choice, Condition, bounds_of, language_of, places_shown, values_of
+from .logs import Event, Place, UserLog
 
 #: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
 CHANCE = 0.02
@@ -80,10 +81,10 @@ class Habit:
         return self.count / len(self.kept)
 
     @property
-    def recent_share(self) -> float:
-        """The share of the choices that show it: the later half, where it alone does."""
-        half = len(self.kept) // 2
-        return self.windows[1] / half if self.late_only else self.share
+    def kind(self) -> Literal["hard", "soft"]:
+        """Whether the choices that show it, the later half where it alone does, nearly all keep it: a hard requirement, else a soft one."""
+        share = self.windows[1] / (len(self.kept) // 2) if self.late_only else self.share
+        return "hard" if share >= HARD else "soft"
 
     @cached_property
     def windows(self) -> tuple[int, int]:
@@ -133,7 +134,8 @@ class Catalogue:
             by_part.setdefault((place.kind, place.city), []).append(place)
         self._parts = {part: tuple(members) for part, members in by_part.items()}
         self._modes = modes
-        self._values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
+        #: The conditions on values that a place fits.
+        self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
         self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
         self._shares: dict[tuple[object, ...], float | None] = {}
 
@@ -146,14 +148,10 @@ class Catalogue:
         self._shares.clear()
         self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
 
-    def values(self, place: Place) -> frozenset[Condition]:
-        """Return the conditions on values that a place fits."""
-        return self._values(place)
-
     def fits(self, condition: Condition, choice: Choice) -> bool:
         """Return whether what was taken fits a condition."""
         if condition.sort in ("is", "has"):
-            return condition in self._values(choice.place)
+            return condition in self.values(choice.place)
         return condition.fits(choice.place, choice)
 
     def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
@@ -178,7 +176,7 @@ class Catalogue:
     def _of_value(self, condition: Condition, choice: Choice) -> float:
         key = choice.of or choice.line
         if key not in self._counts:
-            self._counts[key] = Counter(chain.from_iterable(map(self._values, choice.offer)))
+            self._counts[key] = Counter(chain.from_iterable(map(self.values, choice.offer)))
         return self._counts[key][condition] / len(choice.offer)
 
 
@@ -353,16 +351,12 @@ class Identifier:
             ]
             doubtful.update(rivals)
             why = "each explains the other" if rivals else "explained"
-            likest = sorted(kept, key=lambda other: (-_shared(habit, other), other.condition.id))[:1]
+            likest = sorted(kept, key=lambda other: (-len({*habit.lines} & {*other.lines}), other.condition.id))[:1]
             out += [_left_out(habit, other, why) for other in rivals or likest]
             if not (rivals or likest):
                 out.append(LeftOut(habit.condition, why, beside[0]))
             out += [_left_out(other, habit, why) for other in rivals]
         return [habit for habit in kept if habit not in doubtful], out
-
-
-def _shared(habit: Habit, other: Habit) -> int:
-    return len(set(habit.lines) & set(other.lines))
 
 
 def _level(tried: Sequence[Habit]) -> float:
@@ -455,6 +449,60 @@ class Session:
         """The ids of all places that the session's searches showed before the anchor."""
         end = self.anchor.at if self.anchor else float("inf")
         return tuple(dict.fromkeys(id_ for event in self.events if event.at <= end for id_ in event.shown))
+
+
+@dataclass(frozen=True)
+class UserSessions:
+    """What was restored of one user: the sessions, and by time the choice that each ended with, with its session."""
+
+    log: UserLog
+    sessions: tuple[Session, ...]
+    choices: Sequence[tuple[Session, Choice]]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The query of a session, and what was known when it was asked.
+
+    Attributes:
+        user: who asked.
+        session: the session.
+        choice: what the user took in it.
+    """
+
+    user: UserSessions
+    session: Session
+    choice: Choice
+
+    @cached_property
+    def query(self) -> Event:
+        """The query."""
+        return self.session.events[self.session.query_at or 0]
+
+    @property
+    def before(self) -> tuple[Event, ...]:
+        """What came before the query in its session."""
+        return self.session.events[: self.session.query_at]
+
+    @property
+    def language(self) -> str:
+        """``zh`` where the query is Chinese, else ``en``."""
+        return language_of(self.query.text)
+
+    @cached_property
+    def now(self) -> Choice:
+        """The circumstances of the query; its place is not looked at."""
+        return self.choice._replace(at=self.query.at, moment=self.query.moment, point=self.query.point, mode="")
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """What the user took before, by time."""
+        return [choice for _, choice in self.user.choices if choice.at < self.query.at]
+
+    @property
+    def of_kind(self) -> list[Choice]:
+        """The choices of the kind of place that the session is about."""
+        return [choice for choice in self.choices if choice.place.kind == self.session.kind]
 
 
 class Kinds:

@@ -1,19 +1,27 @@
-"""Cases out of the sessions of one user: restored, identified, filtered and weighed (MapSatisfyBench, sections 3.2 and A.2)."""
+"""Cases out of logs of behaviour: sessions of users, restored, identified, filtered and weighed (MapSatisfyBench, sections 3.2 and A.2), and the suite of them."""
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import Literal, NamedTuple
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
+from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import (
+    SUITE_SCHEMA,
     Case,
     Context,
     Evidence,
     ExpectedTool,
+    Json,
     JsonObject,
     Location,
     Mode,
@@ -22,21 +30,39 @@ from pytest_mapsat.model import (
     Problem,
     Requirement,
     RowPatch,
+    SuiteManifest,
+    Tool,
     Travels,
     Truth,
+    Usage,
+    UsageError,
     Visible,
     World,
     canonical_json,
     digest,
     shown,
+    total_usage,
 )
 from pytest_mapsat.reading import conditions_of
-from pytest_mapsat.sandbox import normalise
+from pytest_mapsat.sandbox import normalise, opening_hours
+from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_rows, write_tool
 
-from .evidence import Candidate, Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
-from .habits import HARD, Catalogue, Habit, Identified, Identifier, Kinds, LeftOut, Session, naming, restore, spoken
-from .logs import Event, Log, Place, Told, UserLog
-from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
+from .evidence import Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
+from .habits import (
+    Catalogue,
+    Habit,
+    Identifier,
+    Kinds,
+    LeftOut,
+    Moment,
+    Session,
+    UserSessions,
+    naming,
+    restore,
+    spoken,
+)
+from .logs import Event, Log, Place, Told, UserLog, open_log
+from .proposed import Proposed, Proposer, ProposingModel
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6
@@ -44,7 +70,6 @@ _LOOKED_BACK = 6
 _LINES, _VISITS, _SEARCHES = 40, 60, 20
 #: Columns of catalogues that a figure of a query means, by its role.
 _FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "per_head", "fee")}
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _read = lru_cache(maxsize=5_000)(conditions_of)
 
 
@@ -64,31 +89,6 @@ class NoCase(NamedTuple):
     about: str
     why: str
     left_out: tuple[LeftOut, ...] = ()
-
-
-class _Root(NamedTuple):
-    """The query of a case: its session, its event, its language, and the id of the case."""
-
-    session: Session
-    query: Event
-    language: str
-    id: str
-
-
-@dataclass
-class UserSessions:
-    """What was restored of one user: the sessions, and the choice that each ended with.
-
-    ``choices``: by time, each with its session.
-    """
-
-    log: UserLog
-    sessions: tuple[Session, ...]
-    choices: list[tuple[Session, Choice]] = field(default_factory=list)
-
-    def before(self, at: float) -> list[Choice]:
-        """Return the choices that were made before a time."""
-        return [choice for _, choice in self.choices if choice.at < at]
 
 
 class CaseMaker:
@@ -125,12 +125,9 @@ class CaseMaker:
             name, _, line = event.line.rpartition(":")
             message = f"there is no place {shown(event.place)} in the catalogue"
             self._told.add("unknown places", Problem(name, int(line), message))
-        sessions = UserSessions(user, tuple(restore(events, self._kinds)))
-        for session in sessions.sessions:
-            if session.anchor is not None:
-                sessions.choices.append((session, self._choice(session, session.anchor)))
-        sessions.choices.sort(key=lambda pair: pair[1].at)
-        return sessions
+        sessions = tuple(restore(events, self._kinds))
+        choices = [(each, self._choice(each, each.anchor)) for each in sessions if each.anchor is not None]
+        return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
 
     def _choice(self, session: Session, anchor: Event) -> Choice:
         place = self._places[anchor.place]
@@ -141,137 +138,112 @@ class CaseMaker:
             offer, of = self._catalogue.part(place.kind, place.city), (place.kind, place.city)
         point = query.point or anchor.point
         choice = Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
-        before = [event for event in session.events if event.at <= anchor.at]
-        stated = [each for event in before for each in (*self._named(event.text, choice), *_of_filter(event, choice))]
-        return choice._replace(stated=tuple(each for each in dict.fromkeys(stated) if each.fits(place, choice)))
+        before = (event for event in session.events if event.at <= anchor.at)
+        return choice._replace(stated=tuple(self._stated(before, choice)))
 
     def cases(self, user: UserSessions) -> Iterator[MadeCase | NoCase]:
         """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
-        by_kind: dict[str, list[tuple[Session, Choice]]] = {}
+        by_kind: dict[str, list[Moment]] = {}
         for session, choice in user.choices:
             if session.query_at is not None:
-                by_kind.setdefault(session.kind, []).append((session, choice))
+                by_kind.setdefault(session.kind, []).append(Moment(user, session, choice))
         self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
         self._catalogue.forget()
         number = 0
         for kind in sorted(by_kind):
-            made, none = self._chosen(user, by_kind[kind][::-1], number + 1)
+            made, none = self._chosen(by_kind[kind][::-1], number + 1)
             cases: list[MadeCase | NoCase] = [case for _, case in made] or [none]
             if self.proposer is not None:
                 # A model is asked about what is a case anyway; where the statistics show nothing, about the latest session.
-                roots = [root for root, _ in made] or by_kind[kind][-1:]
-                cases = [self._case(user, *root, at, ask=True) for at, root in enumerate(roots, number + 1)]
+                moments = [moment for moment, _ in made] or by_kind[kind][-1:]
+                cases = [self._case(moment, at, self.proposer) for at, moment in enumerate(moments, number + 1)]
             yield from cases
             number += sum(isinstance(case, MadeCase) for case in cases)
 
-    def _chosen(
-        self, user: UserSessions, roots: Sequence[tuple[Session, Choice]], number: int
-    ) -> tuple[list[tuple[tuple[Session, Choice], MadeCase]], NoCase]:
-        """Return the cases of one kind of place, each with its session and choice, by the statistics alone; or why there are none."""
-        made: list[tuple[tuple[Session, Choice], MadeCase]] = []
-        doubtful: list[tuple[tuple[Session, Choice], MadeCase]] = []
+    def _chosen(self, moments: Sequence[Moment], number: int) -> tuple[list[tuple[Moment, MadeCase]], NoCase]:
+        """Return the cases of one kind of place, each with its query, by the statistics alone; or why there are none."""
+        made: list[tuple[Moment, MadeCase]] = []
+        doubtful: list[tuple[Moment, MadeCase]] = []
         none: NoCase | None = None
-        for root in roots[: self._each + _LOOKED_BACK]:
-            case = self._case(user, *root, number + len(made))
+        for moment in moments[: self._each + _LOOKED_BACK]:
+            case = self._case(moment, number + len(made))
             if isinstance(case, NoCase):
                 none = none or case
             else:
-                (doubtful if case.case.truth.proposals else made).append((root, case))
+                (doubtful if case.case.truth.proposals else made).append((moment, case))
             if len(made) == self._each:
                 break
         return made or doubtful[:1], none or NoCase("", "")
 
     # -- identify
 
-    def _case(
-        self, user: UserSessions, session: Session, choice: Choice, number: int, *, ask: bool = False
-    ) -> MadeCase | NoCase:
-        assert session.query_at is not None  # noqa: S101  the caller looked
-        query = session.events[session.query_at]
-        before = user.before(query.at)
+    def _case(self, moment: Moment, number: int, proposer: Proposer | None = None) -> MadeCase | NoCase:
+        user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
-        asked = self._stated(session, choice)
-        identified = self._identifier.identify(before, session.kind, asked)
+        asked = list(self._stated((moment.query, *session.filters), choice))
+        identified = self._identifier.identify(moment.choices, session.kind, asked)
         fields = {condition.field for condition in asked}
-        spoken = [each for each in self._said_before(session, choice) if each[0].field not in fields]
-        fields |= {condition.field for condition, _ in spoken}
-        habits = [habit for habit in identified.habits if habit.condition.field not in fields]
-        habits = [habit for habit in habits if _can_be_checked(habit.condition, query.point)]
-        language = "zh" if _CHINESE.search(query.text) else "en"
-        now = choice._replace(at=query.at, moment=query.moment, point=query.point, mode="")
+        before = self._stated(moment.before, choice)
+        said = {condition: event for condition, event in before.items() if condition.field not in fields}
+        fields |= {condition.field for condition in said}
+        habits = [
+            habit
+            for habit in identified.habits
+            if habit.condition.field not in fields and _can_be_checked(habit.condition, now.point)
+        ]
         proposed = Proposed()
-        if ask and self.proposer is not None:
-            fields |= {condition.field for condition in self._named(query.text, choice)}
-            shown = replace(identified, habits=tuple(habits))
-            proposed = self.proposer.propose(self._moment(user, session, now, frozenset(fields), shown))
-        if not habits and not spoken and not proposed.drafts:
+        if proposer is not None:
+            fields |= {condition.field for condition in self._named(moment.query.text, choice)}
+            proposed = proposer.propose(moment, replace(identified, habits=tuple(habits)), fields)
+        if not habits and not said and not proposed.drafts:
             return NoCase(about, "nothing hidden is shown by what came before", identified.left_out)
-        required = [*asked, *(condition for condition, _ in spoken), *(habit.condition for habit in habits)]
-        right = self._nearest(required, choice, now)
+        required = [*asked, *said, *(habit.condition for habit in habits)]
+        right = self._nearest(required, moment)
         if right is None:
             return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
-        right, proposed = self._beside(proposed, required, right, choice, now)
+        right, proposed = self._beside(proposed, required, right, moment)
         kind = (
             f"推荐的都是{session.kind}"
-            if language == "zh"
+            if moment.language == "zh"
             else f"Everything recommended is a {session.kind.replace('_', ' ')}"
         )
-        requirements = [requirement_of(Candidate("kind", kind, {"kind": session.kind}, "asked"), draft=False)]
+        requirements = [requirement_of("kind", "asked", kind, {"kind": session.kind})]
         for condition in asked:
-            candidate = _candidate(condition, now, language, "asked")
-            requirements.append(requirement_of(replace(candidate, id=f"asked-{candidate.id}"), draft=False))
+            part = _requirement(condition, moment, "asked")
+            requirements.append(part.model_copy(update={"id": f"asked-{part.id}"}))
         shown_too = {habit.condition: habit for habit in identified.habits}
-        for condition, event in spoken:
+        for condition, event in said.items():
             words = Evidence(text=event.text, at=(event.line,), need="direct")
-            if (habit := shown_too.get(condition)) is not None:
-                candidate = self._of_habit(habit, session, user.log.profile, language, now)
-                evidence = (*candidate.evidence, words)
+            if (shown_by := shown_too.get(condition)) is not None:
+                evidence = [*self._evidence_of(shown_by, moment), words]
             else:
-                evidence = (words.model_copy(update={"relevance": "strong", "recency": "recent"}),)
-            candidate = _candidate(condition, now, language, "hard", source="context", evidence=evidence)
-            requirements.append(requirement_of(candidate, draft=False))
+                evidence = [words.model_copy(update={"relevance": "strong", "recency": "recent"})]
+            requirements.append(_requirement(condition, moment, "hard", evidence, source="context"))
         for habit in habits:
-            candidate = self._of_habit(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
-            draft = not fits or habit.condition in proposed.doubted
-            requirements.append(_requirement(habit.condition, candidate, draft=draft))
-        for proposal in proposed.drafts:
-            candidate = self._of_draft(proposal, session, user.log.profile, language, now)
-            requirements.append(_requirement(proposal.condition, candidate, draft=True))
-        root = _Root(session, query, language, f"{_safe(user.log.uid)}-{number}")
-        case = self._written(user, root, requirements, right)
-        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits, asked), proposed)
-
-    def _moment(
-        self, user: UserSessions, session: Session, now: Choice, asked: frozenset[str], identified: Identified
-    ) -> Moment:
-        """Return what was known when the query of a session was asked."""
-        assert session.query_at is not None  # noqa: S101  the caller looked
-        query, start = session.events[session.query_at], session.events[0].at
-        return Moment(
-            session=session,
-            query=query,
-            language="zh" if _CHINESE.search(query.text) else "en",
-            city=now.place.city,
-            profile=user.log.profile,
-            choices=tuple(user.before(query.at)),
-            earlier=tuple(event for event in user.log.events if event.text and event.at < start),
-            asked=asked,
-            now=now,
-            identified=identified,
-            identifier=self._identifier,
-        )
+            evidence, draft = self._evidence_of(habit, moment), not fits or habit.condition in proposed.doubted
+            requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=draft))
+        for need in proposed.drafts:
+            # Who proposes it comes first; what the log counts comes as of a habit.
+            counted = self._evidence_of(need.habit, moment) if need.habit else self._of_session(need.condition, moment)
+            part = _requirement(need.condition, moment, need.kind, [*need.evidence, *counted], draft=True)
+            requirements.append(part)
+        case = self._written(moment, f"{_safe(user.log.uid)}-{number}", requirements, right)
+        early = {(habit.condition.field, habit.condition.sort) for habit in identified.habits}
+        whole = self._identifier.identify([choice for _, choice in user.choices], session.kind, asked).habits
+        later = (habit.condition for habit in whole if (habit.condition.field, habit.condition.sort) not in early)
+        return MadeCase(case, identified.left_out, tuple(later), proposed)
 
     def _beside(
-        self, proposed: Proposed, required: Sequence[Condition], right: Place, choice: Choice, now: Choice
+        self, proposed: Proposed, required: Sequence[Condition], right: Place, moment: Moment
     ) -> tuple[Place, Proposed]:
         """Return the nearest place that fits the drafts, too, and the drafts that one fits; contradictory ones ask nothing of it."""
         drafts, refused = [], list(proposed.refused)
         conditions = list(required)
         ids = {condition.id for condition in required}
         for draft in proposed.drafts:
-            place = right if draft.contradicted else self._nearest([*conditions, draft.condition], choice, now)
-            if place is None or draft.condition.id in ids or not _can_be_checked(draft.condition, now.point):
+            place = right if draft.contradicted else self._nearest([*conditions, draft.condition], moment)
+            if place is None or draft.condition.id in ids or not _can_be_checked(draft.condition, moment.now.point):
                 refused.append((draft.condition.words("en"), "no place fits it beside the rest"))
                 continue
             right = place
@@ -279,14 +251,6 @@ class CaseMaker:
             ids.add(draft.condition.id)
             drafts.append(draft)
         return right, replace(proposed, drafts=tuple(drafts), refused=tuple(refused))
-
-    def _later_only(
-        self, session: Session, user: UserSessions, habits: Sequence[Habit], asked: Sequence[Condition]
-    ) -> tuple[Condition, ...]:
-        """Return the habits that only the whole log shows, later records included."""
-        early = {(habit.condition.field, habit.condition.sort) for habit in habits}
-        shown = self._identifier.identify([choice for _, choice in user.choices], session.kind, asked).habits
-        return tuple(habit.condition for habit in shown if (habit.condition.field, habit.condition.sort) not in early)
 
     def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
         """Return the values of a part of the catalogue that a text can name, with the words that do."""
@@ -312,8 +276,7 @@ class CaseMaker:
         for bound in read.bounds:
             role = "rating" if bound.role == "rating" or bound.unit == "star" else "price"
             for name in (name for name in place.row if any(word in name.lower() for word in _FIGURES[role])):
-                named += [Condition(name, "least", bound.low)] if bound.low is not None else []
-                named += [Condition(name, "most", bound.high)] if bound.high is not None else []
+                named += _bounded(name, bound.low, bound.high)
         hours = [name for name in place.row if name in ("hours", "opening_hours", "open_hours")]
         for opening in read.openings:
             clocks = [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in opening.minutes[:1]]
@@ -321,26 +284,19 @@ class CaseMaker:
             named += [Condition(name, "open_then") for name in hours if not clocks]
         return named
 
-    def _stated(self, session: Session, choice: Choice) -> list[Condition]:
-        """Return what the query and its filters state, as far as what the user took bears it out."""
-        assert session.query_at is not None  # noqa: S101  the caller looked
-        stated = self._named(session.events[session.query_at].text, choice)
-        for event in session.filters:
-            stated += _of_filter(event, choice)
-        return [condition for condition in dict.fromkeys(stated) if condition.fits(choice.place, choice)]
-
-    def _said_before(self, session: Session, choice: Choice) -> list[tuple[Condition, Event]]:
-        """Return what the user said in the session before the query, as far as what they took bears it out."""
-        said: dict[Condition, Event] = {}
-        for event in session.events[: session.query_at]:
-            for condition in self._named(event.text, choice):
+    def _stated(self, events: Iterable[Event], choice: Choice) -> dict[Condition, Event]:
+        """Return what texts and filters state, each with the first that does, as far as what the user took bears it out."""
+        stated: dict[Condition, Event] = {}
+        for event in events:
+            for condition in (*self._named(event.text, choice), *_of_filter(event, choice)):
                 if condition.fits(choice.place, choice):
-                    said.setdefault(condition, event)
-        return list(said.items())
+                    stated.setdefault(condition, event)
+        return stated
 
-    def _nearest(self, required: Sequence[Condition], choice: Choice, now: Choice) -> Place | None:
+    def _nearest(self, required: Sequence[Condition], moment: Moment) -> Place | None:
         """Return the nearest place that fits all, among those whose name no other place of the town has."""
-        part = self._catalogue.part(choice.place.kind, choice.place.city)
+        now = moment.now
+        part = self._catalogue.part(now.place.kind, now.place.city)
         fitting = [
             place
             for place in part
@@ -351,36 +307,23 @@ class CaseMaker:
 
     # -- weigh
 
-    def _of_habit(self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice) -> Candidate:
-        condition = habit.condition
+    def _evidence_of(self, habit: Habit, moment: Moment) -> list[Evidence]:
+        """Return what supports a habit: the choices, the profile, and what the user looked at before the query."""
         evidence = [behaviour_evidence(habit)]
-        told = profile_of(profile, condition)
+        told = profile_of(moment.user.log.profile, habit.condition)
         if told and not isinstance(told, bool):
             early, late = habit.windows
             evidence.append(Evidence(text="profile", ratio=told, recency="habit", early=early, late=late))
         elif told:
             evidence.append(Evidence(text="profile", relevance="strong"))
-        evidence += self._of_session(condition, session, now)
-        kind: Literal["hard", "soft"] = "hard" if habit.recent_share >= HARD else "soft"
-        return _candidate(condition, now, language, kind, source=_source_of(condition), evidence=evidence)
+        return [*evidence, *self._of_session(habit.condition, moment)]
 
-    def _of_draft(
-        self, draft: ProposedNeed, session: Session, profile: JsonObject, language: str, now: Choice
-    ) -> Candidate:
-        """Return a model's proposal as a candidate: who proposes it comes first, what the log counts comes as of a habit."""
-        condition = draft.condition
-        if draft.habit is not None:
-            candidate = self._of_habit(draft.habit, session, profile, language, now)
-            return replace(candidate, evidence=(*draft.evidence, *candidate.evidence))
-        evidence = (*draft.evidence, *self._of_session(condition, session, now))
-        return _candidate(condition, now, language, draft.kind, source=_source_of(condition), evidence=evidence)
-
-    def _of_session(self, condition: Condition, session: Session, now: Choice) -> list[Evidence]:
+    def _of_session(self, condition: Condition, moment: Moment) -> list[Evidence]:
         """Return what the session before the query says of the need: what the user opened has it all, or none of it has."""
-        opened = [event for event in session.events[: session.query_at] if event.type == "view"]
+        opened = [event for event in moment.before if event.type == "view"]
         if len(opened) < 2:  # noqa: PLR2004
             return []
-        fits = [condition.fits(self._places[event.place], now) for event in opened]
+        fits = [condition.fits(self._places[event.place], moment.now) for event in opened]
         lines = tuple(event.line for event in opened)
         if all(fits):
             return [Evidence(text="all places opened before the query", at=lines, need="related")]
@@ -388,12 +331,12 @@ class CaseMaker:
 
     # -- write
 
-    def _written(self, user: UserSessions, root: _Root, requirements: Sequence[Requirement], right: Place) -> Case:
-        session, query, language, id_ = root
+    def _written(self, moment: Moment, name: str, requirements: Sequence[Requirement], right: Place) -> Case:
+        user, session, query, language = moment.user, moment.session, moment.query, moment.language
         uid = user.log.uid
-        history = tuple(_in_words(event, self._places, language) for event in session.events[: session.query_at])
-        filters = tuple(_in_words(event, self._places, language) for event in session.filters if event.at >= query.at)
-        activity = self._activity(user, query.at)
+        told = (*moment.before, *(event for event in session.filters if event.at >= query.at))
+        history = tuple(_in_words(event, self._places, language) for event in told)
+        activity = self._activity(moment)
         modes = [part.by[0] for each in requirements for part in each.leaves if isinstance(part, Travels)]
         calls: list[tuple[str, JsonObject]] = [("get_recent_activity", {"uid": uid})]
         if user.log.profile:
@@ -405,12 +348,12 @@ class CaseMaker:
             now=query.moment,
             location=None if query.point is None else Location(lon=query.point[0], lat=query.point[1]),
             city=right.city,
-            history=(*history, *filters),
+            history=history,
             uid=uid,
             locale="zh-CN" if language == "zh" else "en",
         )
         return Case(
-            id=id_,
+            id=name,
             language=language,
             attributes={"kind": session.kind},
             visible=Visible(query=query.text, context=context),
@@ -426,17 +369,18 @@ class CaseMaker:
             world=World(rows=(RowPatch(table="activities", add=(activity,)),)),
         )
 
-    def _activity(self, user: UserSessions, until: float) -> JsonObject:
-        """Return what the history tool tells of a user: what they took and searched for before a time."""
-        taken = [choice for _, choice in user.choices if choice.at < until][-_VISITS:]
-        searches = [event for event in user.log.events if event.at < until and event.type == "search"][-_SEARCHES:]
+    def _activity(self, moment: Moment) -> JsonObject:
+        """Return what the history tool tells of a user: what they took and searched for before the query."""
+        log, until = moment.user.log, moment.query.at
+        taken = moment.choices[-_VISITS:]
+        searches = [event for event in log.events if event.at < until and event.type == "search"][-_SEARCHES:]
         visits = []
         for choice in taken[::-1]:
             row = {key: value for key, value in choice.place.row.items() if key not in ("id", "lon", "lat")}
             way = {"travelled": choice.mode} if choice.mode else {}
             visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row, **way})
         return {
-            "uid": user.log.uid,
+            "uid": log.uid,
             "visits": visits,
             "searches": [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]],
         }
@@ -446,24 +390,6 @@ def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> 
     if condition.sort == "within_m":
         return point is not None
     return condition.sort != "mode" or str(condition.value) in MODES
-
-
-def _source_of(condition: Condition) -> Source:
-    return "environment" if condition.circumstantial else "profile"
-
-
-def _candidate(
-    condition: Condition,
-    now: Choice,
-    language: str,
-    kind: Literal["asked", "hard", "soft"],
-    *,
-    source: Source | Literal["unstated"] = "unstated",
-    evidence: Sequence[Evidence] = (),
-) -> Candidate:
-    """Return a condition as a candidate for a requirement of the case that begins now."""
-    text, where = _sentence(condition, language), condition.where(now.clock, now.point)
-    return Candidate(condition.id, text, where, kind, source, tuple(evidence))
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:
@@ -483,19 +409,29 @@ def behaviour_evidence(habit: Habit) -> Evidence:
     )
 
 
-def _requirement(condition: Condition, candidate: Candidate, *, draft: bool) -> Requirement:
-    """Return the requirement of a candidate; one on the way of travelling is checked by the words of the reply."""
-    requirement = requirement_of(candidate, draft=draft)
+def _requirement(
+    condition: Condition,
+    moment: Moment,
+    kind: Literal["asked", "hard", "soft"],
+    evidence: Sequence[Evidence] = (),
+    *,
+    source: Source | None = None,
+    draft: bool = False,
+) -> Requirement:
+    """Return a condition as a requirement of the case that begins now; one on the way of travelling is checked by the words of the reply."""
+    words = condition.words(moment.language)
+    text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
+    where = condition.where(moment.now.clock, moment.now.point)
+    source = source or ("environment" if condition.circumstantial else "profile")
+    told = {"source": source, "evidence": tuple(evidence)}
+    part = requirement_of(condition.id, kind, text, where, told, draft=draft)
     if condition.sort != "mode":
-        return requirement
-    return requirement.model_copy(
-        update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)}
-    )
+        return part
+    return part.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)})
 
 
-def _of_filter(event: Event, choice: Choice) -> list[Condition]:
-    """Return what a filter asks, as far as the catalogue has its fields."""
-    conditions = []
+def _of_filter(event: Event, choice: Choice) -> Iterator[Condition]:
+    """Yield what a filter asks, as far as the catalogue has its fields."""
     for name, wanted in event.where.items():
         held = choice.place.row.get(name)
         if name in ("kind", "city") or held is None:
@@ -503,24 +439,22 @@ def _of_filter(event: Event, choice: Choice) -> list[Condition]:
         if isinstance(wanted, dict):
             low = next((wanted[key] for key in ("min", "gte", "from") if is_figure(wanted.get(key))), None)
             high = next((wanted[key] for key in ("max", "lte", "to") if is_figure(wanted.get(key))), None)
-            conditions += [Condition(name, "least", low)] if low is not None else []
-            conditions += [Condition(name, "most", high)] if high is not None else []
+            yield from _bounded(name, low, high)
         elif is_figure(held) and is_figure(wanted):
-            conditions.append(
-                Condition(name, "most" if any(word in name for word in _FIGURES["price"]) else "least", wanted)
-            )
+            cheap = any(word in name for word in _FIGURES["price"])
+            yield Condition(name, "most" if cheap else "least", wanted)
         elif isinstance(held, list):
-            conditions += [
-                Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted])
-            ]
+            yield from (Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted]))
         elif isinstance(wanted, (str, bool)):
-            conditions.append(Condition(name, "is", wanted))
-    return conditions
+            yield Condition(name, "is", wanted)
 
 
-def _sentence(condition: Condition, language: str) -> str:
-    words = condition.words(language)
-    return f"推荐的地方：{words}" if language == "zh" else f"Every place recommended: {words}"
+def _bounded(name: str, low: float | None, high: float | None) -> Iterator[Condition]:
+    """Yield the conditions that a figure lies between bounds, as far as there are any."""
+    if low is not None:
+        yield Condition(name, "least", low)
+    if high is not None:
+        yield Condition(name, "most", high)
 
 
 def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:
@@ -559,3 +493,294 @@ def _safe(uid: str) -> str:
     """Return a user's id as a part of a case's id."""
     safe = re.sub(r"[^A-Za-z0-9_.-]", "_", uid)[:40]
     return safe if safe == uid else f"{safe}-{digest(uid, 8)}"
+
+
+# -- the suite of them, and the report of what was made and left out ---------------------------------------------------
+
+_SHOWN_AT_MOST = 20
+#: How many cases a suite gets, unless more are asked for.
+CASES = 1000
+#: Words of a search that may be missing in what is found.
+_ABSENT = [
+    "a", "an", "the", "me", "find", "some", "any", "near", "nearby", "nearest", "around", "here", "please",
+    "附近", "附近的", "找", "一家", "一个", "有没有", "的",
+]  # fmt: skip
+#: What a column of a catalogue means where its name says so; others are told apart by their values.
+_BY_NAME: dict[str, JsonObject | str] = {
+    "rating": "rating",
+    "score": "rating",
+    "price": "price",
+    "price_yuan": "price",
+    "per_head": {"kind": "price", "role": "per_head"},
+    "fee": {"kind": "price", "role": "fee"},
+    "hours": "hours",
+    "opening_hours": "hours",
+    "address": "address",
+    "phone": "phone",
+    "tel": "phone",
+    "lon": "lon",
+    "lat": "lat",
+    "point": "point",
+    "kind": "kind",
+}
+
+
+@dataclass
+class LogReport:
+    """What became of a folder of logs.
+
+    Attributes:
+        counts: users, events, sessions, glances left out, choices, cases, drafts.
+        requirements: how many by kind and source, such as ``hard, profile``.
+        left_out: how many conditions and sessions are left out, by why.
+        proposals: what came of a model's proposals: agreed with the statistics, agreed against them, drafts, refused, by why; and how its replies were.
+        spent: what the model cost; None where none was asked.
+        examples: the first of them, each with the case, the condition and the choices that it shares with another.
+        odd: what was odd in the log, by sort; ``odd_lines``: the first places of each.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    requirements: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    proposals: Counter[str] = field(default_factory=Counter)
+    spent: Usage | None = None
+    examples: list[str] = field(default_factory=list)
+    odd: dict[str, int] = field(default_factory=dict)
+    odd_lines: list[str] = field(default_factory=list)
+
+    @property
+    def told(self) -> str:
+        """The counts in words."""
+        return ", ".join(f"{count} {what}" for what, count in self.counts.items())
+
+    def to_json(self) -> JsonObject:
+        """Return the report as JSON data."""
+        return {**vars(self), "spent": None if self.spent is None else self.spent.model_dump()}
+
+    def lines(self) -> Iterator[str]:
+        """Give the report as lines of text."""
+        yield self.told
+        for title in ("requirements", "left_out", "proposals", "odd"):
+            if counts := getattr(self, title):
+                yield f"{title.replace('_', ' ')}:"
+                yield from (f"  {count:6} {what}" for what, count in sorted(counts.items()))
+        if self.spent is not None and self.spent.cost is not None:
+            yield f"the model cost {self.spent.cost:.4f} USD"
+        yield from (f"  {line}" for line in (*self.examples, *self.odd_lines))
+
+    def restored(self, user: UserSessions) -> None:
+        """Count what was restored of a user."""
+        self.counts["users"] += 1
+        self.counts["events"] += len(user.log.events)
+        self.counts["sessions"] += len(user.sessions)
+        self.counts["glances left out"] += sum(session.jumps for session in user.sessions)
+        self.counts["choices"] += len(user.choices)
+
+    def made(self, case: MadeCase) -> None:
+        """Count a case, its requirements, and what was left out of it."""
+        self.counts["cases"] += 1
+        self.counts["drafts"] += bool(case.case.truth.proposals)
+        for requirement in case.case.truth.requirements:
+            source = f", {requirement.source}" if requirement.kind in ("hard", "soft") else ""
+            self.requirements[f"{requirement.kind}{source}{', draft' if requirement.draft else ''}"] += 1
+        self.out(case.case.id, case.left_out)
+        for condition in case.later_only:
+            self.left_out["only later records show it"] += 1
+            self._example(f"{case.case.id}: {condition.words('en')}: only later records show it")
+        self.proposals["agreed with the statistics"] += len(case.proposed.agreed)
+        self.proposals["agreed against the statistics"] += len(case.proposed.doubted)
+        self.proposals["drafts"] += len(case.proposed.drafts)
+        for what, why in case.proposed.refused:
+            self.proposals[f"refused: {why}"] += 1
+            self._example(f"{case.case.id}: proposed, refused: {what}: {why}")
+        self.proposals = +self.proposals
+
+    def out(self, about: str, left_out: Iterable[LeftOut]) -> None:
+        """Count conditions that are left out, and tell the first of them."""
+        for out in left_out:
+            self.left_out[out.why] += 1
+            other = f" ({out.other.words('en')}); both in {', '.join(out.shared[:5])}" if out.other else ""
+            self._example(f"{about}: {out.condition.words('en')}: {out.why}{other}")
+
+    def _example(self, text: str) -> None:
+        if len(self.examples) < _SHOWN_AT_MOST:
+            self.examples.append(text)
+
+
+def build_from_logs(
+    folder: Path,
+    dest: Path,
+    *,
+    each: int = 1,
+    cases: int = CASES,
+    redact: bool = False,
+    model: ProposingModel | None = None,
+) -> LogReport:
+    """Make a suite of the cases that a folder of logs holds.
+
+    Args:
+        folder: the logs.
+        dest: the folder of the suite, which is not there yet or is empty.
+        each: how many cases a user has for one kind of place, the latest ones.
+        cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
+        redact: whether aliases replace personal data, which are refused otherwise, and points are rounded to about 100 m.
+        model: what proposes needs beside the statistics; None: nothing does.
+
+    Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
+        UsageError: the folder lacks a file or holds no case, or the suite cannot be written.
+        SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data.
+    """
+    report = LogReport()
+    with open_log(folder, redact=redact) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
+        maker = CaseMaker(log, each, model)
+        written: list[tuple[str, int, int]] = []
+        profiles: dict[str, JsonObject] = {}
+        for uid, profile, case in islice(_cases(maker, log, report), cases):
+            report.made(case)
+            line = json.dumps(case_json(case.case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            written.append((case.case.id, spill.tell(), len(line)))
+            spill.write(line)
+            if profile:
+                profiles[uid] = profile
+        if maker.proposer is not None:
+            report.proposals += maker.proposer.counts
+            report.spent = total_usage(maker.proposer.spent)
+        if not written:
+            counts = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
+            raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
+        with replacing(suite / "cases.jsonl") as file:
+            for _, start, length in sorted(written):
+                spill.seek(start)
+                file.write(spill.read(length))
+        _write_tables(suite / "state", log, profiles)
+        for tool in _tools(log.places.values(), profiles):
+            write_tool(suite / "tools" / f"{tool.name}.yaml", tool)
+        manifest = SuiteManifest(
+            name="logs",
+            version="1",
+            license="LicenseRef-own-logs",
+            schema_version=SUITE_SCHEMA,
+            coordinates="wgs84",
+            description="Cases out of logs of behaviour.",
+        )
+        write_manifest(suite / "suite.yaml", manifest)
+        report.odd = dict(sorted(log.told.counts.items()))
+        report.odd_lines = [str(problem) for problems in log.told.examples.values() for problem in problems]
+    return report
+
+
+def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, MadeCase]]:
+    """Give the cases of all users, each with the id of its user and the profile; sessions that are none go into the report."""
+    for user in log.users():
+        restored = maker.restore(user)
+        report.restored(restored)
+        for case in maker.cases(restored):
+            if isinstance(case, NoCase):
+                report.left_out[f"sessions: {case.why}"] += 1
+                report.out(case.about, case.left_out)
+            else:
+                yield user.uid, user.profile, case
+
+
+def _write_tables(folder: Path, log: Log, profiles: Mapping[str, JsonObject]) -> None:
+    kinds = sorted({place.kind for place in log.places.values()})
+    words = [{"sort": kind, "words": [kind.replace("_", " ")]} for kind in kinds if "_" in kind]
+    write_rows(folder / "places.jsonl", map(_row, log.places.values()))
+    write_rows(folder / "words.jsonl", [*words, {"absent": _ABSENT}])
+    # What users did stands in the cases, each as far as its query: the table itself only has the columns.
+    write_rows(folder / "activities.jsonl", [{"uid": "", "visits": [], "searches": []}])
+    if profiles:
+        write_rows(folder / "users.jsonl", (profiles[uid] for uid in sorted(profiles)))
+
+
+def _row(place: Place) -> JsonObject:
+    if place.point is None:
+        return place.row
+    lon, lat = place.point
+    return {**place.row, "lon": lon, "lat": lat, "point": f"{lon},{lat}"}
+
+
+def _tools(places: Iterable[Place], profiles: Mapping[str, JsonObject]) -> Iterator[Tool]:
+    """Give the tools that answer from the catalogue and from what users did: their columns are those of the catalogue."""
+    columns: dict[str, Any] = {}
+    for place in places:
+        for name, value in _row(place).items():
+            columns.setdefault(name, value)
+    fields = {name: _meaning(name, value) for name, value in columns.items() if name not in ("id", "name")}
+    entity = {"name": "name", "id": "id", "fields": fields}
+    also = [name for name, value in columns.items() if isinstance(value, (str, list)) and name not in _BY_NAME]
+    also = [name for name in also if name not in ("id", "name", "city")]
+    text = {"type": "string"}
+    yield _tool(
+        "search_places",
+        "Search the places of a town by name or kind; 20 a page.",
+        "places",
+        {
+            "query": {**text, "description": "name or kind of place, with further words"},
+            "city": {**text, "description": "the town; the user's own unless given"},
+            "page": {"type": "integer", "minimum": 1, "description": "which 20 places"},
+        },
+        {
+            "query": {"op": "words", "name": ["name"], "sort": ["kind"], "also": also, "words": "words"},
+            "city": {"op": "equal", "column": "city", "context": "city"},
+        },
+        match={"query": {"type": "text"}, "city": {"type": "place"}, "page": {"type": "number", "default": 1}},
+        entities=[{"items": "places", **entity}],
+        fields={"count": "ignored"},
+        listed={"page": {"number": "page"}, "items": "places", "count": "count"},
+    )
+    names = {"table": "places", "name": ["name"], "words": "words"}
+    yield _tool(
+        "place_details",
+        "Everything known of one place.",
+        "places",
+        {"place_id": {**text, "description": "the id that a search returned"}},
+        {"place_id": {"op": "refers", "column": "id", "to": names}},
+        match={"place_id": {"type": "id"}},
+        entities=[{"items": "", **entity}],
+    )
+    uid = {"uid": {**text, "description": "the user id of the context"}}
+    own = {"uid": {"op": "user", "column": "uid"}}
+    visit = {name: meaning for name, meaning in fields.items() if name not in ("lon", "lat", "point")}
+    visit |= {"date": "ignored", "travelled": "text"}
+    about, match = "What the user took and searched for, the latest first.", {"uid": {"type": "id"}}
+    visits = [{"items": "visits", "name": "name", "id": "place_id", "fields": visit}]
+    rest = {"uid": "ignored", "searches": "ignored"}
+    yield _tool(
+        "get_recent_activity", about, "activities", uid, own, match=match, profile=True, entities=visits, fields=rest
+    )
+    if profiles:
+        keys = sorted({key for profile in profiles.values() for key in profile})
+        told = {key: "ignored" if key == "uid" else "text" for key in keys}
+        about = "What is known of the user."
+        yield _tool("get_user_profile", about, "users", uid, own, match=match, profile=True, fields=told)
+
+
+def _tool(
+    name: str,
+    description: str,
+    table: str,
+    properties: JsonObject,
+    where: JsonObject,
+    *,
+    listed: Mapping[str, Json] = MappingProxyType({}),
+    **declared: Json,
+) -> Tool:
+    """Return a tool that answers with rows of a table; its first parameter is required."""
+    parameters = {"type": "object", "required": [*properties][:1], "properties": properties}
+    answer = {"kind": "rows", "table": table, "where": where, **listed}
+    return Tool(name=name, description=description, parameters=parameters, answer=answer, **declared)
+
+
+def _meaning(name: str, value: object) -> JsonObject | str:
+    """Return what the values of a column mean: by its name, else by the first value."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, (int, float)):
+        return {"kind": "number", "noun": name.replace("_", " ")}
+    if isinstance(value, str) and opening_hours(value):
+        return "hours"
+    return "text" if isinstance(value, (str, list)) else "ignored"

@@ -107,13 +107,12 @@ class Told:
 class Log:
     """A folder of logs, read: the catalogue is in memory, events lie in files by user.
 
-    ``modes``: how often the users of the log travelled in each way; ``lines``: how many events were read.
+    ``modes``: how often the users of the log travelled in each way.
     """
 
     places: Mapping[str, Place]
     told: Told
     modes: Counter[str]
-    lines: int
     spills: tuple[Path, ...]
 
     def users(self) -> Iterator[UserLog]:
@@ -155,8 +154,8 @@ def missing_files(folder: Path) -> list[str]:
     return [*lacking, *([] if (folder / PLACES).is_file() else [PLACES])]
 
 
-class _Screen:
-    """Finds what is personal in events and profiles: it is refused with its lines, or replaced as the lines are read.
+class _Reader:
+    """Reads the lines of a log: broken ones are told and skipped; what is personal is refused with its lines, or replaced as they are read.
 
     Args:
         told: takes the places of what is found.
@@ -168,7 +167,7 @@ class _Screen:
         self._personal = PersonalData()
         self._plain: set[str] = set()
 
-    def clean(self, data: JsonObject, line: Problem) -> JsonObject:
+    def _clean(self, data: JsonObject, line: Problem) -> JsonObject:
         """Return the data of a line, with aliases in the place of what is personal."""
         key = repr(data)
         if key in self._plain:
@@ -185,9 +184,78 @@ class _Screen:
         cleaned = self._personal.clean(data)
         return cleaned if isinstance(cleaned, dict) else {}
 
-    def point(self, point: tuple[float, float] | None) -> tuple[float, float] | None:
+    def _point(self, point: tuple[float, float] | None) -> tuple[float, float] | None:
         """Return a point as it may be told."""
         return (round(point[0], _ROUGH), round(point[1], _ROUGH)) if self._redact and point else point
+
+    def parsed(self, path: Path, parse: Callable[[Problem, JsonObject], Parsed | None]) -> Iterator[Parsed]:
+        """Give what the lines of a file say; broken ones are told and skipped, and too many of them refused."""
+        broken, lines = 0, 0
+        refused: list[Problem] = []
+        for raw in read_lines(path, limits.ROW_BYTES, most=limits.LOG_LINES):
+            lines += 1
+            try:
+                data = parse_json_line(raw.data, path.name, raw.number)
+                place = Problem(path.name, raw.number, "")
+                if not isinstance(data, dict):
+                    raise _wrong(place, f"found {shown(data)}, expected an object")
+                parsed = parse(place, data)
+            except SuiteError as error:
+                broken += 1
+                refused = [*refused, *error.problems][:_SHOWN_AT_MOST]
+                self._told.add("broken lines", error.problems[0])
+            else:
+                if parsed is not None:
+                    yield parsed
+        if broken > _BROKEN_AT_LEAST and broken > _BROKEN_SHARE * lines:
+            share = f"{broken} of {lines} lines are broken; at most one in {round(1 / _BROKEN_SHARE)} is skipped"
+            raise SuiteError(Problem(shown_path(path), 0, share), *refused)
+
+    def event(self, line: Problem, data: JsonObject) -> tuple[str, Event] | None:
+        """Return the user and the event of a line; None for a type that is not known."""
+        uid = _text(data, _NAMES["user"])
+        if not uid:
+            raise _wrong(line, "user is missing", f"one of {', '.join(_NAMES['user'])}")
+        sort = _text(data, _NAMES["type"])
+        if sort not in TYPES:
+            message = f"found the type {shown(sort)}, expected one of {', '.join(TYPES)}"
+            self._told.add("unknown types", Problem(line.path, line.line, message, did_you_mean(sort, TYPES)))
+            return None
+        at, moment = _moment(line, next((data[name] for name in _NAMES["at"] if name in data), None))
+        need = _NEEDS[sort]
+        content = _text(data, _NAMES.get(need, (need,))) if need != "where" else data.get("where")
+        if not content or (need == "where" and not isinstance(content, dict)):
+            raise _wrong(line, f"a {sort} needs {need}")
+        shown_ids = data.get("shown")
+        if shown_ids is not None and not isinstance(shown_ids, list):
+            raise _wrong(line, f"shown is {shown(shown_ids)}, expected a list of ids of places")
+        uid = str(self._clean({"uid": uid}, line)["uid"])
+        content = self._clean({need: content}, line)[need] if need != "place" else content
+        return uid, Event(
+            at=at,
+            moment=moment,
+            line=f"{line.path}:{line.line}",
+            type=sort,
+            text=str(content) if need in ("query", "text") else "",
+            place=str(content) if need == "place" else "",
+            shown=tuple(
+                str(place["id"] if isinstance(place, dict) and "id" in place else place) for place in shown_ids or ()
+            ),
+            where=content if isinstance(content, dict) else {},
+            mode=str(data.get("mode") or ""),
+            point=self._point(_point(line, data)),
+            city=str(data.get("city") or ""),
+            session=_text(data, ("session", "session_id")),
+        )
+
+    def profile(self, line: Problem, data: JsonObject) -> tuple[str, JsonObject]:
+        """Return the user and the profile of a line."""
+        uid = _text(data, ("uid", "user", "user_id"))
+        if not uid:
+            raise _wrong(line, "uid is missing")
+        own = {key: value for key, value in data.items() if key not in ("uid", "user", "user_id")}
+        profile = self._clean({"uid": uid, **own}, line)
+        return str(profile["uid"]), profile
 
     def refuse(self) -> None:
         """Raise SuiteError where there is something personal, and nothing may replace it."""
@@ -213,8 +281,8 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
             f"{folder}: there is no {' and no '.join(lacking)}; a folder of logs has {EVENTS} and {PLACES}"
         )
     told = Told()
-    screen = _Screen(told, redact=redact)
-    places = _read_places(folder / PLACES, told)
+    reader = _Reader(told, redact=redact)
+    places = _read_places(folder / PLACES, told, reader)
     with tempfile.TemporaryDirectory(prefix="mapsat-logs-") as name, ExitStack() as files:
         spills = tuple(Path(name) / f"{number:02}.jsonl" for number in range(_SPILLS))
         opened = [files.enter_context(path.open("wb", buffering=1 << 16)) for path in spills]
@@ -224,45 +292,20 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
             opened[zlib.crc32(key) % _SPILLS].write(key + b"\t" + json.dumps(data, ensure_ascii=False).encode() + b"\n")
 
         modes: Counter[str] = Counter()
-        lines = 0
         for path in _event_files(folder):
-            for uid, event in _events(path, told, screen):
+            for uid, event in reader.parsed(path, reader.event):
                 modes[event.mode] += bool(event.mode and event.type == "navigate")
-                lines += 1
                 spill(uid, event)
         if (folder / USERS).is_file():
-            for uid, profile in _profiles(folder / USERS, told, screen):
+            for uid, profile in reader.parsed(folder / USERS, reader.profile):
                 spill(uid, profile)
         files.close()
-        screen.refuse()
-        yield Log(places, told, +modes, lines, spills)
+        reader.refuse()
+        yield Log(places, told, +modes, spills)
 
 
 def _event_files(folder: Path) -> list[Path]:
     return sorted((path for end in ("", ".gz") for path in folder.glob(EVENTS + end)), key=lambda path: path.name)
-
-
-def _parsed(path: Path, told: Told, parse: Callable[[Problem, JsonObject], Parsed]) -> Iterator[Parsed]:
-    """Give what the lines of a file say; broken ones are told and skipped, and too many of them refused."""
-    broken, lines = 0, 0
-    refused: list[Problem] = []
-    for raw in read_lines(path, limits.ROW_BYTES, most=limits.LOG_LINES):
-        lines += 1
-        try:
-            data = parse_json_line(raw.data, path.name, raw.number)
-            place = Problem(path.name, raw.number, "")
-            if not isinstance(data, dict):
-                raise _wrong(place, f"found {shown(data)}, expected an object")
-            parsed = parse(place, data)
-        except SuiteError as error:
-            broken += 1
-            refused = [*refused, *error.problems][:_SHOWN_AT_MOST]
-            told.add("broken lines", error.problems[0])
-        else:
-            yield parsed
-    if broken > _BROKEN_AT_LEAST and broken > _BROKEN_SHARE * lines:
-        share = f"{broken} of {lines} lines are broken; at most one in {round(1 / _BROKEN_SHARE)} is skipped"
-        raise SuiteError(Problem(shown_path(path), 0, share), *refused)
 
 
 def _wrong(place: Problem, message: str, hint: str = "") -> SuiteError:
@@ -286,7 +329,7 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
     return point
 
 
-def _read_places(path: Path, told: Told) -> dict[str, Place]:
+def _read_places(path: Path, told: Told, reader: _Reader) -> dict[str, Place]:
     places: dict[str, Place] = {}
     odd: set[str] = set()
 
@@ -309,51 +352,9 @@ def _read_places(path: Path, told: Told) -> dict[str, Place]:
                 told.add("columns left out", Problem(line.path, line.line, wrong, "rename it"))
         return Place(**texts, city=city, point=_point(line, data), row={**texts, **own, "city": city})
 
-    for place in _parsed(path, told, parse):
+    for place in reader.parsed(path, parse):
         places[place.id] = place
     return places
-
-
-def _events(path: Path, told: Told, screen: _Screen) -> Iterator[tuple[str, Event]]:
-    """Give the users and events of a file."""
-
-    def parse(line: Problem, data: JsonObject) -> tuple[str, Event] | None:
-        uid = _text(data, _NAMES["user"])
-        if not uid:
-            raise _wrong(line, "user is missing", f"one of {', '.join(_NAMES['user'])}")
-        sort = _text(data, _NAMES["type"])
-        if sort not in TYPES:
-            message = f"found the type {shown(sort)}, expected one of {', '.join(TYPES)}"
-            told.add("unknown types", Problem(line.path, line.line, message, did_you_mean(sort, TYPES)))
-            return None
-        at, moment = _moment(line, next((data[name] for name in _NAMES["at"] if name in data), None))
-        need = _NEEDS[sort]
-        content = _text(data, _NAMES.get(need, (need,))) if need != "where" else data.get("where")
-        if not content or (need == "where" and not isinstance(content, dict)):
-            raise _wrong(line, f"a {sort} needs {need}")
-        shown_ids = data.get("shown")
-        if shown_ids is not None and not isinstance(shown_ids, list):
-            raise _wrong(line, f"shown is {shown(shown_ids)}, expected a list of ids of places")
-        uid = str(screen.clean({"uid": uid}, line)["uid"])
-        content = screen.clean({need: content}, line)[need] if need != "place" else content
-        return uid, Event(
-            at=at,
-            moment=moment,
-            line=f"{line.path}:{line.line}",
-            type=sort,
-            text=str(content) if need in ("query", "text") else "",
-            place=str(content) if need == "place" else "",
-            shown=tuple(
-                str(place["id"] if isinstance(place, dict) and "id" in place else place) for place in shown_ids or ()
-            ),
-            where=content if isinstance(content, dict) else {},
-            mode=str(data.get("mode") or ""),
-            point=screen.point(_point(line, data)),
-            city=str(data.get("city") or ""),
-            session=_text(data, ("session", "session_id")),
-        )
-
-    yield from filter(None, _parsed(path, told, parse))
 
 
 def _moment(line: Problem, value: Json) -> tuple[float, str]:
@@ -368,15 +369,3 @@ def _moment(line: Problem, value: Json) -> tuple[float, str]:
     except (TypeError, ValueError, OverflowError, OSError):
         raise _wrong(line, f"at is {shown(value)}, expected a time such as 2026-03-01T18:22:00+08:00") from None
     return at, time.isoformat(timespec="seconds")
-
-
-def _profiles(path: Path, told: Told, screen: _Screen) -> Iterator[tuple[str, JsonObject]]:
-    def parse(line: Problem, data: JsonObject) -> tuple[str, JsonObject]:
-        uid = _text(data, ("uid", "user", "user_id"))
-        if not uid:
-            raise _wrong(line, "uid is missing")
-        own = {key: value for key, value in data.items() if key not in ("uid", "user", "user_id")}
-        profile = screen.clean({"uid": uid, **own}, line)
-        return str(profile["uid"]), profile
-
-    return _parsed(path, told, parse)

@@ -10,9 +10,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -21,28 +22,23 @@ from pytest_mapsat.judges import speaks_to_a_model
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean, digest
 from pytest_mapsat.reading import fold_phrase
-from pytest_mapsat.sandbox import satisfies
 
-from .conversations import Conversation
+from .conversations import Conversation, Line
 from .evidence import (
-    Choice,
     Condition,
-    Field,
+    Difference,
     Sort,
     Source,
-    Support,
     Thing,
     Told,
-    between,
     bounds_of,
-    contains,
     is_figure,
-    opens_at,
+    opens,
     profile_of,
     sentences,
     values_of,
 )
-from .habits import SHARE, Catalogue, Habit, Identified, Identifier, Session
+from .habits import SHARE, Catalogue, Habit, Identified, Identifier, Moment
 from .logs import Event, Place
 
 T = TypeVar("T")
@@ -64,48 +60,12 @@ _NAMES = {sort: name for name, sort in _OPS.items()}
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A query, and what was known when it was asked.
-
-    Attributes:
-        session: its session, of which only what stands before the query is looked at, and the filters that come with it.
-        query: the query.
-        language: ``en`` or ``zh``.
-        city: the town.
-        profile: the profile of the user.
-        choices: what the user took before, by time.
-        earlier: what the user searched for and said before the session, by time.
-        asked: the fields that the query or its session states.
-        now: the circumstances of the query; its place is not looked at.
-        identified: what the statistics show.
-        identifier: the statistics.
-    """
-
-    session: Session
-    query: Event
-    language: str
-    city: str
-    profile: JsonObject
-    choices: tuple[Choice, ...]
-    earlier: tuple[Event, ...]
-    asked: frozenset[str]
-    now: Choice
-    identified: Identified
-    identifier: Identifier
-
-    @property
-    def of_kind(self) -> list[Choice]:
-        """The choices of the kind of place that the session is about."""
-        return [choice for choice in self.choices if choice.place.kind == self.session.kind]
-
-
-@dataclass(frozen=True)
 class ProposedNeed:
     """A proposal that a person has to look at.
 
     Attributes:
         condition: the need.
-        kind: hard or soft, as most of the replies that have it say.
+        kind: hard or soft, as the choices show, else as most of the replies that have it say.
         evidence: first who proposes it and why, then the words that were typed or are on file.
         habit: how the choices keep it, where they bear it out.
         contradicted: whether another proposal, or a habit, cannot hold beside it.
@@ -135,12 +95,9 @@ class Proposed:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-class _Shown(NamedTuple):
-    """What a model is shown: the data, the texts of lines by their names, each with its places in the log, and the conditions of the catalogue by field."""
-
-    data: JsonObject
-    texts: Mapping[str, tuple[str, tuple[str, ...]]]
-    fields: Mapping[str, list[Condition]]
+#: The texts of lines that a model is shown by their names, each with its places in the log; and the conditions of the catalogue by field.
+_Texts = Mapping[str, tuple[str, tuple[str, ...]]]
+_Fields = Mapping[str, list[Condition]]
 
 
 class Proposer:
@@ -160,39 +117,68 @@ class Proposer:
         self._model = model
         self._places = places
         self._catalogue = catalogue
+        self._identifier = Identifier(catalogue)
         self.counts: Counter[str] = Counter()
         self.spent: list[Usage] = []
 
-    def propose(self, moment: Moment) -> Proposed:
+    def propose(self, moment: Moment, identified: Identified, asked: Collection[str]) -> Proposed:
         """Return what comes of the proposals at a query.
+
+        Args:
+            moment: the query.
+            identified: what the statistics show.
+            asked: the fields that the query or its session states.
 
         Raises:
             ModelError: there is no way to the model, or a ceiling is met.
         """
-        shown = self._shown(moment)
-        replies = replies_to(self._model, shown.data, schema_of([*_OPS], ["hard", "soft"]), "propose", moment.language)
-        self.counts += replies.counts
-        self.spent += replies.spent
-        votes: list[Vote] = []
-        refused: dict[tuple[str, str], None] = {}
-        for number, reply in enumerate(replies.data, 1):
-            for need in needs_in(reply):
-                try:
-                    votes.append(self._vote(number, need, shown, moment))
-                except RefusedError as error:
-                    refused[f"{in_words(need)} {error.hint}".strip(), str(error)] = None
-        return self._settled(votes, shown, moment, list(refused))
+        data, texts, fields = self._shown(moment)
+        schema = schema_of([*_OPS], ["hard", "soft"])
+        replies, spent = replies_to(self._model, data, schema, "propose", moment.language)
+        self.counts.update({"replies": REPLIES, "replies that cannot be read": replies.count(None)})
+        self.spent += spent
+        together, unusable = proposals_in(replies, partial(self._meant, fields, moment))
+        refused = list(dict.fromkeys((f"{need} {hint}".strip(), why) for need, why, hint in unusable))
+        habits = [habit.condition for habit in identified.habits]
+        ended = [out.condition for out in identified.left_out if out.why == "ended"]
+        agreed: list[Condition] = []
+        borne_out: dict[Condition, tuple[list[Vote], list[Evidence], Habit | None]] = {}
+        for group in together:
+            condition = middle(group)
+            same = next((habit for habit in habits if alike(habit, condition)), None)
+            if condition.field in asked:
+                refused.append((condition.words("en"), "the query asks for it"))
+            elif same is not None:
+                agreed += [same] if votes_for(group) >= AGREED else []
+            elif any(alike(each, condition) for each in ended):
+                refused.append((condition.words("en"), "the user has ended it"))
+            elif (evidence := self._borne_out(condition, group, texts, moment)) is None:
+                refused.append((condition.words("en"), "nothing before the query bears it out"))
+            else:
+                borne_out[condition] = (group, *evidence)
+        drafts: list[ProposedNeed] = []
+        doubted: set[Condition] = set()
+        for condition, (group, words, habit) in borne_out.items():
+            rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
+            against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
+            note = Evidence(text=who_proposes(self._model, group) + against)
+            kind = habit.kind if habit else "hard" if kind_of(group) == "hard" else "soft"
+            drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
+            doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
+        return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
 
     # -- what the model is shown
 
-    def _shown(self, moment: Moment) -> _Shown:
-        session = moment.session
-        before = _named("B", session.events[: session.query_at][-_MOST_BEFORE:])
+    def _shown(self, moment: Moment) -> tuple[JsonObject, _Texts, _Fields]:
+        """Return the data for the model, with the texts and conditions in them."""
+        session, user = moment.session, moment.user.log
+        before = _named("B", moment.before[-_MOST_BEFORE:])
         # What was said tells more than what was searched for, of which there is much.
-        texts = {event.text: event for event in moment.earlier}
+        start = session.events[0].at
+        texts = {event.text: event for event in user.events if event.text and event.at < start}
         ranked = sorted(texts.values(), key=lambda event: (event.type == "say", event.at))[-_MOST_EARLIER:]
         earlier = _named("E", sorted(ranked, key=lambda event: event.at))
-        listed = {key: value for key, value in moment.profile.items() if key != "uid"}
+        listed = {key: value for key, value in user.profile.items() if key != "uid"}
         on_file = [f"{key}: {json.dumps(value, ensure_ascii=False)[:LONGEST]}" for key, value in listed.items()]
         profile = _named("P", on_file[:_MOST_PROFILE])
         fields, rows = self._attributes(moment)
@@ -200,7 +186,7 @@ class Proposer:
             "query": moment.query.text[:LONGEST],
             "at": moment.query.moment,
             "kind": session.kind,
-            "town": moment.city,
+            "town": moment.now.place.city,
             "filters": [dict(event.where) for event in session.filters],
             "before": [{"line": name, event.type: self._done(event)} for name, event in before.items()],
             "earlier": [
@@ -213,7 +199,7 @@ class Proposer:
         }
         typed = {name: (event.text, (event.line,)) for name, event in (before | earlier).items()}
         filed: dict[str, tuple[str, tuple[str, ...]]] = {name: (text, ()) for name, text in profile.items()}
-        return _Shown(data, typed | filed, fields)
+        return data, typed | filed, fields
 
     def _done(self, event: Event) -> Json:
         if not event.place:
@@ -223,7 +209,7 @@ class Proposer:
 
     def _attributes(self, moment: Moment) -> tuple[dict[str, list[Condition]], list[JsonObject]]:
         """Return the conditions that the catalogue has, by field, and a row for each field with the choices that fit."""
-        part = self._catalogue.part(moment.session.kind, moment.city)
+        part = self._catalogue.part(moment.session.kind, moment.now.place.city)
         choices = moment.of_kind
         fields: dict[str, list[Condition]] = {}
         figures: dict[str, list[float]] = {}
@@ -244,59 +230,41 @@ class Proposer:
             told = sorted(kept, key=lambda condition: (-kept[condition], str(condition.value)))[:_MOST_VALUES]
             values = figures.get(name)
             there = {} if values is None else {"there": [min(values), median(values), max(values)]}
-            habits = [moment.identifier.measured(condition, choices) for condition in told]
+            habits = [self._identifier.measured(condition, choices) for condition in told]
             rows.append({"field": name, **there, "values": [*map(_counted, habits)]})
         return fields, rows
 
     # -- what can be used of a reply
 
-    def _vote(self, reply: int, need: Any, shown: _Shown, moment: Moment) -> Vote:
-        """Return one proposal. Raises RefusedError."""
-        if not isinstance(need, dict):
-            raise RefusedError("it is no object")
-        condition = _condition(need, shown, moment)
-        part = self._catalogue.part(moment.session.kind, moment.city)
+    def _meant(self, fields: _Fields, moment: Moment, name: str, op: str, text: str) -> Condition:
+        """Return the condition that a proposal means.
+
+        Raises:
+            RefusedError: the catalogue has no such field or value, the value is no figure, time of day or distance, or it parts no places.
+        """
+        sort = _OPS.get(op)
+        if sort is None:
+            raise RefusedError(f"op is none of {', '.join(_OPS)}")
+        if name not in fields and sort != "within_m":
+            raise RefusedError("the catalogue has no such field", did_you_mean(name, fields))
+        if sort in ("is", "has", "mode"):
+            # A list has members and a text has a value: which of the two is meant follows from the catalogue.
+            listed = (each for each in fields[name] if each.sort in ("is", "has", "mode"))
+            condition = listed_as({value_text(each.value): each for each in listed}, text, "the catalogue has")
+        elif sort == "open_then":
+            condition = Condition(name, sort)
+        else:
+            condition = Condition("distance" if sort == "within_m" else name, sort, value_in(sort, text))
+            if sort == "within_m" and moment.now.point is None:
+                raise RefusedError("the log does not say where the user was")
+        part = self._catalogue.part(moment.session.kind, moment.now.place.city)
         fitting = sum(condition.fits(place, moment.now) for place in part)
         if condition.sort != "mode" and fitting in (0, len(part)):
             raise RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
-        return Vote(
-            reply, condition, "hard" if need.get("kind") == "hard" else "soft", text_in(need, "why"), lines_in(need)
-        )
-
-    def _settled(
-        self, votes: Sequence[Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
-    ) -> Proposed:
-        """Return what comes of each proposal: the statistics decide what counts, and the log what is a draft."""
-        habits = [habit.condition for habit in moment.identified.habits]
-        ended = [out.condition for out in moment.identified.left_out if out.why == "ended"]
-        agreed: list[Condition] = []
-        borne_out: dict[Condition, tuple[list[Vote], list[Evidence], Habit | None]] = {}
-        for group in groups(votes):
-            condition = middle(group)
-            same = next((habit for habit in habits if alike(habit, condition)), None)
-            if condition.field in moment.asked:
-                refused.append((condition.words("en"), "the query asks for it"))
-            elif same is not None:
-                agreed += [same] if votes_for(group) >= AGREED else []
-            elif any(alike(each, condition) for each in ended):
-                refused.append((condition.words("en"), "the user has ended it"))
-            elif (evidence := self._borne_out(condition, group, shown, moment)) is None:
-                refused.append((condition.words("en"), "nothing before the query bears it out"))
-            else:
-                borne_out[condition] = (group, *evidence)
-        drafts: list[ProposedNeed] = []
-        doubted: set[Condition] = set()
-        for condition, (group, words, habit) in borne_out.items():
-            rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
-            against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
-            note = Evidence(text=who_proposes(self._model, group) + against)
-            kind: Literal["hard", "soft"] = "hard" if kind_of(group) == "hard" else "soft"
-            drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
-            doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
-        return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
+        return condition
 
     def _borne_out(
-        self, condition: Condition, group: Sequence[Vote], shown: _Shown, moment: Moment
+        self, condition: Condition, group: Sequence[Vote], texts: _Texts, moment: Moment
     ) -> tuple[list[Evidence], Habit | None] | None:
         """Return the words and the choices before the query that bear a need out; None where there are neither.
 
@@ -304,17 +272,17 @@ class Proposer:
         speak to a model.
         """
         names = dict.fromkeys(name for vote in group for name in vote.lines)
-        named = [shown.texts[name] for name in names if name in shown.texts]
+        named = [texts[name] for name in names if name in texts]
         words = [
             Evidence(text=text[:LONGEST], at=at, relevance="weak")
             for text, at in named
             if text and not speaks_to_a_model(text)
         ]
         for choices in (moment.of_kind, moment.choices if condition.spans_kinds else ()):
-            habit = moment.identifier.measured(condition, choices)
+            habit = self._identifier.measured(condition, choices)
             if habit.count > 1 and habit.chance <= LIKELY and habit.share >= SHARE and not habit.ended:
                 return words, habit
-        if profile_of(moment.profile, condition):
+        if profile_of(moment.user.log.profile, condition):
             words.append(Evidence(text="profile", relevance="strong"))
         return (words, None) if words else None
 
@@ -327,31 +295,6 @@ def _counted(habit: Habit) -> JsonObject:
     """Return a condition as a model is shown it, with how many choices keep it."""
     shown: JsonObject = {"op": _NAMES[habit.condition.sort], "value": habit.condition.value}
     return {**shown, "chosen": habit.count, "expected": round(sum(habit.shares), 1)} if habit.kept else shown
-
-
-def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condition:
-    """Return the condition that a proposal means.
-
-    Raises:
-        RefusedError: the catalogue has no such field or value, or the value is no figure, time of day or distance.
-    """
-    name, text, sort = text_in(need, "field"), text_in(need, "value"), _OPS.get(text_in(need, "op"))
-    if sort is None:
-        raise RefusedError(f"op is none of {', '.join(_OPS)}")
-    if name not in shown.fields and sort != "within_m":
-        raise RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
-    if sort in ("is", "has", "mode"):
-        # A list has members and a text has a value: which of the two is meant follows from the catalogue.
-        values = {value_text(each.value): each for each in shown.fields[name] if each.sort in ("is", "has", "mode")}
-        if text.casefold() not in values:
-            raise RefusedError("the catalogue has no such value", did_you_mean(text, values))
-        return values[text.casefold()]
-    if sort == "open_then":
-        return Condition(name, sort)
-    value = value_in(sort, text)
-    if sort == "within_m" and moment.now.point is None:
-        raise RefusedError("the log does not say where the user was")
-    return Condition("distance" if sort == "within_m" else name, sort, value)
 
 
 def contradict(first: Condition, other: Condition) -> bool:
@@ -397,28 +340,13 @@ class RefusedError(Exception):
 
 
 class Vote(NamedTuple):
-    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out; ``forbids``: nothing may fit the need."""
+    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out."""
 
     reply: int
     condition: Condition
     kind: Kind
     why: str
     lines: tuple[str, ...]
-    forbids: bool = False
-
-
-class Replies(NamedTuple):
-    """Replies of a model.
-
-    Attributes:
-        data: of each the object that it is; None where it could not be read.
-        counts: how many replies there were, and how many could not be read.
-        spent: what each request cost.
-    """
-
-    data: tuple[JsonObject | None, ...]
-    counts: Counter[str]
-    spent: tuple[Usage, ...]
 
 
 def schema_of(ops: Sequence[str], kinds: Sequence[Kind], **before: JsonObject) -> JsonObject:
@@ -430,8 +358,10 @@ def schema_of(ops: Sequence[str], kinds: Sequence[Kind], **before: JsonObject) -
     return {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": False}
 
 
-def replies_to(model: ProposingModel, data: JsonObject, schema: JsonObject, name: str, language: str) -> Replies:
-    """Ask a model three times what it makes of data.
+def replies_to(
+    model: ProposingModel, data: JsonObject, schema: JsonObject, name: str, language: str
+) -> tuple[list[JsonObject | None], list[Usage]]:
+    """Ask a model three times what it makes of data, and return of each reply the object that it is, None where it cannot be read, and what each request cost.
 
     It is told so by a prompt, and shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
 
@@ -464,11 +394,7 @@ def replies_to(model: ProposingModel, data: JsonObject, schema: JsonObject, name
     votes = [request.model_copy(update={"vote": number}) for number in range(1, REPLIES + 1)]
     with ThreadPoolExecutor(max_workers=REPLIES) as pool:
         replies = list(pool.map(lambda vote: _reply(model, vote, language), votes))
-    lost = sum(reply is None for reply, _ in replies)
-    counts = Counter({"replies": REPLIES, "replies that cannot be read": lost})
-    return Replies(
-        tuple(reply for reply, _ in replies), counts, tuple(usage for _, spent in replies for usage in spent)
-    )
+    return [reply for reply, _ in replies], [usage for _, spent in replies for usage in spent]
 
 
 def _reply(model: ProposingModel, request: Request, language: str) -> tuple[JsonObject | None, list[Usage]]:
@@ -504,16 +430,47 @@ def _lines(value: Json) -> str:
 # -- what is read of a reply
 
 
-def needs_in(reply: Mapping[str, Any] | None) -> list[Any]:
-    """Return the needs of a reply, those that are looked at."""
-    needs = (reply or {}).get("needs")
-    return needs[:_MOST_NEEDS] if isinstance(needs, list) else []
+def proposals_in(
+    replies: Sequence[JsonObject | None], meant: Callable[[str, str, str], Condition]
+) -> tuple[list[list[Vote]], list[tuple[str, str, str]]]:
+    """Return the proposals of all replies that can be used, those that are alike together, and the others: each in words, why, and what may have been meant.
+
+    Args:
+        replies: the replies.
+        meant: returns the condition that field, operation and value of a proposal mean; it raises RefusedError where they mean none.
+    """
+    together: list[list[Vote]] = []
+    refused: list[tuple[str, str, str]] = []
+    for number, reply in enumerate(replies, 1):
+        needs = (reply or {}).get("needs")
+        for need in needs[:_MOST_NEEDS] if isinstance(needs, list) else ():
+            if not isinstance(need, dict):
+                refused.append((text_in({"": str(need)}, "")[:60], "it is no object", ""))
+                continue
+            words = [text_in(need, key) for key in ("field", "op", "value")]
+            try:
+                condition = meant(*words)
+            except RefusedError as error:
+                refused.append((" ".join(word[:60] for word in words), str(error), error.hint))
+                continue
+            kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
+            listed = need.get("lines")
+            named = listed[:_MOST_LINES] if isinstance(listed, list) else ()
+            lines = tuple(name for name in named if isinstance(name, str))
+            vote = Vote(number, condition, kind, text_in(need, "why"), lines)
+            group = next((group for group in together if alike(group[0].condition, condition)), None)
+            if group is None:
+                together.append([vote])
+            else:
+                group.append(vote)
+    return together, refused
 
 
-def lines_in(need: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of lines that a need has."""
-    listed = need.get("lines")
-    return tuple(name for name in listed[:_MOST_LINES] if isinstance(name, str)) if isinstance(listed, list) else ()
+def listed_as(values: Mapping[str, T], text: str, where: str) -> T:
+    """Return the value that a reply writes. Raises RefusedError: it is none of those that ``where`` (the catalogue has, the records have)."""
+    if text.casefold() not in values:
+        raise RefusedError(f"{where} no such value", did_you_mean(text, values))
+    return values[text.casefold()]
 
 
 def text_in(reply: Mapping[str, Any], key: str) -> str:
@@ -522,13 +479,6 @@ def text_in(reply: Mapping[str, Any], key: str) -> str:
     value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
     text = value[:LONGEST] if isinstance(value, str) else ""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def in_words(need: Any) -> str:
-    """Return a proposal as it stands in a reply, for a report."""
-    if not isinstance(need, dict):
-        return text_in({"": str(need)}, "")[:60]
-    return " ".join(text_in(need, key)[:60] for key in ("field", "op", "value"))
 
 
 def value_in(sort: Sort, text: str) -> str | float:
@@ -556,23 +506,6 @@ def value_text(value: Json) -> str:
 
 
 # -- agreement
-
-
-def groups(votes: Sequence[Vote]) -> list[list[Vote]]:
-    """Return the proposals of all replies, those that are alike together, in the order of the replies."""
-    together: list[list[Vote]] = []
-    for vote in votes:
-        same = (
-            group
-            for group in together
-            if group[0].forbids == vote.forbids and alike(group[0].condition, vote.condition)
-        )
-        group = next(same, None)
-        if group is None:
-            together.append([vote])
-        else:
-            group.append(vote)
-    return together
 
 
 def votes_for(group: Sequence[Vote]) -> int:
@@ -607,7 +540,7 @@ def rank(condition: Condition) -> float:
 
 def alike(first: Condition, other: Condition) -> bool:
     """Return whether two conditions are the same need: figures and times of day may differ a little."""
-    if (first.field, first.sort) != (other.field, other.sort):
+    if (first.field, first.sort, first.forbids) != (other.field, other.sort, other.forbids):
         return False
     low, high = sorted((rank(first), rank(other)))
     if first.sort == "open_at":
@@ -630,17 +563,15 @@ class ModelReading(NamedTuple):
     """What replies of a model come to.
 
     Attributes:
-        decided: whether there was anything to read, and a reply that could be read.
         refused: what the judged reply recommended and the user refused; None for nothing.
         accepted: what was taken.
         supports: the needs with what told them.
         notes: who proposes each, and what was refused.
     """
 
-    decided: bool
     refused: Thing | None
     accepted: tuple[Thing, ...]
-    supports: tuple[Support, ...]
+    supports: tuple[Difference, ...]
     notes: tuple[str, ...]
 
 
@@ -650,8 +581,8 @@ def read_by_model(
     told: Sequence[Told],
     things: Mapping[str, Thing],
     by_rules: tuple[tuple[Thing, ...], tuple[Thing, ...]],
-) -> ModelReading:
-    """Ask a model three times, and hold its replies against the records and lines.
+) -> ModelReading | str:
+    """Ask a model three times, and hold its replies against the records and lines. Return why not, where nothing can be read.
 
     Args:
         model: the model.
@@ -664,31 +595,26 @@ def read_by_model(
         ModelError: there is no way to the model, or a ceiling is met.
     """
     if not things:
-        return ModelReading(False, None, (), (), (f"{model.name} is not asked: no result has a thing with a name",))
+        return f"{model.name} is not asked: no result has a thing with a name"
     data, lines = _shown(conversation, told, things)
-    replies = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
-    if not any(replies.data):
-        return ModelReading(False, None, (), (), (f"{model.name}: no reply can be read: the rules decide",))
+    replies, _ = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
+    if not any(replies):
+        return f"{model.name}: no reply can be read: the rules decide"
     notes: dict[str, None] = {}
     refused = _agreed(replies, "refused", things, by_rules[0], notes)
     accepted = _agreed(replies, "accepted", things, by_rules[1], notes)
     # What a later reply recommended and the user refused, too, is left to the rules.
     later = [thing for thing in by_rules[0] if refused and thing not in (*refused, *accepted)]
-    votes: list[Vote] = []
-    for number, reply in enumerate(replies.data, 1):
-        for need in needs_in(reply):
-            try:
-                vote = _vote(number, need, things)
-                _refuse_useless(_field_of(vote.condition, forbids=vote.forbids), [*refused, *later], accepted)
-                votes.append(vote)
-            except RefusedError as error:
-                notes[f"{model.name}: {in_words(need)}: refused: {error} {error.hint}".strip()] = None
-    supports: list[Support] = []
-    for group in groups(votes):
-        condition = _field_of(middle(group), forbids=group[0].forbids)
+    meant = partial(_meant, things, ([*refused, *later], accepted))
+    together, unusable = proposals_in(replies, meant)
+    for need, why, hint in unusable:
+        notes[f"{model.name}: {need}: refused: {why} {hint}".strip()] = None
+    supports: list[Difference] = []
+    for group in together:
+        condition = Difference(**vars(middle(group)))
         supports.append(_support(condition, group, lines, note := who_proposes(model, group)))
-        notes[f"{condition.path}: {note}"] = None
-    return ModelReading(True, refused[0] if refused else None, accepted, tuple(supports), tuple(notes))
+        notes[f"{condition.field}: {note}"] = None
+    return ModelReading(refused[0] if refused else None, accepted, tuple(supports), tuple(notes))
 
 
 # -- what the model is shown
@@ -698,16 +624,31 @@ def _shown(
     conversation: Conversation, told: Sequence[Told], things: Mapping[str, Thing]
 ) -> tuple[JsonObject, dict[str, Told]]:
     """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
-    behind = conversation.reply_at + 1
-    rows = [
-        *_context(conversation, told),
-        *_before(conversation, told)[-_LINES_BEFORE:],
-        *_spoken(conversation, conversation.reply_at),
-    ]
+    places = {line.place for line in conversation.lines}
+    known = [part for part in told if part.place not in places][:_LINES_BEFORE]
+    if conversation.context.now:
+        known.append(Told(conversation.query.place, "environment", "", "now", conversation.context.now))
+    before: list[_Row] = []
+    behind: list[_Row] = []
+    for index, line in enumerate(conversation.lines):
+        steps = (step for step in line.calls if step.kind == "call")
+        texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:LONGEST] for step in steps)
+        calls: list[_Row] = [("call", text, None) for text in texts]
+        spoken: list[_Row] = [(line.role, line.text[:_LONGEST], None)] if line.text else []
+        if index > conversation.reply_at:
+            behind += [*calls, *spoken]
+            continue
+        parts = [part for part in told if part.place == line.place]
+        results: list[_Row] = [("result", part.quote, part) for part in parts if part.path]
+        if line.role == "agent":
+            before += [*calls, *results[:_VALUES], *(spoken if index < conversation.reply_at else ())]
+        else:
+            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results[:_VALUES]]
+    judged = conversation.lines[conversation.reply_at]
+    rows: list[_Row] = [("context", part.quote, part) for part in known]
+    rows += [*before[-_LINES_BEFORE:], (judged.role, judged.text[:_LONGEST], None)]
     reply = len(rows)
-    for index in range(behind, len(conversation.lines)):
-        rows += [*_calls(conversation, index), *_spoken(conversation, index)]
-    rows = rows[: reply + _LINES_BEHIND]
+    rows += behind[:_LINES_BEHIND]
     named = {f"L{number}": row for number, row in enumerate(rows, 1)}
     words = fold_phrase(" ".join(text for _, text, _ in rows))
     ranked = sorted(things.values(), key=lambda thing: fold_phrase(thing.name) not in words)
@@ -715,53 +656,20 @@ def _shown(
         "query": [name for name, (_, _, part) in named.items() if part is not None and part.asked],
         "reply": f"L{reply}",
         "lines": [{"line": name, who: text} for name, (who, text, _) in named.items()],
-        "records": [{"name": thing.name, **_fields(thing)} for thing in ranked[:_THINGS]],
+        "records": [{"name": thing.name, **_record(thing)} for thing in ranked[:_THINGS]],
     }
     return data, {name: part for name, (_, _, part) in named.items() if part is not None}
 
 
-def _context(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
-    """Return what is on file or known when the user asks."""
-    places = {line.place for line in conversation.lines}
-    parts = [part for part in told if part.place not in places][:_LINES_BEFORE]
-    if conversation.context.now:
-        at_query = conversation.lines[conversation.query_at].place
-        parts.append(Told(at_query, "environment", "", "now", conversation.context.now))
-    return [("context", part.quote, part) for part in parts]
+def _told_by(line: Line, parts: Sequence[Told], *, is_query: bool) -> list[_Row]:
+    """Return the sentences of a message before the reply; what the user answered on the way to it was known, too."""
+    texts = [part for part in parts if not part.path]
+    if line.role == "user" and not texts:
+        texts = [Told(line.place, "context", text) for text in sentences(line.text)]
+    return [(line.role if part.asked or not is_query else "history", part.text[:LONGEST], part) for part in texts]
 
 
-def _before(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
-    """Return the lines before the judged reply, those of its calls with them: sentences, calls, and values of results."""
-    rows: list[_Row] = []
-    for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
-        parts = [part for part in told if part.place == line.place]
-        texts = [part for part in parts if not part.path]
-        if line.role == "user" and not texts:
-            # What the user answered on the way to the reply was known, too.
-            texts += [Told(line.place, "context", text) for text in sentences(line.text)]
-        values = [part for part in parts if part.path][:_VALUES]
-        if line.role != "agent":
-            earlier = "history" if index == conversation.query_at else line.role
-            rows += [(line.role if part.asked else earlier, part.text[:LONGEST], part) for part in texts]
-        rows += _calls(conversation, index)
-        rows += [("result", part.quote, part) for part in values]
-        if line.role == "agent" and index < conversation.reply_at:
-            rows += _spoken(conversation, index)
-    return rows
-
-
-def _spoken(conversation: Conversation, index: int) -> list[_Row]:
-    line = conversation.lines[index]
-    return [(line.role, line.text[:_LONGEST], None)] if line.text or index == conversation.reply_at else []
-
-
-def _calls(conversation: Conversation, index: int) -> list[_Row]:
-    calls = [step for step in conversation.lines[index].calls if step.kind == "call"]
-    texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:LONGEST] for step in calls)
-    return [("call", text, None) for text in texts]
-
-
-def _fields(thing: Thing) -> JsonObject:
+def _record(thing: Thing) -> JsonObject:
     """Return a record by field; lists and texts are cut."""
     fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
@@ -777,7 +685,7 @@ def _cut(value: Json) -> Json:
 
 
 def _agreed(
-    replies: Replies,
+    replies: Sequence[JsonObject | None],
     key: Literal["refused", "accepted"],
     things: Mapping[str, Thing],
     by_rules: tuple[Thing, ...],
@@ -786,7 +694,7 @@ def _agreed(
     """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
-    for reply in replies.data:
+    for reply in replies:
         if reply is None:
             continue
         name = text_in(reply, key)
@@ -803,66 +711,48 @@ def _agreed(
     return by_rules if best in {thing.key for thing in by_rules} else (things[best],) if best else ()
 
 
-def _vote(reply: int, need: Json, things: Mapping[str, Thing]) -> Vote:
-    """Return one proposal. Raises RefusedError: the records do not have it."""
-    if not isinstance(need, dict):
-        raise RefusedError("it is no object")
-    path, text, op = (text_in(need, key) for key in ("field", "value", "op"))
+def _meant(
+    things: Mapping[str, Thing], apart: tuple[Sequence[Thing], Sequence[Thing]], path: str, op: str, text: str
+) -> Condition:
+    """Return the condition that a proposal means.
+
+    Raises:
+        RefusedError: the records do not have it, or it does not tell what was refused from what was taken (``apart``).
+    """
     if op not in _READ_OPS:
         raise RefusedError(f"op is none of {', '.join(_READ_OPS)}")
     values = [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
     if not values:
         paths = {name for thing in things.values() for name in thing.values}
         raise RefusedError("the records have no such field", did_you_mean(path, paths))
-    forbids = op.endswith("_not")
-    condition = Condition(path, *_meant(_OPS[op.removesuffix("_not")], text, values))
-    if isinstance(condition.value, bool) and forbids:
-        condition, forbids = Condition(path, "is", not condition.value), False
-    kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
-    return Vote(reply, condition, kind, text_in(need, "why"), lines_in(need), forbids)
-
-
-def _meant(sort: Sort, text: str, values: Sequence[Json]) -> tuple[Sort, str | float | bool]:
-    """Return which condition a proposal means by what the field has, and its value. Raises RefusedError."""
+    forbids, sort = op.endswith("_not"), _OPS[op.removesuffix("_not")]
     if sort in ("is", "has"):
-        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        # Which of the two is meant follows from what the field has.
+        parts = [part for each in values for part in (each if isinstance(each, list) else [each])]
         parts += [True, False] if any(isinstance(part, bool) for part in parts) else []
-        members = {value_text(part): part for part in parts if isinstance(part, str | bool | int | float)}
-        if text.casefold() not in members:
-            raise RefusedError("the records have no such value", did_you_mean(text, members))
-        return "has" if any(isinstance(value, list) for value in values) else "is", members[text.casefold()]
-    value = value_in(sort, text)
-    if sort == "open_at" and all(satisfies(opens_at(text), part) is None for part in values):
-        raise RefusedError("the field has no opening hours")
-    if sort != "open_at" and not any(isinstance(part, int | float) and not isinstance(part, bool) for part in values):
-        raise RefusedError("the field has no figures")
-    return sort, value
-
-
-def _field_of(condition: Condition, *, forbids: bool) -> Field:
-    """Return a proposed condition as a check has it."""
-    path, sort, value = condition.field, condition.sort, condition.value
-    if sort == "least":
-        return Field(path, between("min", float(value or 0)), bound="min")
-    if sort == "most":
-        return Field(path, between("max", float(value or 0)), bound="max")
-    if sort == "open_at":
-        return Field(path, {"op": "open_at", "time": value})
-    text = value if isinstance(value, str) else ""
-    return Field(path, contains(str(value)) if sort == "has" else value, forbids=forbids, value=text)
-
-
-def _refuse_useless(condition: Field, refused: Sequence[Thing], accepted: Sequence[Thing]) -> None:
-    """Raise RefusedError: the condition does not tell what was refused from what was taken."""
+        plain = {value_text(part): part for part in parts if isinstance(part, str | bool | int | float)}
+        value = listed_as(plain, text, "the records have")
+        sort = "has" if any(isinstance(each, list) for each in values) else "is"
+        if isinstance(value, bool) and forbids:
+            sort, value, forbids = "is", not value, False
+    else:
+        value = value_in(sort, text)
+        if sort == "open_at" and all(opens(part, text) is None for part in values):
+            raise RefusedError("the field has no opening hours")
+        if sort != "open_at" and not any(is_figure(part) for part in values):
+            raise RefusedError("the field has no figures")
+    condition = Difference(path, sort, value, forbids)
+    refused, accepted = apart
     if not refused:
         raise RefusedError("nothing was refused")
     if all(condition.kept_by(thing) for thing in refused):
         raise RefusedError("what was refused keeps it")
     if any(condition.kept_by(thing) is False for thing in accepted):
         raise RefusedError("what was taken breaks it")
+    return Condition(path, sort, value, forbids)
 
 
-def _support(condition: Field, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Support:
+def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Difference:
     """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log.
 
     A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing.
@@ -870,12 +760,8 @@ def _support(condition: Field, group: Sequence[Vote], lines: Mapping[str, Told],
     votes = Counter(name for vote in group for name in dict.fromkeys(vote.lines) if name in lines)
     told = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
     kind, asked = kind_of(group), any(part.asked for part in told.values())
-    quotes = []
-    for name, part in told.items():
-        agreed = votes[name] >= AGREED
-        relevance: Literal["strong", "weak"] = "strong" if agreed else "weak"
-        need: Literal["direct", "related"] = "direct" if agreed else "related"
-        quotes.append(Evidence(text=part.quote, at=(part.place,), relevance=relevance, need=need))
+    quotes = [part.evidence("strong" if votes[name] >= AGREED else "weak") for name, part in told.items()]
     source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
     evidence = (Evidence(text=note), *quotes) if quotes else ()
-    return Support(condition, kind == "asked" and asked, source, evidence, "soft" if kind == "soft" else "hard")
+    required: Literal["hard", "soft"] = "soft" if kind == "soft" else "hard"
+    return replace(condition, asked=kind == "asked" and asked, source=source, evidence=evidence, kind=required)

@@ -43,23 +43,9 @@ _TIMES = frozenset({
 })  # fmt: skip
 _OF_IDS = frozenset({"id", "ids", "uid", "uuid", "code", "sku"})
 _CODE = re.compile(r"[A-Za-z_.-]*\d[\w.-]*")
-_USERS = frozenset(
-    {
-        "user",
-        "users",
-        "uid",
-        "userid",
-        "customer",
-        "traveller",
-        "traveler",
-        "member",
-        "account",
-        "guest",
-        "client",
-        "patient",
-        "用户",
-    }
-)
+_USERS = frozenset({
+    "user", "users", "uid", "userid", "customer", "traveller", "traveler", "member", "account", "guest", "client", "patient", "用户",
+})  # fmt: skip
 #: The key of a name, the likeliest first; how far into a thing its fields are described.
 _NAMES = ("name", "title", "label", "line", "product", "hotel", "restaurant", "station", "名称", "店名", "标题")
 _NAME_ENDS = ("name", "title", "label", "名", "名称", "标题")

@@ -180,6 +180,8 @@ class _Dialogue:
         """Return what happened."""
         try:
             end = self._talk()
+        except AgentFault as error:
+            end = _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
         except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
             # Where the sandbox broke, this is what the source made of it.
             end = self._broken() or _End("infrastructure_error", _fault_of(error, "infrastructure"))
@@ -194,7 +196,7 @@ class _Dialogue:
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
             after_end=(*late_calls(self._channel), *self._late),
-            calls_reported=bool(self._reports) or self._reported is not None,
+            calls_reported=(bool(self._reports) or self._reported is not None) and not self._knows_all_calls(),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -206,8 +208,6 @@ class _Dialogue:
         except Overdue:
             message = f"the agent's memory gave no answer in {self._limits.timeout:g} s"
             return _End("timeout" if memory.own else "infrastructure_error", Fault(blame=blame, message=message))
-        except AgentFault as error:
-            return _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
         if twice := sorted(memory.tools.keys() & self._sandbox.tools.keys()):
             why = f"the memory has a tool {twice[0]!r}, and so has the suite: give it another name"
             return _End("agent_error", Fault(blame=blame, message=why))
@@ -239,7 +239,8 @@ class _Dialogue:
                 if (ask := self._reported) is not None:
                     self._reports.append(Reports(lambda: [ask()], "reported by the environment", tools))
                 if conversation.reports or self._reported is not None:
-                    self._reports.append(Reports(conversation.reported, "reported by the service", tools))
+                    anew = conversation.reports_all == "reply"
+                    self._reports.append(Reports(conversation.reported, "reported by the service", tools, anew=anew))
                 end: _End | None = self._dialogue(conversation, worker, session)
                 self._late, end = self._told((), end)
                 return end or _End("done")
@@ -268,6 +269,10 @@ class _Dialogue:
         if end is None or steps:
             self._turns.append(_turn(reply or Reply(""), steps, seconds))
         return end
+
+    def _knows_all_calls(self) -> bool:
+        told_all = self._conversation is not None and self._conversation.reports_all != ""
+        return told_all and not any(reports.cut for reports in self._reports)
 
     def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
         """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""

@@ -2,7 +2,7 @@
 
 Who reports is asked after each reply, and once more when the dialogue is over: a service for what stands in its answers, for its spans, for what
 went through a proxy (``Conversation.reported``), an environment for what it has seen (``run_episode(reported=...)``). What is reported was called. Whether it is all
-that was called is unknown, and the trajectory says so (``calls_reported``). Hence a call that may have been told before is left out: one call
+that was called is unknown unless the service file says so, and the trajectory says that (``calls_reported``). Hence a call that may have been told before is left out: one call
 fewer leaves a check undecided, one too many would decide it wrongly.
 """
 
@@ -43,12 +43,20 @@ class Reports:
         ask: returns its reports since it was last asked, in their order.
         source: who that is, as notes of calls say it: ``reported by the service``.
         tools: those of the case, by name; calls of others are taken as well.
+        anew: whether no report has the calls of an earlier one.
+
+    Attributes:
+        cut: whether there were more calls than are taken.
     """
 
-    def __init__(self, ask: Callable[[], Iterable[object]], source: str, tools: Mapping[str, Tool]) -> None:
+    def __init__(
+        self, ask: Callable[[], Iterable[object]], source: str, tools: Mapping[str, Tool], *, anew: bool = False
+    ) -> None:
         self._ask = ask
         self._provenance = Provenance(kind="reported", note=source)
         self._tools = tools
+        self._anew = anew
+        self.cut = False
         self._before: list[tuple[str, Step]] = []
 
     def new(self, known: Sequence[Step]) -> list[Step]:
@@ -65,11 +73,12 @@ class Reports:
         for told in self._ask():
             if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
                 raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
-            before = [*self._before]
+            before = [] if self._anew else [*self._before]
             for call in map(self._step, told[:_MOST_TOLD]):
                 told_before, known_already = _taken(call, before), _taken(call, left)
                 self._before += [] if told_before else [call]
                 new += [] if told_before or known_already else [call[1]]
+            self.cut |= len(told) > _MOST_TOLD or len(new) > _MOST_CALLS
         return new[:_MOST_CALLS]
 
     def _step(self, call: object) -> tuple[str, Step]:

@@ -3,6 +3,7 @@
 from . import limits as limits
 from .files import READ_ERRORS as READ_ERRORS
 from .files import RawLine as RawLine
+from .files import add_files as add_files
 from .files import content_digest as content_digest
 from .files import open_bytes as open_bytes
 from .files import printable as printable

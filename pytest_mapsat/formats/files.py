@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import FileIO
@@ -233,6 +233,34 @@ def replacing(path: Path, *, like: Path | None = None) -> Iterator[IO[bytes]]:
     except BaseException:
         if name:
             Path(name).unlink(missing_ok=True)
+        raise
+
+
+def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], object] = lambda: None) -> None:
+    """Put new files into a folder, all or none: where one cannot be written or ``accept`` raises, they go again, and the folders that were made for them.
+
+    Args:
+        folder: the folder.
+        files: what they hold, by their places in the folder.
+        accept: is called once they are there.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    made: list[Path] = []
+    try:
+        for name, data in files.items():
+            path = folder / name
+            made += [*[parent for parent in path.parents if not parent.exists()][::-1], path]
+            with replacing(path) as file:
+                file.write(data)
+        accept()
+    except BaseException:
+        for path in reversed(made):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
         raise
 
 

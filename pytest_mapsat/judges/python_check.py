@@ -252,7 +252,10 @@ class Episode:
         if tool not in {*tools, *made}:
             if tools:
                 raise UsageError(f"there is no tool {shown(tool)}{hint_at(tool, tools)}")
-            raise self._unknown(f"the tools of this agent are not known, so {shown(tool)} may have been called unseen")
+            if self._trajectory.lacks_calls or not self._trajectory.calls:
+                raise self._unknown(
+                    f"the tools of this agent are not known, so {shown(tool)} may have been called unseen"
+                )
         parameters: Any = tools[tool].parameters.get("properties") if tool in tools else None
         for name in arguments:
             if parameters and name not in parameters:

@@ -228,6 +228,11 @@ class SuiteInfo(Noun):
     decisions: str = ""
     calibration: str = ""
 
+    @property
+    def label(self) -> str:
+        """Name and version, for people; cases in Python without a suite have no version."""
+        return self.name if self.version == "0" else f"{self.name} {self.version}"
+
 
 class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.
@@ -336,6 +341,12 @@ class RunManifest(Noun):
         """What the run was asked for."""
         same = {name: getattr(self, name) for name in RunRequest.model_fields}
         return RunRequest(**same | {"judge": self.judge.spec})
+
+    @classmethod
+    def of(cls, request: RunRequest, **known: Any) -> RunManifest:
+        """Return the manifest of a run that was asked for something; ``known``: its other fields."""
+        same = {name: getattr(request, name) for name in RunRequest.model_fields}
+        return cls(**same | {"judge": JudgeInfo(spec=request.judge)} | known)
 
 
 class Lost(Noun):

@@ -241,7 +241,7 @@ def blocks_for(
 
     def ever_there(table: str, row_id: object) -> bool:
         key = context.end.key(table)
-        return any(row.get(key) == row_id for row in context.tables[table].rows)
+        return any(row.get(key) == row_id for row in context.end.tables[table].rows)
 
     return Blocks(
         [each for each in requirements if each.id in case.decided],

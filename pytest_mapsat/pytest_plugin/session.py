@@ -36,7 +36,6 @@ from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import lost_reason, printable, properties
 from pytest_mapsat.runs.ahead import Planned
-from pytest_mapsat.runs.carried import UserTrial
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
 from pytest_mapsat.runs.request import (
     CeilingReachedError,
@@ -47,7 +46,7 @@ from pytest_mapsat.runs.request import (
     project_files,
     source_digest,
 )
-from pytest_mapsat.runs.runner import Played, Runner, in_profile_setting
+from pytest_mapsat.runs.runner import Played, Runner, UserTrial, in_profile_setting
 from pytest_mapsat.sandbox import Sandbox, SandboxHook, installed_sandboxes, make_sandbox
 from pytest_mapsat.suite import Suite, find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
@@ -314,23 +313,15 @@ class MapsatSession:
 
     def _episode(self, item: pytest.Item, case: Case, agent: object, environment: object | None = None) -> Scorecard:
         """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
-        param, runner, flights = param_of(item), self.runner(agent), self.episodes.flights
+        param, runner = param_of(item), self.runner(agent)
         nodeid = self._nodeid(param)
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
 
         def run() -> Scorecard:
-            card = None if self._ahead is None else self._ahead.ask(wanted)
-            if isinstance(card, Scorecard):
-                return card
-            with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
-                return runner.run(
-                    param.suite,
-                    case,
-                    trial=param.trial,
-                    nodeid=nodeid,
-                    line=param.entry.line,
-                    environment=environment,
-                )
+            ended = self._played(runner, param, case, wanted, environment)
+            if isinstance(ended, Scorecard):
+                return ended
+            return runner.grade(param.suite, ended, nodeid=nodeid, line=param.entry.line)
 
         with _as_outcomes():
             self._join_run()
@@ -350,7 +341,11 @@ class MapsatSession:
         with _as_outcomes():
             self._join_run()
             runner, before = self.runner(agent), self.episodes.before(wanted)
-            played = self._played(runner, param, wanted, before, item.funcargs.get("mapsat_environment"))
+            case = self.load(param)
+            played = Played(case, before.trajectory, None) if before is not None else None
+            if played is None:
+                environment = item.funcargs.get("mapsat_environment")
+                played = cast("Played", self._played(runner, param, case, wanted, environment))
             context = runner.context(param.suite, played)
         asserted = self.settings.request.options.asserted_kinds
         blocks: Blocks | None = None
@@ -376,19 +371,14 @@ class MapsatSession:
         self._conclude(card, text)
         return True
 
-    def _played(  # noqa: PLR0917  what an episode is played with
-        self, runner: Runner, param: CaseParam, wanted: Wanted, before: Scorecard | None, environment: object | None
-    ) -> Played:
-        """Return the episode of a case in Python: that of the run that is gone on from, one that has run ahead, or one that is played now."""
-        case = param.suite.load(param.entry)
-        call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
-        if before is not None:
-            return Played(case, before.trajectory, None)
-        played = None if self._ahead is None else self._ahead.ask(wanted)
-        if isinstance(played, Played):
-            return played
-        flights = self.episodes.flights
-        with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
+    def _played(
+        self, runner: Runner, param: CaseParam, case: Case, wanted: Wanted, environment: object | None
+    ) -> Scorecard | Played:
+        """Return the episode that an item asks for: one that has run ahead, graded already unless its case is one in Python, or one that is played now."""
+        ended = None if self._ahead is None else self._ahead.ask(wanted)
+        if ended is not None:
+            return ended
+        with nullcontext() if self._ahead is None else self._ahead.in_turn():
             return runner.play(param.suite, case, trial=param.trial, environment=environment)
 
     def _run_ahead(self) -> Upcoming | None:
@@ -414,7 +404,7 @@ class MapsatSession:
 
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
-        param, runner, flights = param_of(item), self.runner(), self.episodes.flights
+        param, runner = param_of(item), self.runner()
         wanted = Wanted(param.suite.root, param.id, param.trial)
         self._join_run()
         if self.episodes.has(wanted):
@@ -424,10 +414,7 @@ class MapsatSession:
             self.environments.tell(environment)  # here: what an episode's own thread prints waits for its item
         alone = (environment and place_name(environment)) or UserTrial.of(param.suite, case, param.trial)
 
-        def play() -> Played:
-            with flights.counted(param.id, param.trial):
-                return runner.play(param.suite, case, trial=param.trial, environment=environment)
-
+        play = partial(runner.play, param.suite, case, trial=param.trial, environment=environment)
         grade = None  # of a case in Python, whose body is played when its item has come
         if PYTHON_CASE not in item.stash:
             grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
@@ -702,6 +689,7 @@ class MapsatSession:
             memories=memories,
             environments=self.environments,
             environment_of=self._environment_of,
+            flights=self.episodes.flights,
         )
 
     def _elsewhere(self, request: RunRequest) -> Elsewhere | None:

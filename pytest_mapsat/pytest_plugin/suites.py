@@ -449,7 +449,8 @@ class Suites:
         root = find_suite(path)
         if root is None and not (path.is_dir() and any(path.rglob("suite.yaml"))):
             raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
-        if root is not None and root in self.opened and not self.opened[root].inventory.cases:
+        in_python = (name for glob in self.config.getini("python_files") for name in (root or path).rglob(glob))
+        if root in self.opened and not self.opened[root].inventory.cases and not any(in_python):
             raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
 
 

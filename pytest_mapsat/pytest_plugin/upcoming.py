@@ -19,7 +19,6 @@ from pytest_mapsat.runs.ahead import HELD, Ahead
 from pytest_mapsat.runs.episodes import Key, Wanted
 from pytest_mapsat.runs.runner import Played
 from pytest_mapsat.user_code import Surroundings
-from pytest_mapsat.users import learn_to_read
 
 from .items import OWN_FIXTURES, PYTHON_CASE, CaseParam, agent_of, is_built_in, param_of
 from .private import definitions, queue_of_worker
@@ -39,7 +38,7 @@ class Printed:
     """What the agent of one episode printed and logged."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {name: [] for name in _STREAMS}
+        self._texts: list[tuple[str, str]] = []
         self._left = dict.fromkeys(_STREAMS, _MOST_PRINTED)
         self.records: list[logging.LogRecord] = []
 
@@ -55,13 +54,12 @@ class Printed:
         if left > 0:
             self._left[stream] = left - len(text)
             cut = f"{text[:left]}\n[cut: an agent printed more than {_MOST_PRINTED:,} characters]\n"
-            self._texts[stream].append(text if len(text) <= left else cut)
+            self._texts.append((stream, text if len(text) <= left else cut))
 
     def print(self) -> None:
         """Print all of it where this process prints now."""
-        for name, texts in self._texts.items():
-            if texts:
-                getattr(sys, name).write("".join(texts))
+        for stream, text in self._texts:
+            getattr(sys, stream).write(text)
 
 
 class Keeper(logging.Handler):
@@ -194,15 +192,11 @@ class Upcoming:
         self._config = session.config
         self._width = width
         # Graded on their threads too, where the judge waits for a model.
-        request = session.settings.request
-        self._ahead = Ahead(width, grades=asks_model(request.judge), give_up=session.give_up)
-        #: Replies are read for a scripted user, by the words of the case's language.
-        self._user_reads = request.user == "scripted"
+        grades = asks_model(session.settings.request.judge)
+        self._ahead = Ahead(width, grades=grades, give_up=session.give_up)
         self._keeper = Keeper(self._config)
-        self._cases: dict[Key, Case] = {}
-        self._printed: dict[Key, Printed] = {}
+        self._offers: dict[Key, tuple[Case, Printed]] = {}
         self._looked_at: set[str] = set()
-        self._learnt: dict[str, bool] = {}
         self._items: Sequence[pytest.Item] = ()
         self._queue: Any = None
         self._place = 0
@@ -238,7 +232,6 @@ class Upcoming:
         self._now = (item,) if nextitem is None else (item, nextitem)
         self._asked = False
         self._offer()
-        self._learn_to_read()
         try:
             return (yield)
         finally:
@@ -267,14 +260,15 @@ class Upcoming:
 
     def case(self, param: CaseParam) -> Case | None:
         """Return the case of an item whose episode was offered."""
-        return self._cases.get((param.suite.root, param.id, param.trial, ""))
+        case, _ = self._offers.get((param.suite.root, param.id, param.trial, ""), (None, None))
+        return case
 
     def ask(self, wanted: Wanted) -> Scorecard | Played | None:
         """Return the scorecard of an episode that has run ahead, or does now (of a case in Python the episode); None where it is to be run in its item's turn."""
         if wanted.source is not None or not self._ahead.knows(wanted.key):
             return None
         self._asked = True
-        printed = self._printed[wanted.key]
+        _, printed = self._offers[wanted.key]
         try:
             return self._ahead.ask(wanted.key, self._offer)
         finally:
@@ -293,9 +287,9 @@ class Upcoming:
             (f"in its own turn: the fixture {name!r} may be meant for it", count)
             for name, count in self._in_turn.items()
         ]
-        return (
-            [*notes, ("left behind in a reply when the run ended", self._left_behind)] if self._left_behind else notes
-        )
+        if self._left_behind:
+            notes.append(("left behind in a reply when the run ended", self._left_behind))
+        return notes
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -328,23 +322,13 @@ class Upcoming:
         planned = None if self._ahead.knows(key) else self._session.planned(item, case, printed)
         if planned is None:
             return False
-        self._cases[key], self._printed[key] = case, printed
-        self._learnt.setdefault(case.language, False)
+        self._offers[key] = case, printed
         self._ahead.offer(planned)
         return True
 
-    def _learn_to_read(self) -> None:
-        """Learn the languages of the first cases while their agents have yet to reply: no other work is possible in the meantime."""
-        for language, learnt in self._learnt.items():
-            if not learnt and self._user_reads:
-                self._learnt[language] = True
-                with computing():
-                    learn_to_read(language)
-
     def _forget(self, key: Key) -> None:
         self._ahead.drop(key)
-        self._cases.pop(key, None)
-        self._printed.pop(key, None)
+        self._offers.pop(key, None)
 
     def _upcoming(self) -> Sequence[pytest.Item]:
         """Return the items that come next, the one under way first, as far as this process knows them."""

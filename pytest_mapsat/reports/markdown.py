@@ -62,7 +62,7 @@ def _metric(title: str) -> str:
 
 def _head(run: Run) -> list[str]:
     manifest = run.manifest
-    suites = ", ".join(code(f"{suite.name} {suite.version}") for suite in manifest.suites) or "no suite"
+    suites = ", ".join(code(suite.label) for suite in manifest.suites) or "no suite"
     lines = [f"{code(manifest.agent)} on {suites}: {view.counts_text(run)}."]
     if sample := view.sample_text(manifest):
         lines.append(f"A sample: {code(sample)}.")

@@ -125,7 +125,7 @@ class _Summary:
     def begin(self) -> None:
         """Say what ran, and what changed."""
         manifest, width = self._run.manifest, self._width
-        suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in manifest.suites) or "none"
+        suites = ", ".join(printable(suite.label) for suite in manifest.suites) or "none"
         about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"
         memory = manifest.options.agent_memory
         agent = printable(manifest.agent if memory == "none" else f"{manifest.agent} · memory: {memory}")

@@ -13,9 +13,7 @@ from pytest_mapsat.metrics import group, summarise, within_scale
 from pytest_mapsat.model import (
     MSB_METRICS,
     Accounting,
-    Comparison,
     JudgeInfo,
-    Lost,
     Metric,
     Run,
     RunManifest,
@@ -73,10 +71,27 @@ def assemble(
     """
     cards = sorted(cards, key=lambda card: card.key)
     options = request.options
-    manifest = _manifest(cards, suites, request, outcome, metrics)
+    linked = bool(cards) and all(card.linked for card in cards) if request.judge.startswith("recorded:") else None
+    asked = portable(request)
+    manifest = RunManifest.of(
+        asked,
+        versions={"pytest-mapsat": __version__},
+        suites=suite_infos(suites),
+        judge=JudgeInfo(spec=asked.judge, linked=linked),
+        metrics=tuple(metrics),
+        prompts=prompts_of(asked, {label.kind for card in cards for label in card.labels if label.votes}),
+        partial=outcome.partial,
+        broken=tuple(sorted(set(outcome.broken))),
+        unfinished=outcome.unfinished,
+        warnings=(*_builds_warning(asked, cards), *_warnings(cards)),
+    )
     coverage = _coverage(cards, suites, request, outcome)
-    lost = outcome.accounting.lost
-    comparisons = comparisons_with(baselines, manifest, cards, lost, metrics=metrics, coverage=coverage)
+    drops = drops_of(options, metrics)
+    new = Side(manifest, cards, outcome.accounting.lost, partial=bool(options.sample) or not coverage.complete)
+    comparisons = [
+        compare(baseline, new, drops, inconclusive=options.inconclusive, covers=coverage.covers)
+        for baseline in (() if coverage.shard else baselines)
+    ]
     shares = {metric.name for metric in metrics if metric.gated}
     groups = {
         dimension: {name: within_scale(summary, shares) for name, summary in named.items()}
@@ -95,7 +110,7 @@ def assemble(
             thresholds_of(options, metrics),
             coverage=coverage,
             allowed_undecided=options.allow_undecided,
-            drops=drops_of(options, metrics),
+            drops=drops,
             comparisons=comparisons,
             baseline=baselines[0] if baselines else None,
             agent=manifest.agent,
@@ -170,34 +185,6 @@ def _unread(suite: Suite) -> Iterator[str]:
         yield f"{miscounted.path}: {miscounted.message} ({miscounted.hint})"
 
 
-def _manifest(
-    cards: Sequence[Scorecard],
-    suites: Sequence[Suite],
-    request: RunRequest,
-    outcome: Outcome,
-    metrics: Sequence[Metric],
-) -> RunManifest:
-    linked = bool(cards) and all(card.linked for card in cards) if request.judge.startswith("recorded:") else None
-    request = portable(request)
-    return RunManifest(
-        versions={"pytest-mapsat": __version__},
-        suites=suite_infos(suites),
-        agent=request.agent,
-        agent_source=request.agent_source,
-        agent_build=request.agent_build,
-        user=request.user,
-        judge=JudgeInfo(spec=request.judge, linked=linked),
-        decisions=request.decisions,
-        options=request.options,
-        metrics=tuple(metrics),
-        prompts=prompts_of(request, {label.kind for card in cards for label in card.labels if label.votes}),
-        partial=outcome.partial,
-        broken=tuple(sorted(set(outcome.broken))),
-        unfinished=outcome.unfinished,
-        warnings=(*_builds_warning(request, cards), *_warnings(cards)),
-    )
-
-
 def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator[str]:
     builds = builds_named(request, cards)
     if len(builds) > 1:
@@ -236,16 +223,9 @@ def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Itera
     Raises:
         UsageError: it cannot; with everything that differs.
     """
-    manifest = RunManifest(
-        versions={"pytest-mapsat": __version__},
-        suites=baseline.manifest.suites if suites is None else tuple(suites),
-        agent=request.agent,
-        user=request.user,
-        judge=JudgeInfo(spec=request.judge),
-        decisions=request.decisions,
-        options=request.options,
-        prompts=prompts_of(request),
-    )
+    known = baseline.manifest.suites if suites is None else tuple(suites)
+    versions, prompts = {"pytest-mapsat": __version__}, prompts_of(request)
+    manifest = RunManifest.of(request, versions=versions, suites=known, prompts=prompts)
     # The cases of the new run are not known yet: they are taken to be those of the baseline.
     cards = [card for card in baseline.cards if card.id not in baseline.lost_cases]
     like = likeness(baseline, replace(baseline, manifest=manifest, cards=cards, lost=(), partial=True))
@@ -279,30 +259,4 @@ def too_few_trials(path: Path, baseline: Side, trials: int) -> str:
     return (
         f"one trial of each case is too few: in the earlier run trials of {flaky[0]} end differently; "
         f"--mapsat-trials={several} runs as many as it did"
-    )
-
-
-def comparisons_with(
-    baselines: Sequence[Side],
-    manifest: RunManifest,
-    cards: Sequence[Scorecard],
-    lost: Sequence[Lost],
-    *,
-    metrics: Sequence[Metric],
-    coverage: Coverage,
-) -> tuple[Comparison, ...]:
-    """Return a run held against each of some earlier ones; nothing where only a shard ran."""
-    if coverage.shard:
-        return ()
-    options = manifest.options
-    new = Side(manifest, cards, lost, partial=bool(options.sample) or not coverage.complete)
-    return tuple(
-        compare(
-            baseline,
-            new,
-            drops_of(options, metrics),
-            inconclusive=options.inconclusive,
-            covers=coverage.covers,
-        )
-        for baseline in baselines
     )

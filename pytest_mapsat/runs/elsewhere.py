@@ -18,12 +18,11 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Event, Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_mapsat import __version__
-from pytest_mapsat.agents import Source, memory_asks_model, open_memory, resolve_source, scrubbed, session_id
-from pytest_mapsat.episode import Limits, run_episode, without_sandbox
-from pytest_mapsat.formats import without_secrets
+from pytest_mapsat.agents import Source, open_memory, resolve_source, scrubbed, session_id
+from pytest_mapsat.episode import without_sandbox
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
@@ -32,7 +31,6 @@ from pytest_mapsat.model import (
     Noun,
     Overlay,
     Recording,
-    RunOptions,
     RunRequest,
     SuiteManifest,
     Tool,
@@ -41,16 +39,17 @@ from pytest_mapsat.model import (
     UsageError,
 )
 from pytest_mapsat.registry import exchange
-from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox, sandbox_hook
+from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, sandbox_hook
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
-from pytest_mapsat.users import make_user
 
 from .memories import Memories
-from .request import door_for
+from .request import asks_models, door_for
+from .runner import Runner
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Mode, ModelClient
+    from pytest_mapsat.llm import Mode
+    from pytest_mapsat.suite import History, Suite
 
 
 #: How often somebody who waits looks whether an answer can still come, seconds.
@@ -82,13 +81,7 @@ class Elsewhere:
     _suites: dict[int, bytes] = field(default_factory=dict)
 
     def play(
-        self,
-        case: Case,
-        suite: SandboxSuite,
-        source: Source,
-        histories: Sequence[Sequence[Interaction]] = (),
-        *,
-        trial: int,
+        self, case: Case, suite: SandboxSuite, source: Source, histories: Sequence[History] = (), *, trial: int
     ) -> Trajectory:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
@@ -96,9 +89,8 @@ class Elsewhere:
             tools = [_plain(tool) for tool in suite.tools.values()]
             self._suites[id(suite)] = _packed({"manifest": _plain(suite.manifest), "tools": tools, "tables": tables})
         try:
-            told = json.loads(
-                self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial, histories)))
-            )
+            asked = _packed(self._asked(case, suite, trial, histories))
+            told = json.loads(self._answer(self._suites[id(suite)], asked))
         except MapsatError as error:
             return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
@@ -112,16 +104,13 @@ class Elsewhere:
         """Wait for no answer any more."""
         self._stopped.set()
 
-    def _asked(
-        self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[Sequence[Interaction]]
-    ) -> dict[str, Any]:
+    def _asked(self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[History]) -> dict[str, Any]:
+        options = self.request.options.model_copy(update={"profile": False})  # which the case is in already
         return {
             "version": __version__,
             "root": str(self.root),
-            "agent": self.request.agent,
-            "user": self.request.user,
+            "request": _plain(self.request.model_copy(update={"judge": "checks", "options": options})),
             "cache": self.cache,
-            "options": _plain(self.request.options),
             "conftests": list(self.conftests),
             "trial": trial,
             "session": session_id(case, trial),
@@ -134,24 +123,16 @@ class Elsewhere:
     def _answer(self, suite: bytes, asked: bytes) -> str:
         future = self.submit(play_elsewhere, suite, asked)
         until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
-        while not _has_come(future):
-            why = ""
-            if self._stopped.is_set():
-                why = "the run ended before the episode did"
-            elif perf_counter() > until:
-                why = "no answer came in the time of the episode"
-            if why:
+        while True:
+            with waiting(), suppress(Exception):  # an error that is the answer's own is raised below
+                future.result(timeout=_GLANCE)
+            if future.done():
+                return str(future.result())
+            ended = self._stopped.is_set()
+            if ended or perf_counter() > until:
                 future.cancel()
+                why = "the run ended before the episode did" if ended else "no answer came in the time of the episode"
                 raise MapsatError(f"the episode was played elsewhere, and {why}")
-        answer: str = future.result()
-        return answer
-
-
-def _has_come(future: Any) -> bool:
-    """Wait for an answer for a moment, and return whether it has come."""
-    with waiting(), suppress(Exception):  # an error that is the answer's own is raised by who takes it
-        future.result(timeout=_GLANCE)
-    return bool(future.done())
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
@@ -192,6 +173,17 @@ class _Suite:
     own: Sequence[Recording] = ()
     laid: Sequence[Overlay] = ()
     sandboxes: Sequence[SandboxHook] | None = None
+    histories: Sequence[History] = ()
+
+    @property
+    def root(self) -> Path:
+        """What tells it from other suites: where it stands is known to the other process alone."""
+        return Path(self.manifest.name)
+
+    def histories_before(self, case: Case) -> Sequence[History]:
+        """Return the histories that came with the case."""
+        del case
+        return self.histories
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the recordings that came with the case."""
@@ -218,37 +210,33 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
         refused = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
         return json.dumps({"refused": refused})
     try:
-        return json.dumps({"trajectory": _plain(without_secrets(_played(_opened(suite), wanted)))})
+        return json.dumps({"trajectory": _plain(_played(_opened(suite), wanted))})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
 
 def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
-    case, trial = Case.model_validate(wanted["case"]), wanted["trial"]
     name_secrets(common.manifest.redact)
-    own = tuple(map(Recording.model_validate, wanted["recordings"]))
-    laid, sandboxes = tuple(map(Overlay.model_validate, wanted["overlays"])), _sandboxes(tuple(wanted["conftests"]))
-    suite = replace(common, own=own, laid=laid, sandboxes=sandboxes)
-    root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
-    options = RunOptions.model_validate(wanted["options"])
-    asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    asks = asks or memory_asks_model(options.agent_memory)
-    source, client = _source(wanted["agent"], root, options.http, wanted["cache"] if asks else None)
-    memories = _memories(options.agent_memory, root, wanted["cache"] if asks else None)
-    histories = [[Interaction.model_validate(told) for told in history] for history in wanted["histories"]]
-    memory = None if memories is None else memories.of(common.manifest.name, case, histories, trial)
-    user = make_user(wanted["user"], case, client=client, trial=trial)
-    sandbox, identity = make_sandbox(case, suite), wanted["session"]
-    return run_episode(
-        case,
-        source,
-        user,
-        sandbox,
-        Limits.of(options),
-        trial=trial,
-        identity=identity,
-        memory=memory,
+    suite = replace(
+        common,
+        own=tuple(map(Recording.model_validate, wanted["recordings"])),
+        laid=tuple(map(Overlay.model_validate, wanted["overlays"])),
+        sandboxes=_sandboxes(tuple(wanted["conftests"])),
+        histories=[tuple(map(Interaction.model_validate, history)) for history in wanted["histories"]],
     )
+    root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
+    runner, case = _runner(json.dumps(wanted["request"]), root, wanted["cache"]), Case.model_validate(wanted["case"])
+    return runner.play(cast("Suite", suite), case, trial=wanted["trial"], identity=wanted["session"]).trajectory
+
+
+@lru_cache(maxsize=4)
+def _runner(request: str, root: str, cache: Mode) -> Runner:
+    """Return what plays episodes of a run; kept, with its connections, for the next ones."""
+    asked = RunRequest.model_validate_json(request)
+    client = door_for(cache) if asks_models(asked) else None
+    source = resolve_source(asked.agent, root=Path(root), client=client, http_form=asked.options.http)
+    memory = open_memory(asked.options.agent_memory, root=Path(root), client=client)
+    return Runner(source, asked, Path(root), {}, client=client, memories=None if memory is None else Memories(memory))
 
 
 @lru_cache(maxsize=4)
@@ -257,18 +245,6 @@ def _opened(packed: bytes) -> _Suite:
     tools = map(Tool.model_validate, data["tools"])
     tables = {name: Table(name, tuple(rows)) for name, rows in data["tables"].items()}
     return _Suite(SuiteManifest.model_validate(data["manifest"]), {tool.name: tool for tool in tools}, tables)
-
-
-@lru_cache(maxsize=4)
-def _source(spec: str, root: str, http_form: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
-    client = None if cache is None else door_for(cache)
-    return resolve_source(spec, root=Path(root), client=client, http_form=http_form), client
-
-
-@lru_cache(maxsize=4)
-def _memories(spec: str, root: str, cache: Mode | None) -> Memories | None:
-    source = open_memory(spec, root=Path(root), client=None if cache is None else door_for(cache))
-    return None if source is None else Memories(source)
 
 
 def _sandboxes(conftests: tuple[str, ...]) -> tuple[SandboxHook, ...]:

@@ -7,19 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.formats import (
-    Journal,
-    Place,
-    is_journal,
-    read_journal,
-    read_run,
-    scorecard_line,
-    shown_path,
-)
+from pytest_mapsat.formats import Journal, Place, scorecard_line, shown_path
 from pytest_mapsat.model import (
     Accounting,
     Json,
@@ -34,7 +25,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.options import fields_that_change
 
 from .request import prompts_of
-from .saved import attempts_of, journal_prompts, journal_request, journal_suites
+from .saved import attempts_of, read_saved
 
 if TYPE_CHECKING:
     from pytest_mapsat.reports import Tally
@@ -52,27 +43,23 @@ class Flights:
     """The episodes that are under way in this process. Safe to be used from several threads."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._under_way: dict[int, Flight] = {}
-        self._begun = 0
+        self._under_way: dict[
+            object, Flight
+        ] = {}  # each operation on it is one of Python's own, which no thread interrupts
 
     def under_way(self) -> tuple[Flight, ...]:
         """Return the episodes that have begun and not ended, the oldest first."""
-        with self._lock:
-            return tuple(self._under_way.values())
+        return tuple(self._under_way.copy().values())
 
     @contextmanager
     def counted(self, case: str, trial: int) -> Iterator[None]:
         """Count an episode as under way."""
-        with self._lock:
-            self._begun += 1
-            number = self._begun
-            self._under_way[number] = Flight(case, trial, perf_counter())
+        flight = object()
+        self._under_way[flight] = Flight(case, trial, perf_counter())
         try:
             yield
         finally:
-            with self._lock:
-                del self._under_way[number]
+            del self._under_way[flight]
 
 
 #: What tells an episode from those of other suites, cases, trials and agents.
@@ -373,6 +360,7 @@ _FREE = fields_that_change("run") - {"shard"}  # what one part has finished is n
 _EpisodeKey = tuple[str, int, str]
 
 
+@dataclass
 class Finished:
     """The finished episodes of an earlier run: those that the infrastructure stopped are none, and are played again.
 
@@ -381,31 +369,23 @@ class Finished:
         request: what that run was asked for.
         suites: the suites that it was of.
         prompts: the marks of the prompts that its models were asked with.
+        episodes: the attempts of each.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        request: RunRequest,
-        suites: Sequence[SuiteInfo],
-        cards: Mapping[_EpisodeKey, list[Scorecard]],
-        prompts: Mapping[str, str],
-    ) -> None:
-        self.path = path
-        self.request = request
-        self.suites = tuple(suites)
-        self.prompts = prompts
-        played = ((key, _without_stopped(attempts)) for key, attempts in cards.items())
-        self._cards = {key: attempts for key, attempts in played if attempts}
+    path: Path
+    request: RunRequest
+    suites: Sequence[SuiteInfo]
+    prompts: Mapping[str, str]
+    episodes: Mapping[_EpisodeKey, Sequence[Scorecard]]
 
     def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
         """Return the scorecard of an episode that has finished, or None."""
-        attempts = self._cards.get((case, trial, agent), [])
+        attempts = self.episodes.get((case, trial, agent), ())
         return attempts[attempt - 1] if attempt <= len(attempts) else None
 
     def cards(self) -> Iterator[Scorecard]:
         """Yield all of them."""
-        for attempts in self._cards.values():
+        for attempts in self.episodes.values():
             yield from attempts
 
     def refuse_other_request(self, request: RunRequest) -> None:
@@ -489,17 +469,10 @@ def read_finished(path: Path) -> Finished:
         UsageError: there is no such file.
         SuiteError: it is neither, or broken; with the line.
     """
-    if not is_journal(path):
-        run = read_run(path)
-        cards = attempts_of(("", card) for card in run.cases)
-        return Finished(path, run.manifest.request, run.manifest.suites, cards, run.manifest.prompts)
-    journal = read_journal(path)
-    request = journal_request(path, journal.request)
-    suites = journal_suites(path, journal.notes)
-    return Finished(path, request, suites, attempts_of(journal.episodes), journal_prompts(journal.notes))
-
-
-def _without_stopped(attempts: Sequence[Scorecard]) -> list[Scorecard]:
-    """Return the attempts of an episode up to the last that the infrastructure let end."""
-    last = max((n for n, card in enumerate(attempts, 1) if card.trajectory.ending != "infrastructure_error"), default=0)
-    return list(attempts[:last])
+    run = read_saved(path, begun=True)
+    episodes = {}
+    for key, attempts in attempts_of(("", card) for card in run.cases).items():
+        sound = [number for number, card in enumerate(attempts, 1) if card.trajectory.ending != "infrastructure_error"]
+        if sound:  # what the infrastructure stopped before another attempt is one of its attempts
+            episodes[key] = attempts[: sound[-1]]
+    return Finished(path, run.manifest.request, run.manifest.suites, run.manifest.prompts, episodes)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from pytest_mapsat.formats import Lines, Placed, append_lines, limits, read_nouns, require_file, shown_path
-from pytest_mapsat.judges import DialogueKey, Judge, LabelsOfPeople, RecordedJudge, make_judge, unjudgeable
+from pytest_mapsat.judges import DialogueKey, LabelsOfPeople, RecordedJudge, unjudgeable
 from pytest_mapsat.model import (
     Accounting,
     Case,
@@ -51,7 +52,7 @@ from pytest_mapsat.suite import (
 from .assemble import Outcome, assemble
 from .regrade import places_of
 from .request import asserted_kinds
-from .runner import grade
+from .runner import grade, judge_of
 
 #: What a good answer keeps without exception: ``Truth.required``.
 _ASSERTED = asserted_kinds(("asked", "hard", "facts"))
@@ -73,26 +74,22 @@ def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tupl
     by_case: dict[str, list[PeopleLabels]] = {}
     for placed in answers:
         by_case.setdefault(placed.noun.case, []).append(placed.noun)
-    judge = make_judge(
-        "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
-    )
+    judge = judge_of(suite, "checks", decisions=(), root=Path())
     entries = {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
     cases = {case: suite.load(entries[case]) for case in by_case}
-    cards = [
-        card for case, given in by_case.items() for card in _cards(suite, cases[case], entries[case].line, given, judge)
-    ]
+    graded = partial(grade, judge=judge, asserted=frozenset(_ASSERTED), tools=suite.tools)
+    cards = []
+    for case_id, given in by_case.items():
+        case = cases[case_id]
+        oracle = play_oracle(case, suite) if any(answer.text is not None for answer in given) else None
+        for trial, answer in enumerate(given, 1):
+            trajectory = _dialogue(case, answer, oracle, suite).model_copy(update={"trial": trial, "source": _SOURCE})
+            nodeid = answer_named(case.id, answer.id)
+            cards.append(graded(case, trajectory, nodeid=nodeid, line=entries[case_id].line))
     options = RunOptions(trials=max(map(len, by_case.values()), default=1), asserted=_ASSERTED)
     request = RunRequest(agent=_SOURCE, user="scripted", judge=judge.spec, options=options)
     run = assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())
     return run, tuple(JudgedDialogue.of(by_case[card.id][card.trial - 1], cases[card.id], card) for card in run.cases)
-
-
-def _cards(suite: Suite, case: Case, line: int, answers: Sequence[PeopleLabels], judge: Judge) -> Iterable[Scorecard]:
-    oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
-    for trial, answer in enumerate(answers, 1):
-        trajectory = _dialogue(case, answer, oracle, suite).model_copy(update={"trial": trial, "source": _SOURCE})
-        nodeid = answer_named(case.id, answer.id)
-        yield grade(case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=line)
 
 
 def answer_named(case: str, answer: str) -> str:

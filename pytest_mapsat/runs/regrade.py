@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
-from pytest_mapsat.judges import Context, Decided, Judge, default_votes
+from pytest_mapsat.judges import Context, Decided, default_votes
 from pytest_mapsat.llm import Answer, Cache, ModelClient, ModelError, Request, read_batch, write_batch
 from pytest_mapsat.metrics import MetricSet, gather_metric_sets
 from pytest_mapsat.model import (
@@ -31,8 +31,8 @@ from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
-from .request import labels_asked, metric_sets_of, metrics_of, refuse_undeclared
-from .runner import grade, in_profile_setting, judge_of
+from .request import metrics_of, refuse_undeclared
+from .runner import Grader, in_profile_setting
 from .samples import entries_of, parse_shard
 
 _SHOWN_AT_MOST = 5
@@ -70,15 +70,10 @@ class Changes:
         """
         if self.judge is None and request.judge.startswith("recorded:"):
             raise UsageError(f"the run was judged by {request.judge}: give --judge=recorded:PATH, or --judge=checks")
-        changed: dict[str, object] = {}
-        if self.asserted is not None:
-            changed["asserted"] = self.asserted
+        names = ("asserted", "fail_under", "allow_undecided", "metrics")
+        changed: dict[str, object] = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.fail_under is not None:
-            changed |= {"fail_under": self.fail_under, "fail_under_from": "command line"}
-        if self.allow_undecided is not None:
-            changed["allow_undecided"] = self.allow_undecided
-        if self.metrics is not None:
-            changed["metrics"] = self.metrics
+            changed["fail_under_from"] = "command line"
         judge, decisions = self.judge or request.judge, decisions_digest(self.decisions)
         if self.judge_votes is not None or judge != request.judge:
             changed["judge_votes"] = self.judge_votes or default_votes(judge)
@@ -170,18 +165,19 @@ def regrade(
     refuse_undeclared(request.options, used, available)  # a bad threshold is told before anything is judged
     metrics = metrics_of(used, available, request.options.metrics)
 
-    def judge(suite: Suite) -> Judge:
-        besides = labels_asked(metric_sets_of(suite, available, request.options.metrics))
-        votes, decisions = request.options.judge_votes, changes.decisions
-        return judge_of(
-            suite, request.judge, root=root, decisions=decisions, client=client, votes=votes, besides=besides
-        )
+    known = {"root": root, "client": client, "decisions": changes.decisions and [changes.decisions]}
+    graders = {suite.root: Grader.of(suite, request, available, **known) for suite in suites}
 
-    judges = {suite.root: judge(suite) for suite in suites}
-    cards = [
-        _regraded(card, *places[card.id], judges, available=available, options=request.options, bodies=bodies)
-        for card in run.cases
-    ]
+    def regraded(card: Scorecard) -> Scorecard:
+        suite, entry = places[card.id]
+        case = in_profile_setting(suite.load(entry), suite) if request.options.profile else suite.load(entry)
+        grader, known = graders[suite.root], {name: getattr(card, name) for name in _KEPT}
+        if bodies is not None and entry in suite.in_python:
+            context = grader.judge.context(case, card.trajectory)
+            known["decided"], known["stamp"] = bodies.play(card, context)
+        return grader.grade(case, card.trajectory, line=entry.line, **known)
+
+    cards = list(map(regraded, run.cases))
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
     return assemble(cards, used, request, outcome, run.timing, metrics=metrics, baselines=baselines)
@@ -231,35 +227,6 @@ def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> Non
     if unknown:
         hint = hint_at(unknown[0], places)
         raise UsageError(f"the suite has no case {listed(map(repr, unknown), _SHOWN_AT_MOST)}, which the run has{hint}")
-
-
-def _regraded(
-    card: Scorecard,
-    suite: Suite,
-    entry: CaseEntry,
-    judges: Mapping[Path, Judge],
-    *,
-    available: Mapping[str, MetricSet],
-    options: RunOptions,
-    bodies: Bodies | None,
-) -> Scorecard:
-    case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
-    judge, known = judges[suite.root], {name: getattr(card, name) for name in _KEPT}
-    decided = None
-    if bodies is not None and entry in suite.in_python:
-        decided, known["stamp"] = bodies.play(card, judge.context(case, card.trajectory))
-    return grade(
-        case,
-        card.trajectory,
-        judge,
-        asserted=options.asserted_kinds,
-        tools=suite.tools,
-        metric_sets=metric_sets_of(suite, available, options.metrics),
-        success=suite.manifest.success,
-        line=entry.line,
-        decided=decided,
-        **known,
-    )
 
 
 @dataclass
@@ -370,11 +337,14 @@ def merge(
         UsageError: they are not parts of one run, one did not end, an episode is in two of them, or one is missing.
         SuiteError: a suite cannot be read.
     """
-    _refuse_unfinished(parts)
+    for name, run in parts.items():
+        if run.manifest.unfinished:
+            raise UsageError(f"{name}: {run.manifest.unfinished}")
     _refuse_other(parts)
     _refuse_missing_shards(parts)
     cards = _cards(parts)
-    lost = _lost(parts)
+    lost = [loss for run in parts.values() for loss in run.accounting.lost]
+    lost.sort(key=lambda loss: (loss.id, loss.trial, loss.reason))
     partial = _left_out(parts)
     first = next(iter(parts.values())).manifest
     rules = {"max_drop": tuple(drops), "max_drop_from": "command line"} if drops else {}
@@ -399,12 +369,6 @@ def merge(
         metrics=first.metrics,
         baselines=baselines,
     )
-
-
-def _refuse_unfinished(parts: Mapping[str, Run]) -> None:
-    for name, run in parts.items():
-        if run.manifest.unfinished:
-            raise UsageError(f"{name}: {run.manifest.unfinished}")
 
 
 def _refuse_other(parts: Mapping[str, Run]) -> None:
@@ -469,11 +433,6 @@ def _cards(parts: Mapping[str, Run]) -> list[Scorecard]:
     return cards
 
 
-def _lost(parts: Mapping[str, Run]) -> list[Lost]:
-    lost = [loss for run in parts.values() for loss in run.accounting.lost]
-    return sorted(lost, key=lambda loss: (loss.id, loss.trial, loss.reason))
-
-
 def _left_out(parts: Mapping[str, Run]) -> tuple[str, ...]:
     """Return why the whole is only part of the suite: what all parts leave out, other than for being shards."""
     reasons = [
@@ -489,16 +448,15 @@ def _refuse_holes(
     there = {(card.id, card.trial) for card in cards} | {(loss.id, loss.trial) for loss in lost}
     places_in(suites)  # refuses suites that cannot be told apart
     cases = [entry.id for suite in suites for entry in entries_of(suite, options)]
-    missing = list(_unplayed(cases, there, options.trials))
+    trials = range(1, options.trials + 1)
+    missing = [
+        case if options.trials == 1 else f"{case} trial {trial}"
+        for case in cases
+        for trial in trials
+        if (case, trial) not in there
+    ]
     if missing:
         raise UsageError(f"{len(missing)} episodes are in no part: {listed(missing, _NAMED)}")
-
-
-def _unplayed(cases: Iterable[str], there: set[tuple[str, int]], trials: int) -> Iterator[str]:
-    for case in cases:
-        for trial in range(1, trials + 1):
-            if (case, trial) not in there:
-                yield case if trials == 1 else f"{case} trial {trial}"
 
 
 def _timing(parts: Sequence[RunTiming]) -> RunTiming:

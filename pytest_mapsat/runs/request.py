@@ -257,16 +257,12 @@ def metrics_of(
     metric_sets = {
         metric_set.name: metric_set for suite in suites for metric_set in metric_sets_of(suite, known, besides)
     }
-    return _of_metric_sets((metric_sets or {MSB.name: MSB}).values())
+    return all_metrics(metric_sets or {MSB.name: MSB})
 
 
 def all_metrics(known: Mapping[str, MetricSet]) -> tuple[Metric, ...]:
     """Return the metrics of all metric sets."""
-    return _of_metric_sets(known.values())
-
-
-def _of_metric_sets(metric_sets: Iterable[MetricSet]) -> tuple[Metric, ...]:
-    return tuple(metric for metric_set in metric_sets for metric in metric_set.metrics)
+    return tuple(metric for metric_set in known.values() for metric in metric_set.metrics)
 
 
 def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, MetricSet]) -> None:

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
 from pytest_mapsat.environments import Environments
 from pytest_mapsat.episode import Limits, Reporter, run_episode, without_sandbox
 from pytest_mapsat.formats import shown_path, without_secrets
 from pytest_mapsat.judges import Context, Decided, Judge, LabelsOfPeople, make_judge, people_first
-from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
+from pytest_mapsat.metrics import MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
     CardRequirement,
     Case,
     EpisodeTiming,
     InfrastructureError,
+    Interaction,
     JsonObject,
     MapsatError,
     Recording,
     ReferenceEnd,
     RunRequest,
     Scorecard,
-    Tool,
     Trajectory,
     UsageError,
+    Utterance,
     canonical_json,
     noun_digest,
     trajectory_digest,
@@ -39,11 +42,11 @@ from pytest_mapsat.sandbox import Sandbox, make_sandbox, play_reference
 from pytest_mapsat.suite import History, Suite
 from pytest_mapsat.users import audit, make_user
 
-from .carried import Carried, UserTrial
+from .episodes import Flights
 from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import LiteLLMClient, ModelClient
+    from pytest_mapsat.llm import LiteLLMClient
     from pytest_mapsat.recording import Keeping, Kept, OwnTools
 
     from .elsewhere import Elsewhere
@@ -65,6 +68,142 @@ class Played:
     seconds: float | None
 
 
+# -- the tasks of a user where dialogues are carried ------------------------------------------------------------------
+
+# In suites with ``carry: dialogues`` a user's tasks are played in order, and the agent keeps its state from one to the next. Before any task, the
+# earlier ones that this process has not played are played; their episodes wait for their own items.
+
+#: Users whose agents are kept at once: each may have a process of its own.
+_MOST_USERS = 64
+
+
+class UserTrial(NamedTuple):
+    """One user's tasks in one trial. They run one at a time."""
+
+    suite: Path
+    user: str
+    trial: int
+
+    @classmethod
+    def of(cls, suite: Suite, case: Case, trial: int) -> UserTrial | None:
+        """Return the user and trial of a case; None where nothing is carried to it or from it."""
+        if suite.manifest.carry is None or case.group is None:
+            return None
+        return cls(suite.root, case.group.name, trial)
+
+
+@dataclass
+class _Course:
+    """How far the tasks of one user were played.
+
+    Attributes:
+        lock: held while a task is played.
+        kept: what the agent keeps from task to task.
+        dialogues: the dialogue of each task that was played, by its case; None where nothing was said.
+        waiting: the episodes that were played for a later task, until their own items ask for them.
+    """
+
+    lock: RLock = field(default_factory=RLock)
+    kept: KeptAgent = field(default_factory=KeptAgent)
+    dialogues: dict[str, Interaction | None] = field(default_factory=dict)
+    waiting: dict[str, Played] = field(default_factory=dict)
+
+    def begin_anew(self) -> None:
+        """Forget all tasks, and the agent with them."""
+        self.kept.forget()
+        self.dialogues, self.waiting = {}, {}
+
+
+class Carried:
+    """The tasks that one process has played in suites that carry dialogues. Safe to be used from several threads.
+
+    Attributes:
+        unasked: how many episodes were played only because a later task was asked for.
+    """
+
+    def __init__(self) -> None:
+        self.unasked = 0
+        self._lock = Lock()
+        self._courses: OrderedDict[UserTrial, _Course] = OrderedDict()
+
+    def play(self, key: UserTrial, suite: Suite, case: Case, play: Callable[[Case, KeptAgent], Played]) -> Played:
+        """Return the episode of a case: played now, after those before it, or earlier, for a later task.
+
+        Where a case is asked for again, as in a rerun, its user begins anew with the first task and a new agent.
+
+        Args:
+            key: its user and trial.
+            suite: the suite.
+            case: the case.
+            play: plays a case with the agent that was kept.
+
+        Raises:
+            SuiteError: a task before it cannot be read.
+        """
+        with self._course(key) as course:
+            if (played := course.waiting.pop(case.id, None)) is None:
+                if case.id in course.dialogues:
+                    course.begin_anew()
+                for entry in suite.earlier(case):
+                    if entry.id not in course.dialogues:
+                        task = suite.load(entry)
+                        course.waiting[entry.id] = earlier = play(task, course.kept)
+                        course.dialogues[entry.id] = _dialogue_of(earlier)
+                        self._count(1)
+                played = play(case, course.kept)
+                course.dialogues[case.id] = _dialogue_of(played)
+            else:
+                self._count(-1)
+            if suite.sequences[key.user][-1].id == case.id:
+                course.kept.forget()
+            return played
+
+    def histories(self, key: UserTrial, suite: Suite, case: Case) -> tuple[History, ...]:
+        """Return the histories before a case that is being played, the dialogue of each earlier task behind its own."""
+        with self._course(key) as course:
+            dialogues = [course.dialogues.get(entry.id) for entry in suite.earlier(case)]
+        histories = suite.histories_before(case)
+        carried = [
+            history if dialogue is None else (*history, dialogue)
+            for history, dialogue in zip(histories, dialogues, strict=False)
+        ]
+        return (*carried, histories[-1])
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            self.unasked += more
+
+    @contextmanager
+    def _course(self, key: UserTrial) -> Iterator[_Course]:
+        """Give a user's course to this thread alone; with too many users, the least recently played begin anew."""
+        with self._lock:
+            course = self._courses.setdefault(key, _Course())
+            self._courses.move_to_end(key)
+            others = list(self._courses.items())[:-_MOST_USERS]
+        for other, idle in others:
+            if idle.lock.acquire(blocking=False):
+                idle.begin_anew()
+                with self._lock:
+                    self._courses.pop(other, None)
+                idle.lock.release()
+        with course.lock:
+            yield course
+
+
+def _dialogue_of(played: Played) -> Interaction | None:
+    """Return the dialogue of an episode, dated by its case; None where nothing was said or the case has no moment."""
+    now = played.case.visible.context.now
+    utterances = tuple(
+        Utterance(role="user" if turn.role == "user" else "assistant", content=turn.text)
+        for turn in played.trajectory.turns
+        if re.search(r"\w", turn.text)
+    )
+    return Interaction(date=now, dialogue=utterances) if now is not None and utterances else None
+
+
+# -- a case ----------------------------------------------------------------------------------------------------------
+
+
 @dataclass
 class Runner:
     """Runs cases of any suite with one source of trajectories, one kind of user, and one judge.
@@ -81,6 +220,7 @@ class Runner:
         carried: the tasks that were played in suites that carry dialogues.
         environments: what episodes act on in place of a sandbox, one at a time on each.
         environment_of: gives that of a case; None: it has none.
+        flights: the episodes that are being played or judged.
     """
 
     source: Source
@@ -94,8 +234,9 @@ class Runner:
     carried: Carried = field(default_factory=Carried)
     environments: Environments = field(default_factory=Environments)
     environment_of: Callable[[Suite, Case], object | None] = field(default=lambda _suite, _case: None)
+    flights: Flights = field(default_factory=Flights)
     _making: Lock = field(default_factory=Lock)
-    _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
+    _graders: dict[Path, Grader] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
@@ -127,29 +268,16 @@ class Runner:
                 self._references[place] = None  # the judge meets the same, and says so
         return self._references[place]
 
-    def _grader(self, suite: Suite) -> tuple[Judge, tuple[MetricSet, ...]]:
-        """Return the judge of a suite, and what it is measured by: made once, for a judge needs the suite's tools."""
-        made = self._graders.get(suite.root)
-        if made is not None:
-            return made
+    def _grader(self, suite: Suite) -> Grader:
+        """Return the grader of a suite: made once, for a judge needs the suite's tools."""
         with self._making:
             if suite.root not in self._graders:
-                options = self.request.options
-                sets = metric_sets_of(suite, self.metric_sets, options.metrics)
-                spec, votes, besides = self.request.judge, options.judge_votes, labels_asked(sets)
-                judge = judge_of(suite, spec, root=self.root, client=self.client, votes=votes, besides=besides)
-                self._graders[suite.root] = judge, sets
+                made = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
+                self._graders[suite.root] = made
             return self._graders[suite.root]
 
     def run(
-        self,
-        suite: Suite,
-        case: Case,
-        *,
-        trial: int = 1,
-        nodeid: str = "",
-        line: int | None = None,
-        environment: object | None = None,
+        self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, **known: Any
     ) -> Scorecard:
         """Run one episode of a case, judge it and score it; arguments as of ``play`` and ``grade``.
 
@@ -159,10 +287,11 @@ class Runner:
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
         """
-        played = self.play(suite, case, trial=trial, environment=environment)
-        return self.grade(suite, played, nodeid=nodeid, line=line)
+        return self.grade(suite, self.play(suite, case, trial=trial, environment=environment), **known)
 
-    def play(self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None) -> Played:
+    def play(
+        self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, identity: str = ""
+    ) -> Played:
         """Play one episode of a case: everything up to its trajectory.
 
         Args:
@@ -170,6 +299,7 @@ class Runner:
             case: one of its cases.
             trial: counts the episodes of the case from 1.
             environment: what it acts on, where a fixture gives that; None: what ``environment_of`` gives.
+            identity: the session's id, where the case has come without its truth; else it is told from the case.
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
@@ -178,12 +308,14 @@ class Runner:
         if case.truth.proposals:
             raise UsageError(f"the case {case.id} is a draft: mapsat review {shown_path(suite.root)}")
         key = UserTrial.of(suite, case, trial)
-        if key is None or self.source.kind != "agent":
-            return self._play(suite, case, trial=trial, environment=environment)
-        return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial, environment=environment))
+        play = partial(self._play, suite, trial=trial, environment=environment, identity=identity)
+        with self.flights.counted(case.id, trial):
+            if key is None or self.source.kind != "agent":
+                return play(case, None)
+            return self.carried.play(key, suite, case, play)
 
     def _play(
-        self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int, environment: object | None
+        self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, environment: object | None, identity: str
     ) -> Played:
         """Play one episode with an agent as it has been kept from the task before."""
         started = perf_counter()
@@ -224,11 +356,8 @@ class Runner:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
             limits = Limits.of(options)
-            return acting(
-                lambda reported: run_episode(
-                    case, source, user, sandbox, limits, trial=trial, memory=memory, kept=kept, reported=reported
-                )
-            )
+            about: dict[str, Any] = {"trial": trial, "identity": identity, "memory": memory, "kept": kept}
+            return acting(lambda reported: run_episode(case, source, user, sandbox, limits, reported=reported, **about))
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
         """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""
@@ -250,38 +379,22 @@ class Runner:
 
     def context(self, suite: Suite, played: Played) -> Context:
         """Return an episode that was played as checks and bodies in Python read it."""
-        return self._grader(suite)[0].context(played.case, played.trajectory)
+        return self._grader(suite).judge.context(played.case, played.trajectory)
 
     def grade(self, suite: Suite, played: Played, *, decided: Decided | None = None, **known: Any) -> Scorecard:
         """Judge and score an episode that was played; ``decided``: what its body in Python came to. Result and errors as of ``run``, ``known`` as of ``grade``."""
-        with within_ceilings():
-            judge, metric_sets = self._grader(suite)
-            return grade(
-                played.case,
-                played.trajectory,
-                judge,
-                asserted=self.request.options.asserted_kinds,
-                tools=suite.tools,
-                metric_sets=metric_sets,
-                success=suite.manifest.success,
-                seconds=played.seconds,
-                decided=decided,
-                **known,
-            )
+        with within_ceilings(), self.flights.counted(played.case.id, played.trajectory.trial):
+            graded = self._grader(suite).grade
+            return graded(played.case, played.trajectory, seconds=played.seconds, decided=decided, **known)
 
 
 def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTiming:
     """Return who took how long: playing and judging in all, and in it the agent, the user and the judge."""
-    spoken = {"agent": 0.0, "user": 0.0}
+    seconds = {"seconds": played + judged, "agent": 0.0, "user": 0.0, "judge": judged}
     for turn in trajectory.turns:
         if turn.timing is not None:
-            spoken[turn.role] += turn.timing.seconds
-    return EpisodeTiming(
-        seconds=round(played + judged, 6),
-        agent=round(spoken["agent"], 6),
-        user=round(spoken["user"], 6),
-        judge=round(judged, 6),
-    )
+            seconds[turn.role] += turn.timing.seconds
+    return EpisodeTiming(**{name: round(value, 6) for name, value in seconds.items()})
 
 
 def _examples(suite: Suite, case: Case) -> Iterator[Recording]:
@@ -292,43 +405,22 @@ def _examples(suite: Suite, case: Case) -> Iterator[Recording]:
             yield from suite.recordings(other)
 
 
-def judge_of(
-    suite: Suite,
-    spec: str,
-    *,
-    root: Path,
-    decisions: Path | None = None,
-    client: ModelClient | None = None,
-    votes: int | None = None,
-    besides: frozenset[str] = frozenset(),
-) -> Judge:
+def judge_of(suite: Suite, spec: str, *, decisions: Iterable[Path] | None = None, **known: Any) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
     Args:
         suite: the suite.
         spec: the judge, as the user named it.
-        root: the folder that a relative path in the spec starts from.
-        decisions: the file of people's decisions; None: the suite's own, where it has one.
-        client: the way to models.
-        votes: how many evaluations of a dialogue a model gives; None: as many as usual.
-        besides: kinds of labels that metric sets ask for besides those of requirements.
+        decisions: the files of people's decisions; None: the suite's own.
+        known: ``root``, ``client``, ``votes`` and ``besides``, as of ``make_judge``.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(
-        spec,
-        suite.tools,
-        root=root,
-        vocabulary=suite.vocabulary,
-        client=client,
-        votes=votes,
-        besides=besides,
-        suite=suite,
-        calibration=suite.calibration,
-    )
-    return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else [decisions]))
+    about: dict[str, Any] = {"vocabulary": suite.vocabulary, "suite": suite, "calibration": suite.calibration}
+    judge = make_judge(spec, suite.tools, **about, **known)
+    return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else decisions))
 
 
 def grade(
@@ -336,10 +428,6 @@ def grade(
     trajectory: Trajectory,
     judge: Judge,
     *,
-    asserted: frozenset[str],
-    tools: Mapping[str, Tool],
-    metric_sets: Sequence[MetricSet] = (MSB,),
-    success: str | None = None,
     seconds: float | None = None,
     decided: Decided | None = None,
     **known: Any,
@@ -350,13 +438,10 @@ def grade(
         case: the case.
         trajectory: what happened.
         judge: who labels it.
-        asserted: the kinds of requirements that fail an item.
-        tools: the suite's tools by name.
-        metric_sets: the metric sets that the suite declares.
-        success: the metric that is 1 where the case is done.
         seconds: how long it took to play; None: it was not timed.
         decided: what the body of a case in Python came to; None: the case has none.
-        known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
+        known: what ``score`` takes: ``asserted``, and where they are others than usual ``tools``, ``metric_sets`` and ``success``; and fields of the
+            scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
     started = perf_counter()
     verdict = judge.judge(case, trajectory) if decided is None else judge.judge(case, trajectory, decided)
@@ -371,22 +456,9 @@ def grade(
         case,
         trajectory,
         verdict,
-        asserted=asserted,
-        tools=tools,
-        metric_sets=metric_sets,
-        success=success,
         # Whether a recorded verdict is known to be about this trajectory.
         linked=verdict.trajectory == trajectory_digest(trajectory) if recorded else None,
-        requirements=_of_card(case),
-        dialogue=dialogue,
-        **{"stamp": noun_digest(case), **known},
-    )
-
-
-def _of_card(case: Case) -> tuple[CardRequirement, ...]:
-    """Return the case's requirements in words."""
-    return tuple(
-        [
+        requirements=tuple(
             CardRequirement(
                 id=requirement.id,
                 kind=requirement.kind,
@@ -394,8 +466,27 @@ def _of_card(case: Case) -> tuple[CardRequirement, ...]:
                 source="" if requirement.source == "unstated" else requirement.source,
             )
             for requirement in case.truth.by_kind
-        ]
+        ),
+        dialogue=dialogue,
+        **{"stamp": noun_digest(case), **known},
     )
+
+
+class Grader(NamedTuple):
+    """Who labels the dialogues of a suite, and what makes scorecards of them: ``grade`` of a case and a trajectory, which knows the rest."""
+
+    judge: Judge
+    grade: Callable[..., Scorecard]
+
+    @classmethod
+    def of(cls, suite: Suite, request: RunRequest, available: Mapping[str, MetricSet], **known: Any) -> Grader:
+        """Return the grader of a suite in a run; ``known``: ``root``, ``client`` and ``decisions``. Arguments and errors as of ``judge_of`` and ``metric_sets_of``."""
+        options = request.options
+        sets = metric_sets_of(suite, available, options.metrics)
+        judge = judge_of(suite, request.judge, votes=options.judge_votes, besides=labels_asked(sets), **known)
+        asserted, success = options.asserted_kinds, suite.manifest.success
+        scored: dict[str, Any] = {"asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
+        return cls(judge, partial(grade, judge=judge, **scored))
 
 
 def in_profile_setting(case: Case, suite: Suite) -> Case:

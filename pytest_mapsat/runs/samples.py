@@ -118,8 +118,5 @@ def cases_of_shard(cases: Iterable[str], shard: str) -> frozenset[str]:
         shard: the part, as ``2/8``.
     """
     number, parts = parse_shard(shard)
-    return frozenset(case for case in cases if _bucket(case, parts) == number - 1)
-
-
-def _bucket(case: str, parts: int) -> int:
-    return int.from_bytes(hashlib.sha256(case.encode("utf-8", "surrogatepass")).digest()[:8], "big") % parts
+    digests = {case: hashlib.sha256(case.encode("utf-8", "surrogatepass")).digest() for case in cases}
+    return frozenset(case for case, digest in digests.items() if int.from_bytes(digest[:8]) % parts == number - 1)

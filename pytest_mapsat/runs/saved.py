@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -24,7 +24,6 @@ from pytest_mapsat.formats import (
 from pytest_mapsat.model import (
     EpisodeTiming,
     Gate,
-    JudgeInfo,
     MapsatError,
     Problem,
     Run,
@@ -153,12 +152,13 @@ def looked_for(places: Iterable[Path], root: Path) -> str:
     return ", ".join(dict.fromkeys(map(printable, named))) or "nowhere"
 
 
-def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None) -> Run:
-    """Read a run to be judged again: a run file, or a journal, which makes a run that is marked as unfinished.
+def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None, begun: bool = False) -> Run:
+    """Read a run to be judged again or gone on from: a run file, or a journal, which makes a run that is marked as unfinished.
 
     Args:
         path: where it is.
         keep: what is kept of each scorecard of a run file; None: all of it.
+        begun: whether a journal is taken too in which no episode has ended.
 
     Raises:
         UsageError: there is no such file.
@@ -167,59 +167,32 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
     if not is_journal(path):
         return read_run(path, keep=keep)
     journal = read_journal(path)
-    request = journal_request(path, journal.request)
     attempts = attempts_of(journal.episodes)
     cards = [
         card.model_copy(update={"attempt": number})
         for key in sorted(attempts)
         for number, card in enumerate(attempts[key], 1)
     ]
-    if not cards:
+    if not cards and not begun:
         raise SuiteError(Problem(shown_path(path), 0, "the journal holds no episode that has ended"))
-    collected = [note["collected"] for note in journal.notes if isinstance(note.get("collected"), int)]
-    of = f" of {collected[-1]}" if collected else ""
-    manifest = RunManifest(
-        versions={},
-        suites=journal_suites(path, journal.notes),
-        agent=request.agent,
-        agent_source=request.agent_source,
-        agent_build=request.agent_build,
-        user=request.user,
-        judge=JudgeInfo(spec=request.judge),
-        options=request.options,
-        prompts=journal_prompts(journal.notes),
-        unfinished=f"this is partial: a journal, with {len(attempts)}{of} episodes; --mapsat-resume runs the others",
-    )
+
+    def noted(name: str, kind: type) -> list[Any]:
+        return [note[name] for note in journal.notes if isinstance(note.get(name), kind)][-1:]
+
+    of = "".join(f" of {collected}" for collected in noted("collected", int))
+    try:
+        manifest = RunManifest.of(
+            RunRequest.model_validate(journal.request),
+            versions={},
+            suites=[SuiteInfo.model_validate(info) for suites in noted("suites", list) for info in suites],
+            prompts={str(name): str(mark) for prompts in noted("prompts", dict) for name, mark in prompts.items()},
+            unfinished=f"this is partial: a journal, with {len(attempts)}{of} episodes; --mapsat-resume runs the others",
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SuiteError(Problem(shown_path(path), 0, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from None
     gate = Gate(outcome="invalid")
     return Run(manifest=manifest, cases=tuple(cards), summary={}, groups={}, gate=gate, starts=starts_of(cards))
-
-
-def journal_request(path: Path, data: object) -> RunRequest:
-    """Return what a journal says that its run was asked for. Raises SuiteError."""
-    try:
-        return RunRequest.model_validate(data)
-    except ValidationError as error:
-        raise _broken(path, error) from None
-
-
-def journal_suites(path: Path, notes: Iterable[Mapping[str, object]]) -> tuple[SuiteInfo, ...]:
-    """Return the suites that a journal says its run was of. Raises SuiteError."""
-    try:
-        listed = [note["suites"] for note in notes if isinstance(note.get("suites"), list)]
-        return tuple(SuiteInfo.model_validate(info) for info in (listed[-1] if listed else ()))  # type: ignore[attr-defined]
-    except ValidationError as error:
-        raise _broken(path, error) from None
-
-
-def journal_prompts(notes: Iterable[Mapping[str, object]]) -> dict[str, str]:
-    """Return the marks of the prompts that a journal says its run was asked with."""
-    listed = [note["prompts"] for note in notes if isinstance(note.get("prompts"), dict)]
-    return {str(name): str(mark) for name, mark in listed[-1].items()} if listed else {}  # type: ignore[attr-defined]
-
-
-def _broken(path: Path, error: ValidationError) -> SuiteError:
-    first = error.errors()[0]
-    return SuiteError(Problem(shown_path(path), 0, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"))
 
 
 def attempts_of(episodes: Iterable[tuple[str, Scorecard]]) -> dict[tuple[str, int, str], list[Scorecard]]:

@@ -92,7 +92,9 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
 
 def maybe_writing(trajectory: Trajectory, tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    """Return the tools that may have changed something that a record made elsewhere lacks, sorted."""
+    """Return the tools that may have changed something that a record made elsewhere lacks, sorted; none where an environment tells the end as a whole."""
+    if trajectory.environment is not None:
+        return ()
     if trajectory.lacks_calls:
         return ("any tool",)
     untold = {step.tool for step in trajectory.all_calls if "changed" in step.unknown}

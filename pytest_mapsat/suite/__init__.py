@@ -37,4 +37,5 @@ from .writing import write_bytes as write_bytes
 from .writing import write_cases as write_cases
 from .writing import write_manifest as write_manifest
 from .writing import write_recordings as write_recordings
+from .writing import write_rows as write_rows
 from .writing import write_tool as write_tool

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 def write_cases(path: Path, cases: Iterable[Case]) -> None:
     """Write cases as JSONL, in the order given; each line begins with the header that a listing scans."""
-    _write_lines(path, map(case_json, cases))
+    write_rows(path, map(case_json, cases))
 
 
 def write_recordings(path: Path, recordings: Iterable[Recording]) -> None:
     """Write recordings as JSONL, in the order given."""
-    _write_lines(path, (recording.to_json() for recording in recordings))
+    write_rows(path, (recording.to_json() for recording in recordings))
 
 
 def write_tool(path: Path, tool: Tool) -> None:
@@ -67,7 +67,8 @@ def case_json(case: Case) -> JsonObject:
     return {name: header[name] for name in HEADER} | {name: data[name] for name in data if name not in HEADER}
 
 
-def _write_lines(path: Path, values: Iterable[JsonObject]) -> None:
+def write_rows(path: Path, values: Iterable[JsonObject]) -> None:
+    """Write JSON data as JSONL, in the order given."""
     with replacing(path) as file:
         for value in values:
             file.write(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n")

@@ -15,7 +15,6 @@ from .user import SilentUser as SilentUser
 from .user import User as User
 from .user import UserBrokenError as UserBrokenError
 from .user import UserMove as UserMove
-from .user import learn_to_read as learn_to_read
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient

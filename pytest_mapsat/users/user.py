@@ -511,11 +511,6 @@ def read(message: str, language: str = "en") -> Reading:
     )
 
 
-def learn_to_read(language: str) -> None:
-    """Read the first message in a language before there is one: it takes as long as hundreds of others."""
-    read("", language)
-
-
 def wants_something(message: str) -> bool:
     """Return whether the user's own words ask for anything; such words never end a dialogue."""
     return PATTERNS["wants_something"].search(fold_phrase(message).rstrip("。.!~ ")) is not None

@@ -459,7 +459,7 @@ class TestA2A:
         assert bodies[1]["params"]["message"]["taskId"] == "task-1"
 
     def test_a_task_at_work_is_waited_for(self, talk, monkeypatch):
-        monkeypatch.setattr("pytest_mapsat.agents.agent_protocols.A2AForm._PAUSE", 0.01)
+        monkeypatch.setattr("pytest_mapsat.agents.wire_forms.A2AForm._PAUSE", 0.01)
         trajectory, bodies = talk(
             "a2a",
             [
@@ -637,7 +637,7 @@ def test_a_service_of_its_own_form_says_how_it_calls_an_answer_complete(talk, an
 
 
 def test_answers_of_other_tasks_contexts_responses_and_runs_are_no_replies(talk, monkeypatch):
-    monkeypatch.setattr("pytest_mapsat.agents.agent_protocols.A2AForm._PAUSE", 0.01)
+    monkeypatch.setattr("pytest_mapsat.agents.wire_forms.A2AForm._PAUSE", 0.01)
     asks = rpc({"task": task("TASK_STATE_INPUT_REQUIRED", "What time?")})
     done = task("TASK_STATE_COMPLETED", "Here.")
     for second, other in [({**done, "id": "task-2"}, "task"), ({**done, "contextId": "ctx-2"}, "context")]:
@@ -692,7 +692,7 @@ def spoilt(data, chance):
 )
 def test_a_spoilt_answer_ends_as_a_reply_or_as_a_fault_in_our_words(service, tmp_path, monkeypatch, form, streamed):
     monkeypatch.setattr("pytest_mapsat.agents.wire_forms.MOST_ROUNDS", 2)
-    monkeypatch.setattr("pytest_mapsat.agents.agent_protocols.A2AForm._PAUSE", 0.0)
+    monkeypatch.setattr("pytest_mapsat.agents.wire_forms.A2AForm._PAUSE", 0.0)
     chance = random.Random(form)
     body = (STREAMS if streamed else WHOLE)[form][2]
 

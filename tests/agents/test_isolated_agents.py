@@ -346,7 +346,7 @@ def test_no_process_outlives_a_pytest_that_is_killed(tmp_path):
 
     script = (
         "import sys; sys.path[:0] = sys.argv[1:3]\nimport test_isolated_agents as t\n"
-        "with t.processes() as made:\n    first = made.start()\n    print(made._keeper._process.pid, flush=True)\n    t.played('holds_the_interpreter', made)\n"
+        "with t.processes() as made:\n    first = made.start()\n    print(made._keeper.pid, flush=True)\n    t.played('holds_the_interpreter', made)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(HERE), str(HERE.parent)], stdout=subprocess.PIPE, text=True

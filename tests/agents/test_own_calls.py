@@ -69,6 +69,27 @@ class TestInAnswers:
         assert {step.provenance.note for step in trajectory.calls} == {"reported by the service"}
         assert trajectory.calls_reported
 
+    def test_a_service_that_lists_all_calls_of_a_reply_made_no_others(self, talk):
+        file = f"response: {{calls: {CALLS[:-1]}, all: reply}}}}"
+        look = {"name": "look", "args": {}, "out": 1}
+        both = [{"text": "What time?", "trace": [look]}, {"text": "Done.", "trace": [look, look]}]
+        trajectory = talk(file, in_turn(*both))
+        assert [step.tool for step in trajectory.calls] == ["look"] * 3
+        assert not trajectory.lacks_calls
+        assert not talk(file, in_turn({"text": "Done.", "trace": []})).lacks_calls
+        for answer in ({"text": "Done."}, {"text": "Done.", "trace": None}, {"text": "Done.", "trace": [look] * 2_001}):
+            assert talk(file, in_turn(answer)).lacks_calls
+        assert talk(file, in_turn(both[0], {"error": "full"})).lacks_calls
+        parts = [{"delta": "Do", "trace": [look]}, {"delta": "ne.", "trace": [look]}]
+        assert talk(file, lambda _: events(*parts)).lacks_calls
+
+    def test_a_service_that_lists_all_calls_of_the_dialogue_repeats_the_earlier_ones(self, talk):
+        look, book = ({"name": name, "args": {}, "out": 1} for name in ("look", "book"))
+        both = [{"text": "What time?", "trace": [look]}, {"text": "Done.", "trace": [look, look, book]}]
+        trajectory = talk(f"response: {{calls: {CALLS[:-1]}, all: dialogue}}}}", in_turn(*both))
+        assert made(trajectory) == [[("look", {}, 1)], [("look", {}, 1), ("book", {}, 1)]]
+        assert not trajectory.lacks_calls
+
     def test_a_call_that_failed_and_parts_that_are_missing_are_told_apart(self, talk):
         trace = [{"name": "book", "args": {}, "failed": "full"}, {"name": "look"}, {"name": "pay", "args": "{"}]
         trajectory = talk(f"response: {{calls: {CALLS}}}", in_turn({"text": "Done.", "trace": trace}))

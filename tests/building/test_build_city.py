@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from pytest_mapsat.building import city
-from pytest_mapsat.building.city import people_of, world_of
+from pytest_mapsat.building.city.plans_suite import people_of
+from pytest_mapsat.building.city.world import world_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import Case
 from pytest_mapsat.sandbox import make_sandbox
@@ -216,7 +217,7 @@ def test_a_full_disk_leaves_no_half_of_a_city(tmp_path, monkeypatch, capsys):
 
     (tmp_path / "suite.yaml").write_text("name: mine\n")
     with monkeypatch.context() as patched:
-        patched.setattr("pytest_mapsat.building.city.plans_suite.replacing", full)
+        patched.setattr("pytest_mapsat.formats.files.replacing", full)
         assert main(["build", "city", str(tmp_path), "--cities", "1", "--each", "1"]) == 2
     assert "cannot be written: No space left" in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["suite.yaml"]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_mapsat.drafts import Conversation, Line, Proposals, proposals_of
-from pytest_mapsat.model import Case, Context, Requirement, Step, Tool, Trajectory, Turn
+from pytest_mapsat.drafts.conversations import Conversation, Line
+from pytest_mapsat.drafts.differences import Proposals, proposals_of
+from pytest_mapsat.model import Case, Context, Requirement, Step, Tool
 
 TALKS = [json.loads(line) for line in (Path(__file__).parent / "talks.jsonl").read_text("utf-8").splitlines()]
 BY_ID = {talk["id"]: talk for talk in TALKS}
@@ -25,16 +26,8 @@ def conversation_of(talk: dict[str, Any]) -> Conversation:
         for number, line in enumerate(talk["lines"], 1)
     )
 
-    def dialogue(end: int) -> Trajectory:
-        part = [line for line in lines[talk["query_at"] : end + 1] if line.role != "system"]
-        turns = tuple(Turn(role=line.role, text=line.text, steps=line.calls) for line in part)
-        return Trajectory(case=talk["id"], source="recorded", turns=turns)
-
-    end = talk["accepted_at"]
-    accepted = None if end is None else dialogue(end)
     context = Context.model_validate(talk["context"])
-    judged = dialogue(talk["reply_at"])
-    return Conversation(talk["id"], lines, talk["query_at"], talk["reply_at"], {}, context, judged, accepted)
+    return Conversation(talk["id"], lines, talk["query_at"], talk["reply_at"], {}, context, talk["accepted_at"])
 
 
 def proposed(talk: dict[str, Any], **changes: Any) -> Proposals:
@@ -72,7 +65,6 @@ def test_evidence_is_quoted_with_its_place_and_labels_follow():
     (evidence,) = requirement.evidence
     assert (evidence.at, "small dog named Rex" in evidence.text) == (("chat.json:1",), True)
     assert requirement.text == "Everything that is recommended has petsAllowed: true"
-    assert (proposals.refused, proposals.accepted) == (("Lakeview Lodge",), ("Pine Cabin",))
     assert (proposals.logged, proposals.agreed) == ({requirement.id: "failed"}, {requirement.id: "passed"})
     assert proposals.why[requirement.id].startswith(
         'chat.json:4: "They just told me on the phone they don\'t take dogs."'

@@ -124,7 +124,7 @@ def test_a_tool_that_no_file_could_be_called_after_has_an_alias(tmp_path, name, 
 
 
 def test_nothing_personal_is_left_in_any_part_of_a_draft(tmp_path):
-    call = ("c2", "book", {"mobile": "+49 170 5551234", "note": "plate M-AB 1234"})
+    call = ("c2", "book-01705551234", {"mobile": "+49 170 5551234", "note": "plate M-AB 1234"})
     chat = harbour(host={"name": "Anna", "tel": "040/5550123", "home": {"lon": 9.99371, "lat": 53.54612}})
     chat["messages"] += [
         user("Book it for 0170 5551234, anna@example.org"),

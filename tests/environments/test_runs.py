@@ -1,7 +1,9 @@
 """Runs in environments: from the fixture, the hook or the file to the scorecards, the run file and what is done with it later."""
 
 import json
+import os
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hotel import Hotel, served, sqlite_hotel
 
 from pytest_mapsat.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = 'name: hotel\nversion: "1"\nschema_version: 1\n'
 CHECKS = {
     "cancelled": {"kind": "state", "table": "bookings", "where": {"code": "BK-1"}, "count": 0},
@@ -278,3 +281,16 @@ def test_a_hook_gives_an_object_of_ones_own_and_a_fixture_of_a_test_comes_before
     result = pytester.runpytest("--mapsat-agent=mine:agent", ".", "-k", "test_own", "--mapsat-save=run.json")
     result.assert_outcomes(passed=2)
     assert outcomes(saved()) == {name: {"there": "failed"} for name in "ab"}
+
+
+def test_the_example_of_a_service_passes_on_postgresql(postgres, warm):
+    import psycopg
+
+    name = f"desk_test_{os.getpid()}"
+    with psycopg.connect(f"postgresql://app@{postgres}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    command = [warm, "-m", "pytest", "examples/service_with_database", "-p", "no:cacheprovider", "-q"]
+    environment = {**os.environ, "HOTEL_DATABASE": f"postgresql+psycopg://app@{postgres}/{name}"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert "7 passed" in done.stdout, done.stdout
+    assert f"acted on the database {name} (postgresql)" in " ".join(done.stdout.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from inspect import getattr_static, isclass, isroutine
 from types import CodeType
 
@@ -45,7 +46,7 @@ def adapter_named(name: str) -> Adapter | None:
     """
     if name in ADAPTERS:
         return _ours(name)
-    return next((_of_others(point.name) for point in installed(GROUP) if point.name == name), None)
+    return next((_of_others(point) for point in installed(GROUP) if point.name == name), None)
 
 
 def adapter_for(agent: object) -> Adapter | None:
@@ -59,7 +60,7 @@ def adapter_for(agent: object) -> Adapter | None:
         return None
     modules = {module for module, _ in kinds_of(agent)}
     adapters = [_ours(name) for name, package in ADAPTERS.items() if any(comes_from(m, package) for m in modules)]
-    adapters += [_of_others(point.name) for point in installed(GROUP)]
+    adapters += map(_of_others, installed(GROUP))
     return next((adapter for adapter in adapters if adapter.recognises(agent)), None)
 
 
@@ -75,8 +76,8 @@ def _ours(name: str) -> Adapter:
     return adapter
 
 
-def _of_others(name: str) -> Adapter:
-    point = next(point for point in installed(GROUP) if point.name == name)
+def _of_others(point: EntryPoint) -> Adapter:
+    name = point.name
     try:
         adapter = call_stranger(point.load)
     except StrangerError as broken:

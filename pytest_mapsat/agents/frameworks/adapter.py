@@ -84,6 +84,16 @@ def declared(tools: Toolbox) -> list[dict[str, Any]]:
     return [schema["function"] for schema in tools.schemas()]
 
 
+def natively(made: Callable[[str, str, JsonObject, Episode], Any]) -> Callable[[Toolbox], list[Any]]:
+    """Return what makes a framework's own tools from a toolbox, by a function that makes one from its name, description and parameters, and an episode that answers."""
+
+    def native(tools: Toolbox) -> list[Any]:
+        episode = Episode.of(tools)
+        return [made(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
+
+    return native
+
+
 Turn = Callable[[str], "Reply | Awaitable[Reply]"]
 
 
@@ -184,14 +194,11 @@ def reply_of(output: Any, spent: Spent, *, text: str = "", thoughts: Sequence[st
     """
     if output is None or isinstance(output, str):
         return Reply(output or text, thoughts, spent.usage())
-    data = output if _has_fields(output) else {"response": output}
+    has_fields = isinstance(output, dict) or dataclasses.is_dataclass(output) or hasattr(output, "model_dump")
+    data = output if has_fields else {"response": output}
     plain = as_json(data, _plain)
     shown = plain.get("text") if isinstance(plain, dict) else None
     return Reply(text or (shown if isinstance(shown, str) else canonical_json(plain)), thoughts, spent.usage(), data)
-
-
-def _has_fields(output: Any) -> bool:
-    return isinstance(output, dict) or dataclasses.is_dataclass(output) or callable(getattr(output, "model_dump", None))
 
 
 def _plain(value: Any) -> Any:

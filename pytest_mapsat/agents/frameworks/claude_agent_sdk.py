@@ -10,20 +10,13 @@ from typing import Any
 from pytest_mapsat.agents.returned import AgentFault, is_unavailable
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply, Unavailable
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
+from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
 
 #: Built-in tools that touch nothing outside: they plan, look for tools, and hand over to agents, whose tools pass the same hook.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
 _NAMED = "name the options as the agent, --mapsat-agent=module:options, and the sandbox answers its tools"
 _ASK = "AskUserQuestion"
-
-
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as ``claude_agent_sdk.SdkMcpTool``, for ``create_sdk_mcp_server``."""
-    episode = Episode.of(tools)
-    return [_tool(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
 
 
 class _Conversation:
@@ -69,9 +62,9 @@ class _Conversation:
 
         servers: dict[str, Any] = {}
         for name, config in self._options.mcp_servers.items():
-            tools = [
-                _tool(t.name, t.description or "", _schema(t), self._episode) for t in await _listed(config["instance"])
-            ]
+            async with _connection(config["instance"]) as server:
+                listed = (await server.list_tools()).tools
+            tools = [_tool(tool.name, tool.description or "", _schema(tool), self._episode) for tool in listed]
             servers[name] = create_sdk_mcp_server(name, tools=tools)
         hooks = dict(self._options.hooks or {})
         hooks["PreToolUse"] = [HookMatcher(hooks=[self._asked_before]), *hooks.get("PreToolUse", ())]
@@ -137,6 +130,7 @@ def _look_for_errors(result: Any) -> None:
 
 
 def _tool(name: str, description: str, schema: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as ``claude_agent_sdk.SdkMcpTool``, for ``create_sdk_mcp_server``."""
     from claude_agent_sdk import SdkMcpTool
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -150,12 +144,6 @@ def _schema(tool: Any) -> dict[str, Any]:
     """Return the schema of a tool of a server; its field has another name in each generation of the package ``mcp``."""
     schema: dict[str, Any] = getattr(tool, "inputSchema", None) or getattr(tool, "input_schema", None) or {}
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
-
-
-async def _listed(server: Any) -> list[Any]:
-    """Return the tools that a server in this process has."""
-    async with _connection(server) as client:
-        return list((await client.list_tools()).tools)
 
 
 @asynccontextmanager
@@ -191,6 +179,6 @@ ADAPTER = Adapter(
     versions=((0, 2), (1, 0)),
     classes=frozenset({("claude_agent_sdk", "ClaudeAgentOptions"), ("claude_agent_sdk", "ClaudeSDKClient")}),
     start=_Conversation,
-    native=native,
+    native=natively(_tool),
     refusal=_refusal,
 )

@@ -11,29 +11,30 @@ from pydantic import BaseModel, Field, create_model
 
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
+from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
 
 #: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
 _OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
 _THOUGHT = re.compile(r"Thought:\s*(.+?)\s*(?=\n\s*(?:Action|Final Answer):|\Z)", re.DOTALL)
 
 
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as subclasses of ``crewai.tools.BaseTool``."""
-    episode = Episode.of(tools)
+def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as a subclass of ``crewai.tools.BaseTool``."""
+    from crewai.tools import BaseTool
 
-    def shape(tool: dict[str, Any]) -> type[BaseModel]:
-        properties, required = tool["parameters"].get("properties", {}), tool["parameters"].get("required", ())
-        # The sandbox looks at the values; what the model is shown is the schema of each.
-        fields: dict[str, Any] = {
-            name: (Any, Field(... if name in required else None, json_schema_extra=schema))
-            for name, schema in properties.items()
-        }
-        return create_model(tool["name"], **fields)
+    # The sandbox looks at the values; what the model is shown is the schema of each.
+    fields: dict[str, Any] = {
+        field: (Any, Field(... if field in parameters.get("required", ()) else None, json_schema_extra=schema))
+        for field, schema in parameters.get("properties", {}).items()
+    }
+    shape = create_model(name, **fields)
 
-    return [_tool(tool["name"], tool["description"], shape(tool), episode) for tool in declared(tools)]
+    class SandboxTool(BaseTool):
+        def _run(self, **arguments: Any) -> str:
+            return episode.call(name, _given(shape, arguments)).text
+
+    return SandboxTool(name=name, description=description, args_schema=shape)
 
 
 class _Conversation:
@@ -78,16 +79,6 @@ class _Conversation:
             if isinstance(value, str | int | float | bool | dict | list)
         }
         return {**context, "message": message, "history": before}
-
-
-def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode) -> Any:
-    from crewai.tools import BaseTool
-
-    class SandboxTool(BaseTool):
-        def _run(self, **arguments: Any) -> str:
-            return episode.call(name, _given(schema, arguments)).text
-
-    return SandboxTool(name=name, description=description, args_schema=schema)
 
 
 def meet(call: Call) -> Any:
@@ -147,6 +138,6 @@ ADAPTER = Adapter(
     versions=((1, 15), (2, 0)),
     classes=frozenset({("crewai", "BaseAgent"), ("crewai", "Crew")}),
     start=_Conversation,
-    native=native,
+    native=natively(_native),
     refusal=_refusal,
 )

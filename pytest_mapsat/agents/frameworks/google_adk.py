@@ -9,9 +9,8 @@ from typing import Any
 
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, go_ahead, is_ours, question, reply_of
+from .adapter import Adapter, Episode, Spent, go_ahead, is_ours, natively, question, reply_of
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
 _OWN = (
@@ -35,27 +34,19 @@ _CONFIRM = "adk_request_confirmation"
 _USER = "user"
 
 
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as subclasses of ``google.adk.tools.BaseTool``."""
+def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as a subclass of ``google.adk.tools.BaseTool``."""
     from google.adk.tools import BaseTool
     from google.genai.types import FunctionDeclaration
 
-    episode = Episode.of(tools)
-
     class SandboxTool(BaseTool):
-        def __init__(self, tool: dict[str, Any]) -> None:
-            super().__init__(name=tool["name"], description=tool["description"])
-            self._parameters = tool["parameters"]
-
         def _get_declaration(self) -> Any:
-            return FunctionDeclaration(
-                name=self.name, description=self.description, parameters_json_schema=self._parameters
-            )
+            return FunctionDeclaration(name=name, description=description, parameters_json_schema=parameters)
 
         async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:  # noqa: ARG002  # the framework's names
-            return _result(episode, self.name, args)
+            return _result(episode, name, args)
 
-    return [SandboxTool(tool) for tool in declared(tools)]
+    return SandboxTool(name=name, description=description)
 
 
 class _Conversation:
@@ -217,6 +208,6 @@ ADAPTER = Adapter(
     versions=((2, 0), (3, 0)),
     classes=frozenset({("google.adk", "BaseAgent"), ("google.adk", "App")}),
     start=_Conversation,
-    native=native,
+    native=natively(_native),
     refusal=_refusal,
 )

@@ -10,9 +10,8 @@ from uuid import uuid4
 from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, data_from, declared, go_ahead, is_ours, question, reply_of
+from .adapter import Adapter, Episode, Spent, data_from, go_ahead, is_ours, natively, question, reply_of
 
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
@@ -21,12 +20,6 @@ _OWN = (
     "langgraph_supervisor",
     "langgraph_swarm",
 )
-
-
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as ``langchain_core.tools.StructuredTool``."""
-    episode = Episode.of(tools)
-    return [_substitute(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
 
 
 class _Conversation:
@@ -190,5 +183,5 @@ ADAPTER = Adapter(
     versions=((1, 0), (2, 0)),
     classes=frozenset({("langgraph", "Pregel"), ("langgraph", "StateGraph")}),
     start=_Conversation,
-    native=native,
+    native=natively(_substitute),
 )

@@ -9,28 +9,22 @@ from typing import Any
 
 from pytest_mapsat.guard import Call, is_sandboxed
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Answer, Episode, Spent, declared, go_ahead, is_ours, question, reply_of
+from .adapter import Adapter, Answer, Episode, Spent, go_ahead, is_ours, natively, question, reply_of
 
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
 _INSTEAD = "no sandbox can answer it; give the agent a function in its place"
 
 
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as ``agents.FunctionTool``."""
+def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as ``agents.FunctionTool``."""
     from agents import FunctionTool
 
-    episode = Episode.of(tools)
+    async def invoke(_: Any, arguments: str) -> str:
+        return episode.call(name, arguments).text
 
-    def made(tool: dict[str, Any]) -> Any:
-        async def invoke(_: Any, arguments: str) -> str:
-            return episode.call(tool["name"], arguments).text
-
-        return FunctionTool(tool["name"], tool["description"], tool["parameters"], invoke, strict_json_schema=False)
-
-    return [made(tool) for tool in declared(tools)]
+    return FunctionTool(name, description, parameters, invoke, strict_json_schema=False)
 
 
 class _Conversation:
@@ -167,6 +161,6 @@ ADAPTER = _Adapter(
     versions=((0, 20), (1, 0)),
     classes=frozenset({("agents", "Agent")}),
     start=_Conversation,
-    native=native,
+    native=natively(_native),
     refusal=_refusal,
 )

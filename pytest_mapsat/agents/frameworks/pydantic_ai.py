@@ -8,22 +8,15 @@ from typing import Any
 
 from pytest_mapsat.guard import Call, is_sandboxed
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Answer, Episode, Spent, data_from, declared, go_ahead, is_ours, question, reply_of
+from .adapter import Adapter, Answer, Episode, Spent, data_from, go_ahead, is_ours, natively, question, reply_of
 
 
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as ``pydantic_ai.Tool``."""
+def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as ``pydantic_ai.Tool``."""
     from pydantic_ai import Tool
 
-    def made(name: str) -> Any:
-        return lambda **arguments: tools.call(name, arguments)
-
-    return [
-        Tool.from_schema(made(tool["name"]), tool["name"], tool["description"], tool["parameters"])
-        for tool in declared(tools)
-    ]
+    return Tool.from_schema(lambda **arguments: episode.call(name, arguments).value, name, description, parameters)
 
 
 class _Conversation:
@@ -170,6 +163,6 @@ ADAPTER = Adapter(
     versions=((1, 90), (3, 0)),
     classes=frozenset({("pydantic_ai", "AbstractAgent")}),
     start=_Conversation,
-    native=native,
+    native=natively(_native),
     refusal=_refusal,
 )

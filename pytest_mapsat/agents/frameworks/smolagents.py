@@ -4,42 +4,40 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
+from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
 
 #: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
 _OWN = {"final_answer", "python_interpreter"}
+_ELSEWHERE = "where no sandbox can answer it; use executor_type='local'"
 _TYPES = {"string", "boolean", "integer", "number", "array", "object", "null"}
 
 
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as subclasses of ``smolagents.Tool``."""
+def _native(called: str, about: str, parameters: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as a subclass of ``smolagents.Tool``."""
     from smolagents import Tool
 
-    episode = Episode.of(tools)
+    required, given = parameters.get("required", ()), parameters.get("properties", {})
 
     class SandboxTool(Tool):
         # What an object of it is called with is in its inputs.
-        name, description, inputs, output_type = "sandbox", "", dict[str, Any](), "object"
+        name, description, output_type = called, about, "object"
+        inputs = {field: _input(field, schema, field in required) for field, schema in given.items()}  # noqa: RUF012  # fixed
         skip_forward_signature_validation = True
 
-        def __init__(self, tool: dict[str, Any]) -> None:
-            self.name, self.description = tool["name"], tool["description"]
-            required = tool["parameters"].get("required", ())
-            properties = tool["parameters"].get("properties", {})
-            self.inputs = {name: _input(name, schema, name in required) for name, schema in properties.items()}
+        def __init__(self) -> None:
             super().__init__()
-            self.__dict__["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
+            self.__dict__["forward"] = _answering(episode, called, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
             """Give way to the function that is made for each tool."""
 
-    return [SandboxTool(tool) for tool in declared(tools)]
+    return SandboxTool()
 
 
 def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
@@ -78,22 +76,14 @@ class _Conversation:
             self._thoughts.append(thought)
 
 
-class _Steps:
-    """The callbacks of an agent, with one more before them."""
-
-    def __init__(self, callbacks: Any, count: Callable[[Any], None]) -> None:
-        self._callbacks = callbacks
-        self._count = count
-
-    def callback(self, step: Any, **others: Any) -> None:
-        self._count(step)
-        self._callbacks.callback(step, **others)
-
-
 def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
     """Return a copy of an agent that shares no memory with it, and whose tools the sandbox answers."""
     from smolagents.memory import AgentMemory
     from smolagents.monitoring import Monitor
+
+    def callback(step: Any, **others: Any) -> None:
+        count(step)
+        agent.step_callbacks.callback(step, **others)
 
     twin = copy.copy(agent)
     twin.tools = {name: _answered(name, tool, episode) for name, tool in agent.tools.items()}
@@ -101,7 +91,7 @@ def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
     twin.state = {}
     twin.memory = AgentMemory(agent.system_prompt)
     twin.monitor = Monitor(agent.model, agent.logger)
-    twin.step_callbacks = _Steps(agent.step_callbacks, count)
+    twin.step_callbacks = SimpleNamespace(callback=callback)
     twin.return_full_result = False
     twin.max_tool_threads = 1  # calls keep their order
     if hasattr(agent, "python_executor"):
@@ -127,7 +117,7 @@ def meet(call: Call) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it."""
     tool = call.thing
     if call.name == "send_tools":
-        call.refuse(type(tool).__name__, "its code runs where no sandbox can answer it; use executor_type='local'")
+        call.refuse(type(tool).__name__, f"its code runs {_ELSEWHERE}")
     if is_ours(vars(tool).get("forward", type(tool))) or (_is_own(tool) and tool.name not in call.names):
         return call.real()
     if not call.is_answered():
@@ -150,11 +140,7 @@ def _answering(episode: Episode, name: str, inputs: list[str], output_type: str)
 def _refusal(agent: Any) -> str:
     kind = getattr(agent, "executor_type", "local")
     where = kind if isinstance(kind, str) else type(kind).__name__
-    return (
-        ""
-        if where == "local"
-        else f"its code runs in {where}, where no sandbox can answer it; use executor_type='local'"
-    )
+    return "" if where == "local" else f"its code runs in {where}, {_ELSEWHERE}"
 
 
 ADAPTER = Adapter(
@@ -162,7 +148,7 @@ ADAPTER = Adapter(
     versions=((1, 24), (2, 0)),
     classes=frozenset({("smolagents", "MultiStepAgent")}),
     start=_Conversation,
-    native=native,
+    native=natively(_native),
     refusal=_refusal,
     waits=False,
 )

@@ -202,33 +202,24 @@ def _converse(line: Line, source: AgentSource) -> None:
 
 
 def _answer(line: Line, conversation: Conversation, message: str) -> None:
-    """Have the agent answer a message, and send what it says."""
+    """Have the agent answer a message, and send its reply, or its fault."""
     line.open = True
     try:
         try:
-            reply = _reply(conversation, message)
+            said: JsonObject = {"kind": "reply", **vars(conversation.reply(message))}
+        except AgentFault as error:
+            said = {"kind": "broken", **vars(error.fault)}
+        except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
+            reserve.release()
+            said = {"kind": "broken", **vars(describe(error, blame="agent"))}
         finally:
             line.close()
-        line.send(**reply)
+        line.send(**said)
     except MemoryError:
         reserve.release()
         line.send("broken", message="MemoryError: none is left to send the agent's reply")
     except ValueError as error:
         line.send("broken", message=f"the agent's reply cannot be sent: {error}")
-
-
-def _reply(conversation: Conversation, message: str) -> JsonObject:
-    """Return the agent's reply, or its fault, as it is sent."""
-    try:
-        reply = conversation.reply(message)
-    except AgentFault as error:
-        fault = error.fault
-    except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
-        reserve.release()
-        fault = describe(error, blame="agent")
-    else:
-        return {"kind": "reply", **vars(reply)}
-    return {"kind": "broken", "message": fault.message, "detail": fault.detail, "blame": fault.blame}
 
 
 def _tools(schemas: list[JsonObject]) -> Mapping[str, Tool]:

@@ -10,19 +10,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import IO, Any
+from weakref import WeakSet
 
 from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, scrubbed
-from pytest_mapsat.agents.source import AgentContext, Session, kept_of
+from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
-from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
@@ -74,58 +74,6 @@ class Isolation:
         return {"PYTHONUTF8": str(sys.flags.utf8_mode), **kept, **self.passed}
 
 
-class _Keeper:
-    """A keeper that has been started.
-
-    Raises:
-        OSError: the system gives no process, or no folder for one.
-    """
-
-    def __init__(self, isolation: Isolation) -> None:
-        self.folder = tempfile.mkdtemp(prefix="mapsat-")
-        self._written = tempfile.TemporaryFile()  # noqa: SIM115  # closed at the end
-        self.control, its_end = socket.socketpair()
-        told = {"path": isolation.path, "folder": self.folder, "memory": isolation.memory}
-        try:
-            with its_end:
-                self._process = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
-                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
-                    stdin=its_end.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=self._written,
-                    env=isolation.environment(),
-                    cwd=self.folder,
-                    start_new_session=True,
-                )
-        except OSError:
-            self._clear()
-            raise
-
-    def has_ended(self) -> bool:
-        """Return whether it ends by itself at once."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_AT_ONCE)
-        return self._process.returncode is not None
-
-    def end(self) -> str:
-        """Let it end, and wait for it a little; return what it has written last."""
-        self.control.close()
-        try:
-            self._process.wait(_END_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._written.seek(0)
-        words = self._written.read().decode(errors="replace").strip().splitlines()
-        self._clear()
-        return words[-1] if words else ""
-
-    def _clear(self) -> None:
-        self.control.close()
-        self._written.close()
-        remove(self.folder)  # which a keeper that was killed has left
-
-
 class _Guarded:
     """A process that a guard of the keeper's has forked, and ends at our word."""
 
@@ -137,15 +85,13 @@ class _Guarded:
     def poll(self) -> int | str | None:
         """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
         if self._ended is None:
-            word = b""
             try:
-                word = self._guard.recv(200)
+                word = self._guard.recv(200).decode(errors="replace")
             except BlockingIOError:
                 return None
             except OSError:  # closed
-                pass
-            text = word.decode(errors="replace")
-            self._ended = int(text) if re.fullmatch(r"-?\d+", text) else text or "was lost with its keeper"
+                word = ""
+            self._ended = int(word) if re.fullmatch(r"-?\d+", word) else word or "was lost with its keeper"
         return self._ended
 
     def end(self) -> None:
@@ -165,10 +111,15 @@ class Processes:
         isolation: how agents are kept apart.
     """
 
+    _control: socket.socket
+    _written: IO[bytes]
+
     def __init__(self, isolation: Isolation) -> None:
         self.isolation = isolation
         self._lock = Lock()
-        self._keeper: _Keeper | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+        #: What a keeper that was killed leaves behind.
+        self._left = ExitStack()
 
     def start(self) -> AgentProcess:
         """Return a new process; it may have been lost already.
@@ -180,34 +131,71 @@ class Processes:
         back, out, err = (Pipe(duplex=False) for _ in range(3))
         guard, its_end = socket.socketpair()
         sent = (its_end, reads, back[1], out[1], err[1])
-        descriptors = [end.fileno() for end in sent]
         with self._lock:
-            for last in (False, True):
-                self._keeper = self._keeper or _Keeper(self.isolation)
-                try:
-                    socket.send_fds(self._keeper.control, [b"+"], descriptors)
-                    break
-                except OSError:  # it was killed
-                    self._end()
-                    if last:
-                        raise
+            try:
+                self._order([end.fileno() for end in sent])
+            except OSError:  # the keeper was killed
+                self._end()
+                self._order([end.fileno() for end in sent])
         for end in sent:
             end.close()
         return AgentProcess(_Guarded(guard), to, back[0], {"stdout": out[0], "stderr": err[0]})
 
     def last_words(self) -> str:
         """Return what a keeper has written last that was lost; nothing of one that lives."""
-        with self._lock:
-            return self._end() if self._keeper is not None and self._keeper.has_ended() else ""
+        with self._lock, suppress(subprocess.TimeoutExpired):
+            if self._keeper is not None:
+                self._keeper.wait(_AT_ONCE)
+            return self._end()
+        return ""
 
     def close(self) -> None:
         """Let the keeper end, once every process has; the next process has a new one."""
         with self._lock:
             self._end()
 
+    def _order(self, descriptors: list[int]) -> None:
+        """Have the keeper make a process with these descriptors. Raises OSError."""
+        if self._keeper is None:
+            self._begin()
+        socket.send_fds(self._control, [b"+"], descriptors)
+
+    def _begin(self) -> None:
+        """Start a keeper. Raises OSError."""
+        with ExitStack() as left:
+            folder = tempfile.mkdtemp(prefix="mapsat-")
+            left.callback(remove, folder)
+            self._written = left.enter_context(tempfile.TemporaryFile())
+            self._control, its_end = socket.socketpair()
+            left.callback(self._control.close)
+            told = {"path": self.isolation.path, "folder": folder, "memory": self.isolation.memory}
+            with its_end:
+                self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=self.isolation.environment(),
+                    cwd=folder,
+                    start_new_session=True,
+                )
+            self._left = left.pop_all()
+
     def _end(self) -> str:
-        keeper, self._keeper = self._keeper, None
-        return "" if keeper is None else keeper.end()
+        """Let the keeper end, and wait for it a little; return what it has written last."""
+        if self._keeper is None:
+            return ""
+        self._control.close()
+        try:
+            self._keeper.wait(_END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        self._keeper = None
+        self._written.seek(0)
+        words = self._written.read().decode(errors="replace").strip().splitlines()
+        self._left.close()
+        return words[-1] if words else ""
 
 
 # -- the source -----------------------------------------------------------------------------------------------------------
@@ -220,7 +208,7 @@ _MISSING = re.compile(r"KeyError: '([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'")
 _DETAIL, _DETAIL_LINES = 4_000, 6
 
 
-class IsolatedSource:
+class IsolatedSource(AgentSource):
     """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next; but where dialogues are carried, for each user.
 
     One process always waits with its agent imported, so that an episode need not.
@@ -231,23 +219,17 @@ class IsolatedSource:
         processes: makes them.
     """
 
-    kind: Literal["agent"] = "agent"
     name = "agent"
-    shared = False
+    agent = None  # the object is in no process that has the source
 
     def __init__(self, spec: str, root: Path, processes: Processes) -> None:
         self.spec = spec
-        self.waits = False
         self._isolation = processes.isolation
         self._find = {"spec": spec, "root": str(root)}
         self._processes = processes
         self._lock = Lock()
-        #: Each with whether it has said that its agent is imported.
-        self._spare: list[tuple[AgentProcess, bool]] = []
-
-    @property
-    def agent(self) -> None:
-        """Nothing: the agent's object is in no process that has the source."""
+        self._spare: list[AgentProcess] = []
+        self._ready: WeakSet[AgentProcess] = WeakSet()
 
     def check(self) -> None:
         """Make sure that the agent can be had; the process that found it waits for the first episode.
@@ -256,45 +238,37 @@ class IsolatedSource:
             UsageError: there is no such agent, or its process did not live to say so.
             InfrastructureError: there is no process for it.
         """
-        process, _ = self._taken()
+        process = self._taken()
         try:
-            self.waits = self._waits(process)
+            self._wait_for(process)
         except AgentFault as fault:
             raise UsageError(plain(f"agent {self.spec!r}: {fault}")) from None
         except UsageError as error:
             raise UsageError(str(self.fault(plain(str(error))))) from None
         else:
             with self._lock:
-                self._spare.append((process, True))
+                self._spare.append(process)
 
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> IsolatedConversation:
-        """Return the agent for one episode, in a process that is ready or kept from the task before, or the fault of one that is not.
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
+        """Return the agent for one episode, in a process that is ready or kept from the task before.
 
         Raises:
+            AgentFault: its process did not live to import the agent, or cannot.
             InfrastructureError: there is no process for it.
         """
-        kept, fault = kept_of(session), None
+        kept = kept_of(session)
         if kept is not None and kept.process is not None and kept.process.poll() is None:
             process, kept.process = kept.process, None
         else:
-            process, ready = self._taken()
+            process = self._taken()
             try:
-                if not ready:
-                    self._waits(process)
-            except AgentFault as error:
-                fault = error
-            except UsageError as error:
-                fault = self.fault(scrubbed(str(error), _DESCRIBED))
-            except BaseException:  # there is none, or the user interrupts
+                self._wait_for(process)
+            except BaseException as error:
                 process.close()
+                if isinstance(error, UsageError):
+                    raise self.fault(scrubbed(str(error), _DESCRIBED)) from None
                 raise
-        return IsolatedConversation(process, fault, self, toolbox, context, session)
+        return IsolatedConversation(process, self, toolbox, context, session)
 
     def close(self) -> None:
         """End the process that waits, and no longer than a moment later all others."""
@@ -305,7 +279,7 @@ class IsolatedSource:
         """End the process that waits for the next episode."""
         with self._lock:
             while self._spare:
-                process, _ = self._spare.pop()
+                process = self._spare.pop()
                 process.kill()
                 process.close()
 
@@ -318,30 +292,32 @@ class IsolatedSource:
             message += f"; --mapsat-isolate=env:{missing[1]} passes the variable"
         return AgentFault(message, detail, blame)
 
-    def _taken(self) -> tuple[AgentProcess, bool]:
-        """Return a process, and whether it has said that its agent is imported; begin another one for the next episode."""
+    def _taken(self) -> AgentProcess:
+        """Return a process; begin another one for the next episode."""
         with self._lock:
-            process, ready = self._spare.pop() if self._spare else (self._started(), False)
+            process = self._spare.pop() if self._spare else self._started()
             if process.poll() is not None:  # it was lost while it waited, and had nothing of an episode yet
                 process.close()
-                process, ready = self._started(), False
+                process = self._started()
             if not self._spare:
-                self._spare.append((self._started(), False))
-        return process, ready
+                self._spare.append(self._started())
+        return process
 
     def _started(self) -> AgentProcess:
         process = self._processes.start()
         process.send({**self._find, "redact": named_secrets()})  # of what it is passed
         return process
 
-    def _waits(self, process: AgentProcess) -> bool:
-        """Wait until the agent is imported; return whether it waits, as of an ``AgentSource``.
+    def _wait_for(self, process: AgentProcess) -> None:
+        """Wait until a process has said that its agent is imported, and whether that waits.
 
         Raises:
             UsageError: there is no such agent.
             AgentFault: its process did not live to say so.
             InfrastructureError: there is no process for it.
         """
+        if process in self._ready:
+            return
         module = self.spec.partition(":")[0]
         try:
             line = process.line(f"its module {module!r} was imported", self._isolation.patience)
@@ -354,7 +330,8 @@ class IsolatedSource:
             raise self.fault(f"the agent's process {error}") from None
         if message["type"] == "unusable":
             raise UsageError(str(message.get("message")))
-        return bool(message.get("waits"))
+        self.waits = bool(message.get("waits"))
+        self._ready.add(process)
 
 
 class IsolatedConversation(ProcessConversation):
@@ -372,18 +349,11 @@ class IsolatedConversation(ProcessConversation):
     arguments = object
     most_lines = 20_000  # a reply may hold 10,000 thoughts
 
-    def __init__(self, process: AgentProcess, fault: AgentFault | None, *handed: Any) -> None:
+    def __init__(self, process: AgentProcess, *handed: Any) -> None:
         super().__init__(*handed)
         self._process = process
-        self._unusable = fault
         self._first = True
         self._late: list[JsonObject] = []
-
-    def reply(self, message: str) -> Reply:
-        """Have the process answer; see ``Conversation.reply``."""
-        if self._unusable is not None:
-            raise self._unusable
-        return super().reply(message)
 
     def close(self) -> None:
         """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors."""
@@ -399,7 +369,7 @@ class IsolatedConversation(ProcessConversation):
         for call in self._late:
             with suppress(ToolsClosed):  # which keeps it as a call after the end
                 self._toolbox.call(str(call.get("name")), call.get("arguments"))
-        if kept is None or self._cancelled or self._unusable is not None:
+        if kept is None or self._cancelled.is_set():
             self._process.close()
         else:
             kept.process = self._process

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache
@@ -235,7 +235,7 @@ class Scene:
         needs: what the user needs, the weightiest first.
         options: what can be chosen, the first thing found first: each with the name of the need that it fails, empty for the right one.
         second: the places of the second sort, where a plan has two.
-        goal: the place to get to, where the query names one.
+        goal: the place to get to, where the query names one; else empty.
         patches: how the tables of the case differ from those of all cases.
     """
 
@@ -253,7 +253,7 @@ class Scene:
     needs: list[Need] = field(default_factory=list)
     options: list[tuple[JsonObject, str]] = field(default_factory=list)
     second: list[JsonObject] = field(default_factory=list)
-    goal: JsonObject | None = None
+    goal: JsonObject = field(default_factory=dict)
     patches: list[JsonObject] = field(default_factory=list)
 
     @property
@@ -300,7 +300,7 @@ class Scenes:
         day = self._day(town, draws, wet=wet)
         name = f"{kind.name.replace('_', '-')}-{number + 1:02}"
         scene = Scene(kind, name, language, draws, self._world, town, centre.district, day, minute, here, spot)
-        _FAMILIES[kind.family](self, scene)
+        getattr(self, kind.family)(scene)  # one of the methods below
         return scene
 
     def _spot(self, kind: Kind, town: City) -> tuple[Centre, tuple[float, float]]:
@@ -366,7 +366,10 @@ class Scenes:
             stars = stars if fails else _STARS["behind"]
             self._world.tables["places"].append(row)
             if scene.kind.tell == "deal":
-                self._world.tables["deals"].append(self._deal(scene, row))
+                title, valid = ("晚间洗剪", "每天") if scene.language == "zh" else ("Evening cut", "daily")
+                price = row["price_yuan"] * scene.draws.between(70, 85) // 100
+                deal = {"title": title, "price_yuan": price, "was_yuan": row["price_yuan"], "valid": valid}
+                self._world.tables["deals"].append({"place_id": row["id"], **deal})
             yield row, fails
             metres += scene.draws.between(*_FARTHER)
 
@@ -376,7 +379,7 @@ class Scenes:
         street, house = draws.choice(scene.town.streets), draws.between(1, 180)
         row: JsonObject = {
             "id": f"q{Draws(self._world.seed, 'of case', scene.id, number).below(1 << 44):011x}",
-            "name": self._name(sort, scene.language, draws),
+            "name": sort.new_name(scene.language, draws, self._names),
             "kind": sort.kind,
             "sorts": list(sort.sorts),
             "city": scene.town.name,
@@ -400,14 +403,6 @@ class Scenes:
             row["hours"] = f"{clock(opens)}-{clock(min(closes, _LATEST))}"
         return {name: value for name, value in row.items() if value is not None and value != []}
 
-    def _name(self, sort: Sort, language: str, draws: Draws) -> str:
-        while True:
-            stem, trade = coined_name(language, draws), draws.choice(sort.trades)
-            name = f"{stem} {trade}" if language == "en" else f"{stem}{trade}"
-            if name not in self._names:
-                self._names.add(name)
-                return name
-
     def _lay(self, scene: Scene, row: JsonObject, sort: Sort, fails: str) -> None:
         """Furnish a place: it meets every need of the case but one."""
         wanted = {need.trait.name for need in scene.needs if need.trait}
@@ -422,18 +417,6 @@ class Scenes:
                 row["hours"] = _hours(row["hours"], need, scene, has=need.name != fails)
             else:
                 _meet(row, need, scene.draws, has=need.name != fails)
-
-    def _deal(self, scene: Scene, row: JsonObject) -> JsonObject:
-        zh = scene.language == "zh"
-        title, valid = ("晚间洗剪", "每天") if zh else ("Evening cut", "daily")
-        price = row["price_yuan"] * scene.draws.between(70, 85) // 100
-        return {
-            "place_id": row["id"],
-            "title": title,
-            "price_yuan": price,
-            "was_yuan": row["price_yuan"],
-            "valid": valid,
-        }
 
     # Ways, lines and rides
 
@@ -560,15 +543,6 @@ class Scenes:
         rows = [self._world.place(place) for place in scene.town.landmarks.values()]
         rows.sort(key=lambda row: (metres_between(scene.here, (row["lon"], row["lat"])), row["id"]))
         return scene.draws.choice(rows[2:]) if far else scene.draws.choice(rows[:2])
-
-
-_FAMILIES: dict[str, Callable[[Scenes, Scene], None]] = {
-    "place": Scenes.place,
-    "outing": Scenes.outing,
-    "way": Scenes.way,
-    "line": Scenes.line,
-    "ride": Scenes.ride,
-}
 
 
 def _moved(point: tuple[float, float], metres: int, wind: tuple[int, int]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The suite of a made-up city: its cases with their queries, in files that are read lazily, and briefs by which other people write queries."""
+"""The suite of a made-up city: its cases, whose truth follows from the tables as the tools read them, with their queries, and briefs by which other people write queries."""
 
 from __future__ import annotations
 
@@ -12,14 +12,385 @@ from typing import Any, NamedTuple
 
 from pytest_mapsat.building.builders import BuildRequest
 from pytest_mapsat.building.towns import TOWNS, Draws, package_data
-from pytest_mapsat.formats import limits, parse_json_line, read_lines, replacing
-from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
+from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
+from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
+from pytest_mapsat.sandbox import RecordedSandbox, Table
+from pytest_mapsat.sandbox.routes import Computed
 
-from .people import Habit, activity_row, chain_of
-from .plans import Kind, Scene, Scenes, kinds, plan_data, schedule
-from .plans_cases import Writer, manifest_of
+from .people import DAYS, Habit, activity_row, chain_of
+from .plans import Kind, Need, Scene, Scenes, kinds, need_of, plan_data, schedule
 from .sorts import YEAR, document
 from .world import City, World, tool_files, world_of
+
+#: A search goes so far, in metres.
+_RADIUS = 2000
+#: How the fare of the right ride and the user's own figure lie apart, in yuan.
+_SPARE = (2, 6)
+#: Every so many cases a question is worth while.
+_ASKS = 3
+
+
+class Writer:
+    """Writes cases as JSON data, and the users of them into tables.
+
+    Args:
+        tables: the tables of the world with all options of all scenes.
+        manifest: that of the suite.
+    """
+
+    def __init__(self, tables: Mapping[str, list[JsonObject]], manifest: SuiteManifest) -> None:
+        documents = (document.data for name, data in tool_files() for document in parse_yaml(data, name))
+        self._tools = {tool.name: tool for tool in map(Tool.model_validate, documents)}
+        own = ("users", "activities")
+        self._tables = {name: Table(name, tuple(rows)) for name, rows in tables.items() if name not in own}
+        self._manifest = manifest
+        self._users, self._activities = tables["users"], tables["activities"]
+
+    def case(self, scene: Scene, number: int, query: str, *, written: bool) -> JsonObject:
+        """Return a case, with its user added to the tables.
+
+        Args:
+            scene: its scene.
+            number: its number in the suite.
+            query: the user's first message.
+            written: whether a person wrote the query for this case.
+        """
+        visible = self._visible(scene, query)
+        case: JsonObject = {
+            "id": scene.id,
+            "domains": list(scene.kind.domains),
+            "difficulty": f"L{len({need.source for need in scene.needs}) + 1}",
+            "language": scene.language,
+            "attributes": {
+                "kind": scene.kind.name,
+                "query": "written" if written else "worded",
+                "slot": _slot(scene.minute),
+                "day": "weekend" if scene.day.weekday() > 4 else "weekday",  # noqa: PLR2004  Saturday and Sunday
+            },
+            "visible": visible,
+        }
+        truth = _Truth(scene, self._sandbox(scene, visible), visible["context"]["uid"])
+        case["truth"] = truth.data(asks=number % _ASKS == 0)
+        if scene.patches:
+            case["world"] = {"rows": scene.patches}
+        self._add_user(scene, visible["context"]["uid"], truth)
+        return case
+
+    def _visible(self, scene: Scene, query: str) -> JsonObject:
+        remarks = [remark for need in scene.needs if (remark := need.remark(scene.draws))]
+        context: JsonObject = {
+            "now": scene.now,
+            "location": {"lon": scene.here[0], "lat": scene.here[1], "name": scene.spot},
+            "city": scene.town.name,
+            **({"history": remarks} if remarks else {}),
+            "uid": f"user-{Draws(scene.world.seed, 'user', scene.id).below(1 << 32):08x}",
+            "locale": "zh-CN" if scene.language == "zh" else "en",
+        }
+        return {"query": query, "context": context}
+
+    def _sandbox(self, scene: Scene, visible: JsonObject) -> RecordedSandbox:
+        case = Case.model_validate(
+            {"id": scene.id, "visible": visible, "truth": {"requirements": []}, "world": {"rows": scene.patches}}
+        )
+        context = case.visible.context
+        computed = Computed(self._tools, self._tables, case.world.rows, context, self._manifest)
+        sandbox = RecordedSandbox(self._tools, (), computed)
+        sandbox.begin(case)
+        return sandbox
+
+    def _add_user(self, scene: Scene, uid: str, truth: _Truth) -> None:
+        user: JsonObject = {"uid": uid, "home": {"name": scene.draws.choice(scene.town.streets)}}
+        user["travel"] = {"usual_mode": scene.kind.mode or "walking"}
+        for need in scene.needs:
+            for key, value in need.of_user().items():
+                user[key] = [*user.get(key, []), *value] if isinstance(value, list) else user.get(key, {}) | value
+        self._users.append(user)
+        self._activities.append({"uid": uid, "days": DAYS, "visits": [], "habits": truth.habits})
+
+
+class _Truth:
+    """The truth of one case in the making."""
+
+    def __init__(self, scene: Scene, sandbox: RecordedSandbox, uid: str) -> None:
+        self._scene, self._sandbox, self._uid = scene, sandbox, uid
+        self._zh = scene.language == "zh"
+        self.calls: list[JsonObject] = []
+        self.habits: list[JsonObject] = []
+        self._figures: dict[str, str] = {}
+
+    def data(self, *, asks: bool) -> JsonObject:
+        """Return the truth as JSON data; ``asks``: whether a question is worth while."""
+        scene = self._scene
+        self._look_up()
+        hidden = [self._hidden(need, last=at == len(scene.needs) - 1) for at, need in enumerate(scene.needs)]
+        hidden.append(self._told())
+        idle = scene.draws.choice(plan_data()["idle"][scene.language])
+        self._habit((idle[0], idle[1]), 4, 9)
+        truth: JsonObject = {
+            "intent": self._intent(),
+            "persona": scene.draws.choice(plan_data()["moods"][scene.language]),
+            "use": self._facts(),
+            "requirements": [*self._asked(), *hidden],
+            "tools": list(self._tools()),
+            "user": self._answers(),
+            "oracle": [{"calls": self.calls, "say": self._say()}],
+        }
+        if asks:
+            truth["clarification"] = {"max_turns": 1, "reference_turns": 2}
+        return truth
+
+    def _intent(self) -> str:
+        holds = ("，" if self._zh else ", and it ").join(need.holds for need in self._scene.needs)
+        return f"要的是：{holds}。" if self._zh else f"What is needed: it {holds}."
+
+    # What the oracle looks up
+
+    def _call(self, tool: str, **arguments: Json) -> Any:
+        answer = self._sandbox.call(tool, arguments)
+        if answer.status != "ok":
+            raise ValueError(
+                f"case {self._scene.id}: {tool}({arguments}) is answered with {answer.status}: {answer.result}"
+            )
+        self.calls.append({"tool": tool, "arguments": arguments})
+        return answer.result
+
+    def _look_up(self) -> None:
+        scene = self._scene
+        self.calls.append({"tool": "get_user_profile", "arguments": {"uid": self._uid}})
+        self.calls.append({"tool": "get_recent_activity", "arguments": {"uid": self._uid}})
+        if any(need.reason is plan_data()["reasons"]["rain"] for need in scene.needs):
+            self._call("get_weather", city=scene.town.name, date=scene.day.isoformat())
+        getattr(self, f"_look_up_{scene.kind.family}")()
+
+    @property
+    def _here(self) -> str:
+        return f"{self._scene.here[0]},{self._scene.here[1]}"
+
+    def _search(self, sort: str) -> None:
+        lon, lat = self._scene.here
+        self._call("search_nearby", query=self._scene.town.sorts[sort].kind, lon=lon, lat=lat, radius_m=_RADIUS)
+
+    def _look_up_place(self) -> None:
+        scene = self._scene
+        self._search(scene.kind.sort)
+        for row, _ in scene.options:
+            place = self._call("place_details", place_id=row["id"])
+            if row is scene.right:
+                self._figures |= {"closing": place["hours"][-5:], "phone": place["phone"]}
+                self._figures |= {
+                    "price": f"{place.get('price_yuan')}",
+                    "name": place["name"],
+                    "address": place["address"],
+                }
+        if scene.kind.tell == "deal":
+            (deal, *_) = self._call("search_deals", place_id=scene.right["id"])["deals"]
+            self._figures |= {"title": deal["title"], "deal": f"{deal['price_yuan']}"}
+        if scene.kind.mode and scene.kind.family == "place":
+            (route, *_) = self._call(
+                "get_route", origin=self._here, destination=_point(scene.right), mode=scene.kind.mode
+            )["routes"]
+            self._figures |= {"minutes": f"{route['duration_min']}", "metres": f"{route['distance_m']}"}
+
+    def _look_up_outing(self) -> None:
+        scene = self._scene
+        self._look_up_place()
+        self._search(scene.kind.second)
+        for row in scene.second:
+            self._call("place_details", place_id=row["id"])
+        places: list[Json] = [scene.right["id"], scene.second[0]["id"]]
+        walks = self._call("plan_visit_order", start=self._here, place_ids=places)["walks"]
+        self._figures |= {"other": scene.second[0]["name"], "minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
+
+    def _look_up_way(self) -> None:
+        scene, goal = self._scene, self._scene.goal
+        routes = self._call("get_route", origin=self._here, destination=_point(goal), mode=scene.kind.mode)["routes"]
+        for route in routes:
+            self._call("get_traffic", road=route["via"], city=scene.town.name)
+        right = next(route for route in routes if route["via"] == scene.right["via"])
+        self._figures |= {"name": right["via"], "goal": goal["name"]}
+        self._figures |= {"minutes": f"{right['duration_min']}", "metres": f"{right['distance_m']}"}
+
+    def _look_up_line(self) -> None:
+        scene, goal = self._scene, self._scene.goal
+        lines = self._call("get_transit_lines", city=scene.town.name, origin=scene.spot, destination=goal["name"])[
+            "lines"
+        ]
+        right = next(line for line in lines if line["line"] == scene.right["line"])
+        self._figures |= {"name": right["line"], "spot": scene.spot, "goal": goal["name"], "next": right["next"][0]}
+        self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
+
+    def _look_up_ride(self) -> None:
+        scene, goal = self._scene, self._scene.goal
+        options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
+        right = next(option for option in options if option["kind"] == scene.right["kind"])
+        scene.needs.append(
+            need_of(scene.kind, 2, scene.language, scene.draws, int(right["price_yuan"]) + scene.draws.between(*_SPARE))
+        )
+        self._figures |= {"name": right["kind"], "fare": f"{right['price_yuan']}", "wait": f"{right['wait_min']}"}
+
+    # What is required
+
+    def _asked(self) -> Iterator[JsonObject]:
+        scene, asked = self._scene, plan_data()["asked"]
+        told = list(asked[scene.kind.family])
+        if scene.kind.family == "place" and scene.kind.mode:
+            told.append(asked["to"])
+        sorts = {
+            name: scene.town.sorts[sort].kind
+            for name, sort in zip(("kind", "second"), (scene.kind.sort, scene.kind.second), strict=True)
+            if sort
+        }
+        for requirement in told:
+            text, check = requirement[scene.language], requirement["check"]
+            yield {
+                "id": requirement["id"],
+                "kind": "asked",
+                "text": _filled(text, sorts),
+                "check": _filled(check, sorts),
+            }
+
+    def _hidden(self, need: Need, *, last: bool) -> JsonObject:
+        family = self._scene.kind.family
+        noun = plan_data()["nouns"][family][self._scene.language]
+        check: Any = {"kind": "recommends", "only": True, "where": need.where}
+        tools = {"line": "get_transit_lines", "ride": "get_ride_estimate", "way": "get_route"}
+        if family in tools:
+            check["tool"] = "get_traffic" if need.name == "clear" else tools[family]
+        if need.name == "clear":
+            check = [{"kind": "calls", "tool": "get_traffic", "answered": True}, check]
+        return {
+            "id": need.name.replace("_", "-"),
+            "kind": "soft" if last else "hard",
+            "text": f"{noun}：{need.holds}" if self._zh else f"{noun} {need.holds}",
+            "source": need.source,
+            "evidence": list(self._evidence(need, soft=last)),
+            "check": check,
+        }
+
+    def _evidence(self, need: Need, *, soft: bool) -> Iterator[JsonObject]:
+        draws, because = self._scene.draws, need.filled(need.reason["because"][self._scene.language])
+        if need.source != "profile":
+            weak = {"relevance": "weak", "recency": "recent", "need": "related"}
+            yield {"text": because, **(weak if soft else weak | {"relevance": "strong"})}
+            return
+        if not need.habitual and not soft:
+            yield {"text": because, "relevance": "strong", "need": "direct"}
+        habit = need.habit()
+        if habit is None:
+            return
+        total = draws.between(10, 16)
+        counted = (
+            self._habit(habit, total * draws.between(5, 7) // 10, total)
+            if soft
+            else self._habit(habit, total - draws.below(2), total)
+        )
+        times = f"{total}次里{counted['count']}次" if self._zh else f"{counted['count']} times of {total}"
+        yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted} | (
+            {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
+        )
+
+    def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
+        """Note a habit in the activity of the user, and return what evidence counts of it."""
+        early = count // 2 - self._scene.draws.below(2)
+        split = {"early": early, "late": count - early}
+        dimension, choice = habit
+        self.habits.append({"dimension": dimension, "choice": choice, "times": count, "of": total, **split})
+        return {"count": count, "total": total, **split}
+
+    def _told(self) -> JsonObject:
+        scene = self._scene
+        tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
+        dimension, choice = tell["habit"][scene.language]
+        counted = self._habit((dimension, choice), total * scene.draws.between(5, 7) // 10, total)
+        times = (
+            f"{total}次里{counted['count']}次：{choice}"
+            if self._zh
+            else f"{choice}: {counted['count']} times of {total}"
+        )
+        evidence = {"text": times, **counted, "recency": "habit", "need": "related"}
+        return {
+            "id": f"tells-{scene.kind.tell}",
+            "kind": "soft",
+            "text": tell[scene.language],
+            "source": "profile",
+            "evidence": [evidence],
+            "check": tell["check"],
+        }
+
+    def _facts(self) -> list[str]:
+        kind = self._scene.kind
+        of = {
+            "place": ["of-places"],
+            "outing": ["of-places", "of-ways"],
+            "way": ["of-ways"],
+            "line": ["of-lines"],
+            "ride": ["of-rides"],
+        }
+        return [*of[kind.family], *(["of-ways"] if kind.family == "place" and kind.mode else [])]
+
+    def _tools(self) -> Iterator[JsonObject]:
+        for tool in dict.fromkeys(call["tool"] for call in self.calls):
+            match = {"mode": self._scene.kind.mode} if tool == "get_route" else {}
+            required = list(self._sandbox.tools[tool].parameters.get("required", ()))
+            yield {"name": tool, "required": required, **({"match": match} if match else {})}
+
+    def _answers(self) -> list[JsonObject]:
+        return [
+            {"asked": need.told["asked"][need.language], "say": need.filled(need.reason["say"][need.language])}
+            for need in self._scene.needs
+        ]
+
+    # What the oracle says
+
+    def _say(self) -> str:
+        scene, says = self._scene, plan_data()["says"]
+        plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
+        holds = ("，" if self._zh else " and ").join(plain)
+        tell = _filled(plan_data()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
+        text: str = _filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
+        if scene.kind.family == "place" and scene.kind.mode:
+            text += _filled(says["to"][scene.language][scene.kind.mode], self._figures)
+        return text
+
+
+def _point(row: JsonObject) -> str:
+    return f"{row['lon']},{row['lat']}"
+
+
+def manifest_of(seed: int, count: int) -> SuiteManifest:
+    """Return the manifest of a suite of a made-up city.
+
+    Args:
+        seed: the seed that the city is made from.
+        count: how many cases it has.
+    """
+    told = plan_data()["manifest"]
+    return SuiteManifest.model_validate(
+        {"schema_version": SUITE_SCHEMA, "version": f"seed-{seed}", "cases": count, **told}
+    )
+
+
+def _slot(minute: int) -> str:
+    """Return the part of the day of a minute."""
+    return next(
+        name
+        for until, name in ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
+        if minute < until * 60
+    )
+
+
+def _filled(value: Any, figures: Mapping[str, str]) -> Any:
+    """Return data in whose texts ``{name}`` is the figure of this name."""
+    if isinstance(value, dict):
+        return {key: _filled(part, figures) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, figures) for part in value]
+    for name, figure in figures.items() if isinstance(value, str) else ():
+        value = value.replace(f"{{{name}}}", figure)
+    return value
+
+
+# -- the suite of them --------------------------------------------------------------------------------------------------
 
 #: How many towns a suite has, and the most cases: the spots for users are not more.
 _TOWNS, _MOST = 4, 1000
@@ -45,6 +416,8 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
         SuiteError: the file of queries cannot be read, or a line is no JSON.
     """
+    import yaml  # noqa: PLC0415  heavy
+
     count = request.cases or 0
     if any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; cases need a folder of their own")
@@ -67,7 +440,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     content |= {f"state/{name}.jsonl": _lines(rows) for name, rows in world.tables.items()}
     content |= {name: _lines(cases) for name, cases in by_file.items()}
     content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
-    content["suite.yaml"] = _as_yaml(manifest.to_json())
+    content["suite.yaml"] = yaml.safe_dump(manifest.to_json(), allow_unicode=True, sort_keys=False, width=120).encode()
     _put(folder, content)
     return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
 
@@ -205,12 +578,6 @@ def _lines(rows: Iterable[Mapping[str, Json]]) -> bytes:
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
 
-def _as_yaml(value: JsonObject) -> bytes:
-    import yaml  # noqa: PLC0415  heavy
-
-    return yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=120).encode()
-
-
 # -- the city itself ---------------------------------------------------------------------------------------------------
 
 #: The moment up to which people did things; and how many live in a town, unless the request says otherwise, and at most.
@@ -316,16 +683,7 @@ def _person(world: World, town: City, number: int) -> Person:
 
 
 def _put(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, all or none."""
-    written: list[Path] = []
     try:
-        for name, data in files.items():
-            written.append(folder / name)
-            with replacing(folder / name) as file:
-                file.write(data)
-    except BaseException as error:
-        for path in written:
-            path.unlink(missing_ok=True)  # with a half of the files the next attempt would be refused
-        if isinstance(error, OSError):
-            raise UsageError(f"{folder}: the files cannot be written: {error.strerror or error}") from error
-        raise
+        add_files(folder, files)
+    except OSError as error:
+        raise UsageError(f"{folder}: the files cannot be written: {error.strerror or error}") from error

@@ -97,6 +97,19 @@ class Sort:
         """The traits by name."""
         return {trait.name: trait for either in self.needs for trait in either}
 
+    def new_name(self, language: str, draws: Draws, taken: set[str]) -> str:
+        """Return a name that no place has, and take it."""
+        name = ""
+        while not name or name in taken:
+            name = joined(language, coined_name(language, draws), draws.choice(self.trades))
+        taken.add(name)
+        return name
+
+
+def joined(language: str, stem: str, trade: str) -> str:
+    """Return the name of a place, as the language joins it."""
+    return f"{stem} {trade}" if language == "en" else f"{stem}{trade}"
+
 
 def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
     """Return whether a row fits matches, written as in checks; no matches, any row does."""
@@ -215,7 +228,17 @@ class Surroundings:
         return {
             "ways": ways,
             "roads": list(self._states()),
-            "stops": [self._stop(place) for place in self._stopping()],
+            "stops": [
+                {
+                    "id": stop_of(place["id"]),
+                    "name": place["name"],
+                    "alias": [place["id"]],
+                    "lon": place["lon"],
+                    "lat": place["lat"],
+                    "city": self._town.name,
+                }
+                for place in self._stopping()
+            ],
             "lines": list(self._lines()),
             "fares": list(self._fares()),
             "weather": list(self._weather()),
@@ -273,7 +296,8 @@ class Surroundings:
         words = self._words
         for road in (*self._roads.values(), *self._streets):
             draws = Draws(*self._key, "state", road)
-            state = "clear" if road in self._streets else _of_hundred(draws, {"closed": 20, "slow": 14}, "clear")
+            share = draws.below(100) if road not in self._streets else 100
+            state = "closed" if share < 20 else "slow" if share < 34 else "clear"  # noqa: PLR2004  of a hundred
             event = "" if state == "clear" else draws.choice(words[state])
             until = "" if state == "clear" else f"{draws.between(19, 23)}:{draws.below(4) * 15:02}"
             yield {
@@ -286,16 +310,6 @@ class Surroundings:
 
     def _stopping(self) -> list[JsonObject]:
         return [*self._centres, *(place for _, place in self._landmarks)]
-
-    def _stop(self, place: JsonObject) -> JsonObject:
-        return {
-            "id": stop_of(place["id"]),
-            "name": place["name"],
-            "alias": [place["id"]],
-            "lon": place["lon"],
-            "lat": place["lat"],
-            "city": self._town.name,
-        }
 
     def _lines(self) -> Iterator[JsonObject]:
         """Yield three lines from every centre to every other stop, and back from the landmarks: a quick one, one that stops early, and one of the night."""
@@ -392,15 +406,6 @@ def _apart(one: JsonObject, other: JsonObject) -> tuple[int, JsonObject]:
     """Return how many metres lie between two places, and the ends of a way between them."""
     apart = metres_between((one["lon"], one["lat"]), (other["lon"], other["lat"]))
     return apart, {"from": f"{one['lon']},{one['lat']}", "to": f"{other['lon']},{other['lat']}"}
-
-
-def _of_hundred(draws: Draws, shares: Mapping[str, int], otherwise: str) -> str:
-    share = draws.below(100)
-    for name, size in shares.items():
-        if share < size:
-            return name
-        share -= size
-    return otherwise
 
 
 def _timetable(told: Mapping[str, Any], draws: Draws) -> JsonObject:

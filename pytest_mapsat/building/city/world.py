@@ -10,10 +10,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.building.towns import TOWNS, Draws, Town, coined_name, town
+from pytest_mapsat.building.towns import TOWNS, Draws, Town, town
 from pytest_mapsat.model import JsonObject
 
-from .sorts import STEEP, Sort, Surroundings, Trait, document, metres_between, sorts
+from .sorts import STEEP, Sort, Surroundings, Trait, document, joined, metres_between, sorts
 
 #: The tools and words of a city have their home in the starter suite; a wheel has them as data of this package.
 _CHECKOUT = Path(__file__).parents[3] / "benchmark_cases"
@@ -121,7 +121,7 @@ class Maker:
             draws = Draws(self._seed, "landmark", self._number, sort)
             kind, *names = told[self._town.language]
             at = draws.below(len(self._town.districts))
-            name, alias = (self._joined(self._town.name.removesuffix("市"), trade) for trade in names)
+            name, alias = (joined(self._town.language, self._town.name.removesuffix("市"), trade) for trade in names)
             row = self._place(at, draws, key=sort, name=name, kind=kind)
             row |= {"alias": [alias], "tour": len(ids) + 1}
             ids[sort] = (at, row["id"])
@@ -135,7 +135,13 @@ class Maker:
         ids = []
         for number, function in enumerate(draws.sample(range(_PLACES), _PLACES)):
             own = Draws(self._seed, "place", self._number, at, sort.name, number)
-            row = self._place(at, own, key=f"{at}{sort.name}{number}", name=self._name(sort, own), kind=sort.kind)
+            row = self._place(
+                at,
+                own,
+                key=f"{at}{sort.name}{number}",
+                name=sort.new_name(self._town.language, own, self._names),
+                kind=sort.kind,
+            )
             self._furnish(row, sort, own)
             for trait, column in zip(traits, columns, strict=True):
                 trait.lay(row, own, has=(function // 2 & column).bit_count() % 2 == function % 2)
@@ -208,16 +214,6 @@ class Maker:
         }
         self.places[place["id"]] = place
         return place
-
-    def _name(self, sort: Sort, draws: Draws) -> str:
-        while True:
-            name = self._joined(coined_name(self._town.language, draws), draws.choice(sort.trades))
-            if name not in self._names:
-                self._names.add(name)
-                return name
-
-    def _joined(self, stem: str, trade: str) -> str:
-        return f"{stem} {trade}" if self._town.language == "en" else f"{stem}{trade}"
 
 
 def _hours(hours: Any) -> str:
