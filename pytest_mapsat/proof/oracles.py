@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -507,7 +507,7 @@ def _choices(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[tuple[str
     """Yield the names of other rows, each with the case whose oracle chooses that one."""
     rows = dict.fromkeys(_rows(suite, oracle))
     words = "\n".join(turn.say for turn in case.truth.oracle)
-    given = {value for turn in case.truth.oracle for call in turn.calls for value in _texts(call.arguments)}
+    given = {value for turn in case.truth.oracle for call in turn.calls for value in scalars_in(call.arguments)}
     by_id = [row for row in rows if row.id in given and row.id]
     chosen = by_id or [row for row in rows if row.name in words and row.name]
     for row in chosen[:1]:
@@ -518,6 +518,10 @@ def _choices(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[tuple[str
             output = _swapped(case.truth.output, swap)
             truth = case.truth.model_copy(update={"oracle": turns, "output": output})
             yield str(other), case.model_copy(update={"truth": truth})
+
+
+def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
+    return with_texts(value, lambda text: swap.get(text, text))
 
 
 def _changed_turn(turn: OracleTurn, swap: Mapping[str, str]) -> OracleTurn:
@@ -544,21 +548,22 @@ def _rows(suite: Suite, oracle: Trajectory) -> Iterator[_Choice]:
             yield _Choice(step.tool, next(iter(names), ""), next(iter(own), ""))
 
 
-def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
-    """Return data with each text that is an old name replaced by the new one."""
+def with_texts(value: Json, changed: Callable[[str], Json]) -> Json:
+    """Return data with each text in it changed."""
     if isinstance(value, dict):
-        return {key: _swapped(part, swap) for key, part in value.items()}
+        return {key: with_texts(part, changed) for key, part in value.items()}
     if isinstance(value, list):
-        return [_swapped(part, swap) for part in value]
-    return swap.get(value, value) if isinstance(value, str) else value
+        return [with_texts(part, changed) for part in value]
+    return changed(value) if isinstance(value, str) else value
 
 
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
+def scalars_in(value: Json) -> Iterator[Json]:
+    """Yield the texts, figures and the like in data."""
+    if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+            yield from scalars_in(part)
+    else:
+        yield value
 
 
 def _label_in(value: Json) -> str | None:

@@ -45,7 +45,7 @@ from pytest_mapsat.sandbox import (
 from pytest_mapsat.suite import Suite
 
 from .mutants import MONEY_WORDS
-from .oracles import play_oracle
+from .oracles import play_oracle, scalars_in, with_texts
 
 # -- a plain answer about things that tools returned
 
@@ -548,7 +548,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
     plan: list[_Planned] = []
     known: dict[str, tuple[_Thing, _Planned]] = {}
-    given = {case.visible.query, *_scalars(case.visible.context.to_json())}
+    given = {case.visible.query, *scalars_in(case.visible.context.to_json())}
     for step in oracle.calls:
         if step.tool not in suite.tools:
             continue
@@ -560,7 +560,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
                 owner.own.append(thing)
         returned = _things_in(planned.tool, planned.result)
         planned.from_nowhere = any(
-            thing.id in _scalars(step.arguments) and thing.key not in known and thing.id not in given
+            thing.id in scalars_in(step.arguments) and thing.key not in known and thing.id not in given
             for thing in returned
             if thing.id
         )
@@ -587,19 +587,11 @@ def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool
     """Return whether arguments name a thing, by id, name or place, that is not just where the user is."""
     here = case.visible.context.location
     texts = {value for value in thing.texts.values() if isinstance(value, str)}
-    if any(value in texts for value in _scalars(arguments)):
+    if any(value in texts for value in scalars_in(arguments)):
         return True
     if thing.point and here and distance_m(*thing.point, here.lon, here.lat) <= _SAME_M:
         return False
-    return any(_is_at(value, thing) for value in (*_scalars(arguments), *_point_pairs(arguments, tool).values()))
-
-
-def _scalars(value: Json) -> Iterator[Json]:
-    if isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(part)
-    else:
-        yield value
+    return any(_is_at(value, thing) for value in (*scalars_in(arguments), *_point_pairs(arguments, tool).values()))
 
 
 def _point_pairs(arguments: JsonObject, tool: Tool) -> dict[tuple[str, str], list[Json]]:
@@ -627,17 +619,17 @@ def _with_points(arguments: JsonObject, tool: Tool, pairs: Sequence[tuple[_Thing
 
 def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
     """Return data in which ids, names and points of old things are those of the new ones."""
-    if isinstance(value, dict):
-        return {key: _swapped(part, pairs) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_swapped(part, pairs) for part in value]
-    for old, new in pairs if isinstance(value, str) else ():
-        path = next((path for path, text in old.texts.items() if text == value), None)
-        if path is not None:
-            return new.texts.get(path, value)
-        if _is_at(value, old) and new.point is not None:
-            return f"{new.point[0]},{new.point[1]}"
-    return value
+
+    def swapped(value: str) -> Json:
+        for old, new in pairs:
+            path = next((path for path, text in old.texts.items() if text == value), None)
+            if path is not None:
+                return new.texts.get(path, value)
+            if _is_at(value, old) and new.point is not None:
+                return f"{new.point[0]},{new.point[1]}"
+        return value
+
+    return with_texts(value, swapped)
 
 
 def _stands_in(word: str, text: str) -> bool:

@@ -320,8 +320,7 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
     reader = _Config(config, log)
     cases = list(reader.cases())
     if not cases:
-        problems = [Problem(note.place, 0, note.message) for note in log.notes]
-        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(config), 0, "holds no tests")])
+        raise log.nothing(config, "holds no tests")
     with new_folder(dest) as folder:
         write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
         write_cases(folder / "cases.jsonl", cases)

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.formats import content_digest, limits, printable, replacing, shown_path
+from pytest_mapsat.formats import content_digest, printable, replacing, shown_path
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -496,9 +496,7 @@ class _Import:
         suite.sandboxes = [lambda case, suite: world]  # noqa: ARG005  the hook's arguments
         cases = list(self._cases(suite, tables))
         if not cases:
-            problems = [Problem(note.place, 0, note.message) for note in self.log.notes if note.kind == "unparsable"]
-            none = Problem(shown_path(self.domain.folder), 0, "holds no task")
-            raise SuiteError(*problems[: limits.PROBLEMS] or [none])
+            raise self.log.nothing(self.domain.folder, "holds no task")
         write_cases(self.folder / "cases.jsonl", cases)
         write_manifest(self.folder / "suite.yaml", self._manifest(cases))
         silent = sum(case.attributes["silent"] == "passes" for case in cases)
