@@ -61,7 +61,7 @@ from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, satisfies,
 from .tables import StateFiles, circle_in
 
 Place = tuple[str | int, ...]
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
 #: The nouns that name a tool, and in which field.
 _NAMES_TOOL: dict[type[Noun], str] = {
     ExpectedTool: "name",
