@@ -108,7 +108,8 @@ class Agreements:
         for index in reversed(asked):
             last = index == asked[-1]
             request = goahead.read_request(turns[index].text, language)
-            if request.other and not request.asking and (last or goahead.agrees(self._text(index + 1))):
+            may_ask = request.other and not request.asking and self._names_when(turns[index].text)
+            if may_ask and (last or goahead.agrees(self._text(index + 1))):
                 reading = self._read(index + 1, at)
                 if reading.about is False:
                     return False, f"{reading.why}, and {call} followed"
@@ -116,6 +117,21 @@ class Agreements:
                 return None, f"it is unclear whether {asking} asks for a go-ahead for {call}"
         later = any(yes for index, yes in self._answers if index > self._turns[at])
         return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
+
+    def _names_when(self, message: str) -> bool:
+        """Return whether a message has the words without which the case takes it for no request for a go-ahead."""
+        language, message = self._context.language, fold_phrase(message)
+        facts = facts_of(message, language)
+        return all(
+            fold_phrase(wanted) in message
+            or any(fact.same(other) for fact in facts_of(fold_phrase(wanted), language) for other in facts)
+            for wanted in self._when
+        )
+
+    @property
+    def _when(self) -> Sequence[str]:
+        confirms = self._context.case.truth.user.confirms if self._context.case else None
+        return confirms.when if isinstance(confirms, Confirms) else ()
 
     def _text(self, index: int) -> str:
         return self._context.trajectory.turns[index].text
@@ -143,13 +159,11 @@ class Agreements:
         if reading.about is not None:
             return reading
         # The case says which words a request must name for this yes.
-        confirms = self._context.case.truth.user.confirms if self._context.case else None
         if (
-            isinstance(confirms, Confirms)
-            and confirms.when
+            self._when
             and turns[answer].agreed
             and not goahead.exclusion_in(fold_phrase(question.asking), asks=True)
-            and all(map(question.has, confirms.when))
+            and all(map(question.has, self._when))
         ):
             return Reading(True, "")
         asking = f"{question.asking.strip()[-_SHOWN:]!r} (turn {answer - 1})"
@@ -264,7 +278,12 @@ class _Question:
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = Row(tuple(self._arguments), self._language)
-        self._known = [self._own, *self._rows[self._called : self._called + 1]]
+        # What the call came to is known of it, too: the day to which a stay was extended.
+        came_to = step.result.items() if isinstance(step.result, Mapping) else ()
+        result = Row(
+            tuple((name, value) for name, value in came_to if isinstance(value, (str, int, float))), self._language
+        )
+        self._known = [self._own, result, *self._rows[self._called : self._called + 1]]
         told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
         # "Not from the savings" is no word for the savings.
         self._told = "\n".join(

@@ -1,24 +1,24 @@
 """Suites proved by running them: do oracles find their recordings, what do the checks catch, and what do they accuse wrongly."""
 
+from .agreement import CERTIFICATE as CERTIFICATE
+from .agreement import LEVEL as LEVEL
 from .agreement import Agreement as Agreement
 from .agreement import AnswersProof as AnswersProof
 from .agreement import JudgedDialogue as JudgedDialogue
 from .agreement import agreement_table as agreement_table
 from .agreement import answer_table as answer_table
+from .agreement import certificate_of as certificate_of
+from .agreement import certificate_table as certificate_table
 from .agreement import judging_of as judging_of
+from .agreement import lacking as lacking
+from .agreement import parse_required as parse_required
+from .agreement import rates_of as rates_of
+from .agreement import uncertified as uncertified
+from .agreement import write_certificate as write_certificate
 from .baselines import BASELINES as BASELINES
 from .baselines import SuiteWorth as SuiteWorth
 from .baselines import card_text as card_text
 from .baselines import worth_table as worth_table
-from .certificate import CERTIFICATE as CERTIFICATE
-from .certificate import LEVEL as LEVEL
-from .certificate import certificate_of as certificate_of
-from .certificate import certificate_table as certificate_table
-from .certificate import lacking as lacking
-from .certificate import parse_required as parse_required
-from .certificate import rates_of as rates_of
-from .certificate import uncertified as uncertified
-from .certificate import write_certificate as write_certificate
 from .mutants import HARMLESS as HARMLESS
 from .mutants import WRONG as WRONG
 from .oracles import lint_recordings as lint_recordings

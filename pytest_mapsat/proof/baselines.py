@@ -65,15 +65,12 @@ class SuiteWorth:
         """The metrics of each baseline over all cases, under ``""``, and over those of each value of the attribute ``query``, where there are several."""
         values = sorted({case.attributes.get("query", "") for case in self.cases})
         wanted = [""] + [value for value in values if value and values[1:]]
-        return {
-            value: {
-                name: within_scale(
-                    summarise([card for card in cards if value in ("", card.attributes.get("query"))]), METRICS
-                )
-                for name, cards in self.cards.items()
-            }
-            for value in wanted
-        }
+
+        def means(value: str, cards: Sequence[Scorecard]) -> Mapping[str, Aggregate]:
+            own = [card for card in cards if value in ("", card.attributes.get("query"))]
+            return within_scale(summarise(own), METRICS)
+
+        return {value: {name: means(value, cards) for name, cards in self.cards.items()} for value in wanted}
 
     @cached_property
     def joined_steps(self) -> tuple[tuple[str, str, str], ...]:
@@ -157,6 +154,12 @@ class SuiteWorth:
                 counts.setdefault(f"attributes.{name}", Counter())[value] += 1
         return {name: dict(sorted(values.items())) for name, values in counts.items() if values}
 
+    def counts(self, most: int) -> Iterator[tuple[str, str]]:
+        """Yield each name of the balance with its counts in words; where there are more than so many values, their number."""
+        for name, values in self.balance.items():
+            each = ", ".join(f"{value} {count}" for value, count in values.items())
+            yield name, each if len(values) <= most else f"{len(values)} values"
+
     @cached_property
     def requirements(self) -> Mapping[str, tuple[int, int]]:
         """How many requirements there are of each kind, and how many of them have a check."""
@@ -198,9 +201,7 @@ class SuiteWorth:
             "near_twins": [list(pair) for pair in self.near_twins],
             "weights": [dict(vars(gap)) for gap in self.weight_gaps],
             "balance": {name: dict(values) for name, values in self.balance.items()},
-            "requirements": {
-                kind: {"all": all_, "checked": checked} for kind, (all_, checked) in self.requirements.items()
-            },
+            "requirements": {kind: {"all": n, "checked": checked} for kind, (n, checked) in self.requirements.items()},
         }
 
 
@@ -247,10 +248,8 @@ def worth_table(worth: SuiteWorth) -> Iterator[str]:
     yield ""
     yield from wrap(f"in pytest's summary: {LEGEND}", columns(), hang=2)
     yield ""
-    for name, values in worth.balance.items():
-        told = ", ".join(f"{value} {count}" for value, count in values.items())
-        several = f"{len(values)} values" if len(values) > _MOST_VALUES else told
-        yield from wrap(f"{name}: {printable(several)}", columns(), hang=2)
+    for name, counts in worth.counts(_MOST_VALUES):
+        yield from wrap(f"{name}: {printable(counts)}", columns(), hang=2)
     of_kinds = ", ".join(
         f"{kind} {checked} of {every}" for kind, (every, checked) in worth.requirements.items() if every
     )
@@ -268,7 +267,6 @@ def worth_table(worth: SuiteWorth) -> Iterator[str]:
 
 # -- the data card of a suite ------------------------------------------------------------------------------------------
 
-_CARD_MOST_VALUES = 24
 _COORDINATES = {"gcj02": "GCJ-02", "wgs84": "WGS 84"}
 
 
@@ -301,13 +299,7 @@ def _lines(worth: SuiteWorth) -> Iterator[str]:
     yield from ("", "## Balance", "")
     yield "Cases by domain, language, difficulty and attribute; hidden requirements by source."
     yield ""
-    told = [
-        (name, ", ".join(f"{value} {count}" for value, count in values.items()))
-        if len(values) <= _CARD_MOST_VALUES
-        else (name, f"{len(values)} values")
-        for name, values in worth.balance.items()
-    ]
-    yield from _table(("of", "counts"), told)
+    yield from _table(("of", "counts"), worth.counts(_MOST_VALUES))
     yield from _baselines(worth)
     yield from ("", "## Known gaps", "")
     gaps = [*worth.warnings()]
@@ -325,16 +317,10 @@ def _baselines(worth: SuiteWorth) -> Iterator[str]:
         if value:
             yield f"Cases with the query {code(value)}:"
             yield ""
-        rows = [
-            (
-                name,
-                *(
-                    f"{value_text(summary.get(metric))} {interval_text(summary.get(metric))}".strip()
-                    for metric in METRICS
-                ),
-            )
-            for name, summary in by_baseline.items()
-        ]
+        rows = []
+        for name, summary in by_baseline.items():
+            values = [summary.get(metric) for metric in METRICS]
+            rows.append((name, *(f"{value_text(value)} {interval_text(value)}".strip() for value in values)))
         yield from _table(("baseline", *(metric.upper() for metric in METRICS)), rows)
     yield ""
     yield f"`surface` meets {len(worth.given_away)} of {worth.requirements['hard'][0]} hard requirements."

@@ -93,10 +93,6 @@ class Thing:
 Breaks = Callable[[Check, Finding], bool]
 
 
-def _nothing(_check: Check, _finding: Finding) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Mutant:
     """The oracle's dialogue, changed in one way.
@@ -109,7 +105,7 @@ class Mutant:
 
     changed: str
     trajectory: Trajectory
-    breaks: Breaks = field(default=_nothing, compare=False)
+    breaks: Breaks = field(default=lambda _check, _finding: False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,13 +176,8 @@ class OracleRun:
     def returned(self, check: Number | ClockTime) -> list[Json]:
         """Return the values that a check compares with: what its tools returned at its paths."""
         answered = [step for step in self.trajectory.calls if step.status == "ok"]
-        return [
-            value
-            for bound in check.bounds
-            for step in answered
-            if step.tool == bound.tool
-            for value in values_at(step.result, bound.path)
-        ]
+        pairs = [(bound, step) for bound in check.bounds for step in answered if step.tool == bound.tool]
+        return [value for bound, step in pairs for value in values_at(step.result, bound.path)]
 
     def _last(self, **fields: object) -> Trajectory:
         turns = list(self.trajectory.turns)
@@ -520,7 +511,9 @@ def number_made_up(run: OracleRun) -> Iterator[Mutant]:
     """A number for something of which the answer gives none."""
     for requirement in run.case.truth.requirements:
         for wanted in requirement.leaves:
-            if not isinstance(wanted, Number) or not (lead := _lead(run, wanted)) or _speaks_of(run, wanted):
+            if not isinstance(wanted, Number) or not (lead := _lead(run, wanted)):
+                continue
+            if not run.finding(wanted).nothing_claimed:
                 continue
             english, chinese = _units(run, wanted)
             number = f"{_MADE_UP} {english}".rstrip()
@@ -546,10 +539,6 @@ def _lead(run: OracleRun, check: Number) -> str:
     if check.near:
         return check.near[0] if run.chinese else f"For the {check.near[0]} count on"
     return next((_ROLES[role][run.chinese] for role in check.role if role in _ROLES), "")
-
-
-def _speaks_of(run: OracleRun, check: Number) -> bool:
-    return not run.finding(check).nothing_claimed
 
 
 # -- calls and what is handed over: calls, output ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from pytest_mapsat.model import (
     ExpectedTool,
     Json,
     MapsatError,
+    OracleTurn,
     Output,
     PlannedCall,
     PythonCheck,
@@ -66,7 +67,6 @@ _KEYS = 8
 _FAILS, _OPEN = "oracle-fails", "oracle-open"
 _OF_THE_END = (EndState, SameEnd, Unchanged)
 _Place = tuple[str | int, ...]
-_Found = tuple[Severity, str, _Place, str, str]
 
 
 def play_oracle(case: Case, suite: SandboxSuite, sandbox: Sandbox | None = None) -> Trajectory:
@@ -100,33 +100,33 @@ def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
         paths += _quotes(case, suite, played)
         oracle = () if played is None else _oracle(case, suite, played)
         # What is wrong with a check is why its oracle fails.
-        amiss = [*(finding for finding in oracle if not paths or finding[1] not in (_FAILS, _OPEN)), *paths]
+        amiss = [*(remark for remark in oracle if not paths or remark.rule not in (_FAILS, _OPEN)), *paths]
         lines = suite.lines_of(entry) if amiss else Lines(entry.line)
-        for severity, rule, place, message, hint in amiss:
-            problem = lines.problem(shown_path(entry.path), place, f"case {case.id}: {message}", hint)
-            yield LintFinding(severity, rule, problem)
+        for remark in amiss:
+            message = f"case {case.id}: {remark.message}"
+            problem = lines.problem(shown_path(entry.path), remark.place, message, remark.hint)
+            yield LintFinding(remark.severity, remark.rule, problem)
 
 
-def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[_Found]:
+def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark]:
     oracle = case.truth.oracle
     for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
         steps = [step for step in reply.steps if step.kind == "call"]
         for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):
             if step.status != "ok" and not _is_expected(step, case):
-                yield "warning", "oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step)
+                yield Remark("warning", "oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step))
     place = ("truth", "oracle")
     replies = len(trajectory.replies)
     if trajectory.fault is not None:
         why = trajectory.fault.message.removeprefix(f"case {case.id}: ")
-        yield "error", "oracle", place, f"the oracle cannot be played: {why}", ""
+        yield Remark("error", "oracle", place, f"the oracle cannot be played: {why}")
     elif replies < len(oracle):
         message = f"the user ends the dialogue after {replies} of {len(oracle)} replies of the oracle"
-        yield "warning", "oracle-rest", (*place, replies), message, "the rest is never said"
+        yield Remark("warning", "oracle-rest", (*place, replies), message, "the rest is never said")
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
-        remarks = (*hop_remarks(case, suite.tools, trajectory.calls), *candidate_remarks(case, suite, trajectory))
-        for remark in remarks:
-            yield remark.severity, remark.rule, (*remark.place,), remark.message, remark.hint
+        yield from hop_remarks(case, suite.tools, trajectory.calls)
+        yield from candidate_remarks(case, suite, trajectory)
 
 
 def _is_expected(step: Step, case: Case) -> bool:
@@ -142,53 +142,42 @@ def _is_expected(step: Step, case: Case) -> bool:
     )
 
 
-def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
+def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
     """Give the requirements on the end that hold before an agent has done anything, a reference that cannot be played, and that silence passes a case."""
     places = _places(case)
-    reading = [
-        requirement
-        for requirement in case.truth.requirements
-        if any(isinstance(check, _OF_THE_END) for check in requirement.leaves)
-    ]
+    every = case.truth.requirements
+    reading = [wanted for wanted in every if any(isinstance(check, _OF_THE_END) for check in wanted.leaves)]
     turns = Turn(role="user", text=case.visible.query), Turn(role="agent", text="")
     try:
         setup = make_sandbox(case, suite).setup if reading else ()
         trajectory = Trajectory(case=case.id, turns=turns, setup=setup)
         reference = play_reference(case, suite) if reading else None
     except MapsatError as error:
-        yield (
-            "error",
-            "no-sandbox",
-            ("truth",),
-            f"its end cannot be told: {error}",
-            "name the module that makes its sandbox with -p",
-        )
+        hint = "name the module that makes its sandbox with -p"
+        yield Remark("error", "no-sandbox", ("truth",), f"its end cannot be told: {error}", hint)
         return
     if reference is not None and reference.problem:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
-        yield "error", "reference", place, reference.problem, "a reference is made of calls that the sandbox answers"
+        hint = "a reference is made of calls that the sandbox answers"
+        yield Remark("error", "reference", place, reference.problem, hint)
     verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
     labels = {label.requirement: label for label in verdict.labels}
-    silent_fails = any(labels[requirement.id].outcome == "failed" for requirement in case.truth.required)
-    if case.truth.required and all(labels[requirement.id].outcome == "passed" for requirement in case.truth.required):
+    outcomes = {labels[requirement.id].outcome for requirement in case.truth.required}
+    if outcomes == {"passed"}:
         message = "its checks only say what must not be: an agent that says and does nothing passes"
-        yield "note", "silence-passes", ("truth",), message, "add a requirement on what it must say or do"
+        yield Remark("note", "silence-passes", ("truth",), message, "add a requirement on what it must say or do")
     for requirement in reading:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
             continue
         if any(isinstance(check, EndState) for check in requirement.leaves):
             message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
-            yield (
-                "error",
-                "holds-at-start",
-                places[requirement.id],
-                message,
-                "say what must have changed; unchanged says what must not",
-            )
-        elif label.idle and not silent_fails:
+            hint = "say what must have changed; unchanged says what must not"
+            yield Remark("error", "holds-at-start", places[requirement.id], message, hint)
+        elif label.idle and "failed" not in outcomes:
             message = f"{requirement.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
-            yield "warning", "nothing-to-change", places[requirement.id], message, "add a requirement on the reply"
+            hint = "add a requirement on the reply"
+            yield Remark("warning", "nothing-to-change", places[requirement.id], message, hint)
 
 
 def _places(case: Case) -> dict[str, _Place]:
@@ -200,31 +189,30 @@ def _places(case: Case) -> dict[str, _Place]:
     }
 
 
-def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
+def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
     """Give what the oracle itself does not keep, and what stays unknown."""
     places = _places(case)
     for label in verdict.labels:
         if label.requirement not in places or label.kind == "soft":
             continue  # a preference may be traded
-        place, why = (
-            places[label.requirement],
-            printable(label.why.removeprefix("undecided: ").removeprefix("suspect: ")),
-        )
+        place = places[label.requirement]
+        why = printable(label.why.removeprefix("undecided: ").removeprefix("suspect: "))
         if label.outcome == "failed" or label.suspect:  # it is known to be right
             hint = "an oracle is a dialogue that passes: mend its words or the check"
-            yield "warning", _FAILS, place, f"the oracle fails {label.requirement}: {why}", hint
+            yield Remark("warning", _FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)
         elif label.outcome == "unevaluated" and label.blame == "judge":
             hint = "it cannot be judged so, whatever an agent does"
-            yield "error", _OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint
+            yield Remark("error", _OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint)
         elif label.outcome == "unevaluated":
-            yield "note", _OPEN, place, f"the oracle leaves open {label.requirement}: {why}", ""
+            yield Remark("note", _OPEN, place, f"the oracle leaves open {label.requirement}: {why}")
 
 
-def _unknown_checks(case: Case) -> Iterator[_Found]:
+def _unknown_checks(case: Case) -> Iterator[Remark]:
     for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
         if isinstance(noun, PythonCheck) and noun.name not in added_checks():
             message = f"no installed package adds the check {shown(noun.name)}: its requirement is never judged"
-            yield "warning", "unknown-check", (*place, "kind"), message, "name the module that adds it with -p"
+            hint = "name the module that adds it with -p"
+            yield Remark("warning", "unknown-check", (*place, "kind"), message, hint)
 
 
 def _unanswered(step: Step) -> tuple[str, str]:
@@ -239,7 +227,7 @@ def _unanswered(step: Step) -> tuple[str, str]:
     return f"{call}, which has no recording{note}", f"they differ in {differs}" if differs else add
 
 
-def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Trajectory | None) -> Iterator[_Found]:
+def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
     """Give the paths in ``where``, and those of bound values, at which no result of the case's sandbox has anything."""
     computed = ((name, suite.shape(name)) for name, tool in suite.tools.items() if tool.answer is not None)
     results = [*((recording.tool, recording.result) for recording in recordings), *computed]
@@ -254,12 +242,8 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
             yield from _absent(noun.path, results, (*place, "path"), f"result of {name}")
         elif isinstance(noun, RowsFound) or (isinstance(noun, Output) and noun.tool):
             name = noun.tool or "" if isinstance(noun, Output) else case.truth.tools[int(place[2])].name
-            rows = [
-                row.record
-                for step in steps
-                if step.tool == name
-                for row in returned_rows(suite.tools[name], step.result)
-            ]
+            found = (returned_rows(suite.tools[name], step.result) for step in steps if step.tool == name)
+            rows = [row.record for some in found for row in some]
             for path, match in noun.where.items():
                 if not isinstance(match, Absent):
                     yield from _absent(path, rows, (*place, "where", path), f"row that {name} returns")
@@ -272,7 +256,7 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
                         yield from _absent(path, things, (*place, field, path), owner)
 
 
-def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[_Found]:
+def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
     """Give what scripted answers quote of results of their calls, and no result has. Calls that the oracle led to no answer for are made where the case begins."""
     quoting = [(number, answer) for number, answer in enumerate(case.truth.user.answers) if answer.quoted]
     if not quoting:
@@ -293,7 +277,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[_Fo
                 field = "say" if f"{{{name}.{path}}}" in answer.say else "else"
                 place = ("truth", "user", "answers", number, field)
                 message = f"{{{name}.{path}}}: no result of {tool_of[name]} has {shown(path)}"
-                yield "warning", "no-such-path", place, message, _near(path, there)
+                yield Remark("warning", "no-such-path", place, message, _near(path, there))
 
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
@@ -303,12 +287,13 @@ def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tup
     return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
 
 
-def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> Iterator[_Found]:
+def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> Iterator[Remark]:
     if not any(values_at(result, path) for result in results):
         hint = _near(path, results)
         # A slip of the pen lets every agent pass, or none.
         severity: Severity = "error" if hint.startswith("did you mean") else "warning"
-        yield severity, "no-such-path", place, f"no {owner} in the case's sandbox has {shown(path)}", hint
+        message = f"no {owner} in the case's sandbox has {shown(path)}"
+        yield Remark(severity, "no-such-path", place, message, hint)
 
 
 def _near(path: str, results: Sequence[Json]) -> str:
@@ -317,16 +302,12 @@ def _near(path: str, results: Sequence[Json]) -> str:
     for key in path.split("."):
         below = [value for one in here for value in values_at(one, key)]
         if not below:
-            keys = _keys(here)
+            keys = sorted({str(key) for value in here if isinstance(value, dict) for key in value})
             more = ", ..." if len(keys) > _KEYS else ""
             there = f"there is: {printable(', '.join(keys[:_KEYS]))}{more}" if keys else ""
             return did_you_mean(key, keys) or there
         here = below
     return ""
-
-
-def _keys(values: Iterable[Json]) -> list[str]:
-    return sorted({str(key) for value in values if isinstance(value, dict) for key in value})
 
 
 # -- a search in several steps: hops that are not fulfilled, find nothing or need no other, and questions that give them away --
@@ -348,13 +329,8 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
     dialogue = _Dialogue(case, calls)
     for index, (expected, positions) in enumerate(zip(case.truth.tools, dialogue.fulfilled, strict=True)):
         hop = [calls[at] for at in positions]
-        if hop:
-            problems = [
-                *dialogue.guessable(expected, positions),
-                *dialogue.evidence(expected, tools[expected.name], hop),
-            ]
-        else:
-            problems = [*dialogue.unfulfilled(index, expected)]
+        problems = [*dialogue.guessable(expected, positions)] if hop else [*dialogue.unfulfilled(index, expected)]
+        problems += dialogue.evidence(expected, tools[expected.name], hop) if hop else ()
         for rule, field, message, hint in problems:
             yield Remark("warning", rule, ("truth", "tools", index, *field), message, hint)
 
@@ -432,10 +408,10 @@ class _Dialogue:
             return
         own = [call for call in self._calls if call.tool == expected.name]
         missing = next((name for name in expected.required if not self._keeps(index, required=(name,))), None)
-        name, match = next(
-            ((name, match) for name, match in expected.match.items() if not self._keeps(index, match={name: match})),
-            (None, None),
+        broken = (
+            (name, match) for name, match in expected.match.items() if not self._keeps(index, match={name: match})
         )
+        name, match = next(broken, (None, None))
         subject, rule = f"the oracle does not fulfil {expected.key}", "oracle-tools"
         if not own:
             yield rule, (), f"{subject}: it never calls {expected.name}", ""
@@ -477,9 +453,8 @@ def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[
     for step in oracle.calls:
         if (label := _label_in(step.result)) is not None:
             message = f"{step.tool} returns {label}, which says what is right"
-            yield Remark(
-                "error", "label-visible", ("truth", "oracle"), message, "leave it out of tables and recordings"
-            )
+            hint = "leave it out of tables and recordings"
+            yield Remark("error", "label-visible", ("truth", "oracle"), message, hint)
             break
     hidden = [requirement.id for requirement in case.truth.implicit if requirement.leaves]
     if not case.truth.preferences or not hidden:
@@ -489,9 +464,8 @@ def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[
     place = ("truth", "oracle")
     if outcomes and all(outcome != "distractor" for _, outcome in outcomes):
         message = f"of {len(outcomes)} other rows that the oracle's calls return, none does what is asked and breaks a preference"
-        yield Remark(
-            "warning", "no-distractor", place, message, "an agent that knows nothing of the user is right, too"
-        )
+        hint = "an agent that knows nothing of the user is right, too"
+        yield Remark("warning", "no-distractor", place, message, hint)
     if right:
         named = ", ".join(map(shown, right[:_NAMED])) + (f" and {len(right) - _NAMED} more" if right[_NAMED:] else "")
         message = f"{named} would be as right as what the oracle chooses"
@@ -533,27 +507,30 @@ def _choices(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[tuple[str
     """Yield the names of other rows, each with the case whose oracle chooses that one."""
     rows = dict.fromkeys(_rows(suite, oracle))
     words = "\n".join(turn.say for turn in case.truth.oracle)
-    given = {value for turn in case.truth.oracle for call in turn.calls for value in _texts(call.arguments)}
+    given = {value for turn in case.truth.oracle for call in turn.calls for value in scalars_in(call.arguments)}
     by_id = [row for row in rows if row.id in given and row.id]
     chosen = by_id or [row for row in rows if row.name in words and row.name]
     for row in chosen[:1]:
         others = [other for other in rows if other.tool == row.tool and other not in chosen]
         for other in others[:_MOST]:
             swap = {old: new for old, new in ((row.name, other.name), (row.id, other.id)) if old and new}
-            turns = tuple(
-                turn.model_copy(
-                    update={
-                        "say": _renamed(turn.say, swap),
-                        "calls": tuple(
-                            call.model_copy(update={"arguments": _swapped(call.arguments, swap)}) for call in turn.calls
-                        ),
-                    }
-                )
-                for turn in case.truth.oracle
-            )
+            turns = tuple(_changed_turn(turn, swap) for turn in case.truth.oracle)
             output = _swapped(case.truth.output, swap)
             truth = case.truth.model_copy(update={"oracle": turns, "output": output})
             yield str(other), case.model_copy(update={"truth": truth})
+
+
+def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
+    return with_texts(value, lambda text: swap.get(text, text))
+
+
+def _changed_turn(turn: OracleTurn, swap: Mapping[str, str]) -> OracleTurn:
+    """Return a turn that says and calls new names in place of old ones."""
+    calls = [call.model_copy(update={"arguments": _swapped(call.arguments, swap)}) for call in turn.calls]
+    say = turn.say
+    for old, new in swap.items():
+        say = say.replace(old, new)
+    return turn.model_copy(update={"say": say, "calls": tuple(calls)})
 
 
 def _rows(suite: Suite, oracle: Trajectory) -> Iterator[_Choice]:
@@ -571,27 +548,22 @@ def _rows(suite: Suite, oracle: Trajectory) -> Iterator[_Choice]:
             yield _Choice(step.tool, next(iter(names), ""), next(iter(own), ""))
 
 
-def _renamed(text: str, swap: Mapping[str, str]) -> str:
-    for old, new in swap.items():
-        text = text.replace(old, new)
-    return text
-
-
-def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
-    """Return data with each text that is an old name replaced by the new one."""
+def with_texts(value: Json, changed: Callable[[str], Json]) -> Json:
+    """Return data with each text in it changed."""
     if isinstance(value, dict):
-        return {key: _swapped(part, swap) for key, part in value.items()}
+        return {key: with_texts(part, changed) for key, part in value.items()}
     if isinstance(value, list):
-        return [_swapped(part, swap) for part in value]
-    return swap.get(value, value) if isinstance(value, str) else value
+        return [with_texts(part, changed) for part in value]
+    return changed(value) if isinstance(value, str) else value
 
 
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
+def scalars_in(value: Json) -> Iterator[Json]:
+    """Yield the texts, figures and the like in data."""
+    if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+            yield from scalars_in(part)
+    else:
+        yield value
 
 
 def _label_in(value: Json) -> str | None:

@@ -70,13 +70,8 @@ class Trial:
 
     def to_json(self) -> JsonObject:
         """Return a survivor as JSON data."""
-        return {
-            "kind": self.kind,
-            "case": self.case,
-            "requirements": list(self.missed),
-            "changed": self.changed,
-            "why": dict(self.why),
-        }
+        named = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
+        return {**named, "changed": self.changed, "why": dict(self.why)}
 
 
 @dataclass(frozen=True)
@@ -122,15 +117,13 @@ class Proof:
 
     def to_json(self) -> JsonObject:
         """Return the counts and the survivors as JSON data."""
+        by_truth = {"wrong": self.wrong, "harmless": self.harmless}
         return {
             "wrong": len(self.wrong),
             "killed": len(self.killed),
             "harmless": len(self.harmless),
             "false_alarms": len(self.false_alarms),
-            "undecided": {
-                "wrong": sum(trial.open for trial in self.wrong),
-                "harmless": sum(trial.open for trial in self.harmless),
-            },
+            "undecided": {name: sum(trial.open for trial in trials) for name, trials in by_truth.items()},
             "survived": [trial.to_json() for trial in self.survived],
         }
 

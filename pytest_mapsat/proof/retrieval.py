@@ -66,11 +66,15 @@ class Found:
         if kind == "mrr":
             return 1 / places[0] if places else 0.0
         best = range(1, min(int(depth), self.relevant) + 1)
-        return math.fsum(map(_gain, places)) / math.fsum(map(_gain, best))
+        gained, possible = (math.fsum(1 / math.log2(place + 1) for place in some) for some in (places, best))
+        return gained / possible
 
-
-def _gain(place: int) -> float:
-    return 1 / math.log2(place + 1)
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        query = self.query
+        asked = {"case": query.case, "hop": query.hop, "part": query.part, "query": query.text}
+        ranked = {"filters": dict(query.filters), "relevant": self.relevant, "places": list(self.places)}
+        return {**asked, **ranked, **{name: self.metric(name) for name in METRICS}}
 
 
 @dataclass(frozen=True)
@@ -104,19 +108,7 @@ class Retrieval:
                 name: {"mean": mean, "low": interval and interval[0], "high": interval and interval[1]}
                 for name, (mean, interval) in self.means().items()
             },
-            "queries": [
-                {
-                    "case": found.query.case,
-                    "hop": found.query.hop,
-                    "part": found.query.part,
-                    "query": found.query.text,
-                    "filters": dict(found.query.filters),
-                    "relevant": found.relevant,
-                    "places": list(found.places),
-                    **{name: found.metric(name) for name in METRICS},
-                }
-                for found in self.found
-            ],
+            "queries": [found.to_json() for found in self.found],
         }
 
     def lines(self) -> Iterator[str]:
@@ -229,9 +221,7 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
         own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
         for row in rankers[tool].rows(part):
             for at, hop in own:
-                if any(
-                    all(fits({name: match}, row) for name, match in rule.where.items()) for rule in hop.evidence_rows
-                ):
+                if any(all(fits({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
                     ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
     return [frozenset(relevant) for relevant in ids]
 

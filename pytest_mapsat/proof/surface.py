@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice, product
 from typing import Any, NamedTuple
 
 from pytest_mapsat.agents import Dialogue
-from pytest_mapsat.judges import ChecksJudge, Context
+from pytest_mapsat.judges import ChecksJudge, Context, KnownFigure
 from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.model import (
     Case,
@@ -23,6 +23,7 @@ from pytest_mapsat.model import (
     OracleTurn,
     PlannedCall,
     Requirement,
+    Says,
     Step,
     Tool,
     Trajectory,
@@ -30,7 +31,7 @@ from pytest_mapsat.model import (
     canonical_json,
     values_at,
 )
-from pytest_mapsat.reading import fold_phrase
+from pytest_mapsat.reading import MONEY, Vocabulary, fold_phrase
 from pytest_mapsat.sandbox import (
     Answer,
     RecordedSandbox,
@@ -43,8 +44,141 @@ from pytest_mapsat.sandbox import (
 )
 from pytest_mapsat.suite import Suite
 
-from .oracles import play_oracle
-from .plain_answer import Told, joined, sentences_about
+from .mutants import MONEY_WORDS
+from .oracles import play_oracle, scalars_in, with_texts
+
+# -- a plain answer about things that tools returned
+
+#: Sentences of figures, in English and in Chinese, by role.
+_FIGURES = {
+    "wait": ("The wait is {} min.", "要等{}分钟。"), "price": ("The price is {} {money}.", "价格{}{money}。"), "fee": ("The fee is {} {money}.", "收费{}{money}。"),
+    "per_head": ("A meal per head is {} {money}.", "人均{}{money}。"), "total": ("The total is {} {money}.", "合计{}{money}。"), "rating": ("The rating is {} stars.", "评分{}分。"),
+    "capacity": ("It takes {} people.", "可坐{}人。"), "headroom": ("The headroom is {} m.", "限高{}米。"), "frequency": ("It runs every {} min.", "每{}分钟一班。"),
+    "temperature": ("It is {} °C.", "气温{}度。"),
+}  # fmt: skip
+#: How long a way is and how long it takes, by the way of travelling.
+_TIMES = {
+    "driving": ("It is a {} min drive.", "开车{}分钟。"), "walking": ("It is a {} min walk.", "步行{}分钟。"),
+    "cycling": ("It is {} min by bike.", "骑车{}分钟。"), "transit": ("It is {} min by public transport.", "坐公交{}分钟。"),
+}  # fmt: skip
+_TIME, _LENGTH = ("The way takes {} min.", "路上要{}分钟。"), ("The way is {} m long.", "路程{}米。")
+_STRAIGHT = ("It is {} m away as the crow flies.", "直线距离{}米。")
+_CLOCKS = {
+    "opening": ("It opens at {}.", "{}开门。"), "closing": ("It is open until {}.", "营业到{}。"), "departure": ("It leaves at {}.", "{}出发。"),
+    "arrival": ("It arrives at {}.", "{}到达。"), "last_service": ("The last one leaves at {}.", "末班车{}。"),
+}  # fmt: skip
+_YOUR_ARRIVAL = ("You arrive at {}.", "{}到。")
+_PHONE = ("The telephone number is {}.", "电话{}。")
+_DAY, _MOST_CLAUSES = 24 * 60, 24
+
+
+class Told(NamedTuple):
+    """A thing that an answer proposes: its name, and what all results say of it."""
+
+    name: str
+    record: dict[str, Json]
+
+
+def sentences_about(
+    context: Context, things: Sequence[Told], wanted: Sequence[Requirement], vocabulary: Vocabulary
+) -> list[str]:
+    """Return the sentences of a plain answer: each thing is proposed, and behind it stands what the results say of it; last come words that requirements ask for.
+
+    Args:
+        context: the dialogue up to the reply, with the evidence of its calls.
+        things: what is proposed, in its order.
+        wanted: the requirements that the answer is to meet.
+        vocabulary: the words of the suite, and its currency.
+    """
+    zh = context.language.startswith("zh")
+    keys = [fold_phrase(thing.name) for thing in things]
+    figures = list(_closest(context, frozenset(keys)))
+    sentences: list[str] = []
+    for thing, key in zip(things, keys, strict=True):
+        sentences += _proposal(thing, zh=zh)
+        own = [
+            figure
+            for about, figure in figures
+            if next((other for other in reversed(keys) if other in about), "") == key
+        ]
+        sentences += _figures(context, own, vocabulary, zh)
+        sentences += (*_times(context, key, zh), *_identities(context, key, zh))
+    if not things:
+        sentences += _figures(context, [figure for _, figure in figures], vocabulary, zh)
+        sentences += _times(context, "", zh)
+    sentences += [f"{phrase}{'。' if zh else '.'}" for phrase in _phrases(wanted)]
+    return list(dict.fromkeys(sentences))[:_MOST_CLAUSES]
+
+
+def joined(sentences: Sequence[str], case: Case) -> str:
+    """Return sentences as one reply in the language of the case."""
+    return ("" if case.language.startswith("zh") else " ").join(sentences)
+
+
+def _proposal(thing: Told, *, zh: bool) -> Iterator[str]:
+    yield f"推荐{thing.name}。" if zh else f"I recommend {thing.name}."
+    address = thing.record.get("address")
+    if isinstance(address, str) and address:
+        yield f"在{address}。" if zh else f"It is at {address}."
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.2f}".rstrip("0")
+
+
+def _figures(context: Context, figures: Sequence[KnownFigure], vocabulary: Vocabulary, zh: bool) -> Iterator[str]:
+    money = MONEY_WORDS[vocabulary.currency][zh]
+    for figure in figures:
+        if figure.role == "travel_time":
+            yield _TIMES.get(figure.mode, _TIME)[zh].format(_number(figure.value))
+            yield from _arrival(context, figure.value, zh)
+        elif figure.role == "travel_distance":
+            yield (_STRAIGHT if figure.mode == "straight" else _LENGTH)[zh].format(_number(figure.value))
+        elif figure.role in _FIGURES:
+            yield _FIGURES[figure.role][zh].format(_number(figure.value), money=money)
+        elif figure.unit == MONEY:
+            yield _FIGURES["price"][zh].format(_number(figure.value), money=money)
+
+
+def _closest(context: Context, keys: frozenset[str]) -> Iterator[tuple[frozenset[str], KnownFigure]]:
+    """Yield one figure of each role for each of the things, with those it is about; one of several of them, as of a road to a place, goes before one of a single one."""
+    told: dict[tuple[str | None, str], dict[frozenset[str], KnownFigure]] = {}
+    for figure in context.evidence.figures:
+        about = keys & frozenset(figure.subject)
+        if figure.source.origin == "tool" and (about or not keys):
+            told.setdefault((figure.role, figure.mode), {}).setdefault(about, figure)
+    for by_subject in told.values():
+        most = max(map(len, by_subject))
+        yield from ((about, figure) for about, figure in by_subject.items() if len(about) == most)
+
+
+def _arrival(context: Context, minutes: float, zh: bool) -> Iterator[str]:
+    now = context.visible.context.now if context.visible else None
+    if now and len(now) > 15 and now[13] == ":":  # noqa: PLR2004  2026-03-01T18:22
+        clock = (int(now[11:13]) * 60 + int(now[14:16]) + round(minutes)) % _DAY
+        yield _YOUR_ARRIVAL[zh].format(f"{clock // 60:02d}:{clock % 60:02d}")
+
+
+def _times(context: Context, key: str, zh: bool) -> Iterator[str]:
+    for moment in context.evidence.times:
+        if moment.source.origin == "tool" and moment.role in _CLOCKS and (not key or key in moment.subject):
+            clock = moment.minutes % _DAY
+            yield _CLOCKS[moment.role][zh].format(f"{clock // 60:02d}:{clock % 60:02d}")
+
+
+def _identities(context: Context, key: str, zh: bool) -> Iterator[str]:
+    for identity in context.evidence.identities:
+        if identity.kind == "phone" and identity.source.origin == "tool" and key in identity.subject:
+            yield _PHONE[zh].format(identity.text)
+
+
+def _phrases(wanted: Sequence[Requirement]) -> Iterator[str]:
+    """Yield the words that checks of requirements look for: the first of several that would do, and each of those that all must be there."""
+    for requirement in wanted:
+        for check in requirement.leaves:
+            if isinstance(check, Says):
+                yield from (*check.any[:1], *check.all)
+
 
 #: The most choices of a case that are tried, and the most ways to make its calls.
 _MOST, _MOST_SETTINGS = 60, 24
@@ -111,9 +245,8 @@ def dialogue_of(case: Case, suite: Suite, kind: str, sandboxes: CaseSandboxes | 
     if not wanted or not case.truth.oracle:
         return Dialogue((OracleTurn(say=case.visible.query),), {})
     if kind == "profile":
-        wanted += [
-            requirement for requirement in case.truth.implicit if requirement.source == "profile" and requirement.leaves
-        ]
+        implicit = case.truth.implicit
+        wanted += [requirement for requirement in implicit if requirement.source == "profile" and requirement.leaves]
     sandboxes = sandboxes or CaseSandboxes(case, suite)
     reply = _Search(sandboxes, kind, wanted).best()
     return Dialogue((OracleTurn(calls=reply.calls, say=reply.text),), reply.output or {})
@@ -146,6 +279,12 @@ def _things_in(tool: Tool, result: Json) -> list[_Thing]:
         if declared.sort != "leg"
         for item in named_items(values_at(result, declared.items), declared.id or declared.name)
     ]
+
+
+def _record_of(thing: _Thing, results: Iterable[tuple[Tool, Json]]) -> dict[str, Json]:
+    """Return all that results say of a thing, by field."""
+    others = (other for tool, result in results for other in _things_in(tool, result) if other.key == thing.key)
+    return {name: value for other in others for name, value in other.record.items()}
 
 
 @dataclass
@@ -300,11 +439,8 @@ class _Search:
             if not planned.own:
                 continue
             taken = {thing.key for things in chosen.values() for thing in things}
-            things = [
-                thing
-                for thing in _things_in(planned.tool, self._steps(calls)[-1].result)
-                if thing.items == planned.own[0].items and thing.key not in taken
-            ]
+            found, items = _things_in(planned.tool, self._steps(calls)[-1].result), planned.own[0].items
+            things = [thing for thing in found if thing.items == items and thing.key not in taken]
             right = [thing.key for thing in planned.own[: planned.count]]
             if own:  # in another way of travelling there may be other roads
                 things = sorted(things, key=lambda thing: right.index(thing.key) if thing.key in right else len(right))
@@ -333,16 +469,13 @@ class _Search:
         if any(swap.get(thing.key) is None for thing in planned.uses):
             return None
         pairs = [(thing, new) for thing in planned.uses if (new := swap.get(thing.key)) is not None]
-        arguments = {
-            name: dials.get((planned.tool.name, name), _swapped(value, pairs))
-            for name, value in _with_points(planned.call.arguments, planned.tool, pairs).items()
+        arguments = _swapped(_with_points(planned.call.arguments, planned.tool, pairs), pairs)
+        arguments |= {
+            name: value for (tool, name), value in dials.items() if tool == planned.tool.name and name in arguments
         }
-        arguments = {
-            name: value
-            for name, value in arguments.items()
-            if value is not None or (planned.tool.name, name) not in dials
-        }
-        return PlannedCall(tool=planned.call.tool, arguments=arguments)
+        unsaid = {name for (tool, name), value in dials.items() if tool == planned.tool.name and value is None}
+        given = {name: value for name, value in arguments.items() if name not in unsaid}
+        return PlannedCall(tool=planned.call.tool, arguments=given)
 
     def _steps(self, calls: Sequence[PlannedCall]) -> tuple[Step, ...]:
         """Return the steps of calls in a fresh sandbox."""
@@ -356,20 +489,15 @@ class _Search:
         return self._played[name]
 
     def _record(self, thing: _Thing, steps: Sequence[Step]) -> dict[str, Json]:
-        """Return all that the results say of a thing, by field."""
-        record: dict[str, Json] = {}
-        for step in steps:
-            for other in (
-                _things_in(self._suite.tools[step.tool], step.result) if step.tool in self._suite.tools else ()
-            ):
-                if other.key == thing.key:
-                    record |= other.record
-        return record
+        """Return all that the results of calls say of a thing, by field."""
+        tools = self._suite.tools
+        return _record_of(thing, ((tools[step.tool], step.result) for step in steps if step.tool in tools))
 
     def _output(self, steps: Sequence[Step], chosen: Mapping[int, tuple[_Thing, ...]]) -> JsonObject | None:
         """Return the oracle's structured output with the values of what was chosen in place of those of the oracle's own."""
         pairs = [pair for index, things in chosen.items() for pair in zip(self._plan[index].own, things, strict=False)]
-        full = [(self._own_record(old), self._record(new, steps)) for old, new in pairs]
+        planned = [(call.tool, call.result) for call in self._plan]
+        full = [(_record_of(old, planned), self._record(new, steps)) for old, new in pairs]
 
         def valued(key: str, value: Json) -> Json:
             for old, new in full:
@@ -386,14 +514,6 @@ class _Search:
 
         output = filled(self._case.truth.output)
         return output if output and isinstance(output, dict) else None
-
-    def _own_record(self, thing: _Thing) -> dict[str, Json]:
-        record: dict[str, Json] = {}
-        for planned in self._plan:
-            for other in _things_in(planned.tool, planned.result):
-                if other.key == thing.key:
-                    record |= other.record
-        return record
 
     def _trajectory(self, reply: _Reply) -> Trajectory:
         turns = (
@@ -428,7 +548,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
     plan: list[_Planned] = []
     known: dict[str, tuple[_Thing, _Planned]] = {}
-    given = {case.visible.query, *_scalars(case.visible.context.to_json())}
+    given = {case.visible.query, *scalars_in(case.visible.context.to_json())}
     for step in oracle.calls:
         if step.tool not in suite.tools:
             continue
@@ -440,7 +560,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
                 owner.own.append(thing)
         returned = _things_in(planned.tool, planned.result)
         planned.from_nowhere = any(
-            thing.id in _scalars(step.arguments) and thing.key not in known and thing.id not in given
+            thing.id in scalars_in(step.arguments) and thing.key not in known and thing.id not in given
             for thing in returned
             if thing.id
         )
@@ -466,23 +586,12 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
 def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool:
     """Return whether arguments name a thing, by id, name or place, that is not just where the user is."""
     here = case.visible.context.location
-    pairs = [(thing, thing)]
-    if thing.point and here and distance_m(*thing.point, here.lon, here.lat) <= _SAME_M:
-        pairs = []
     texts = {value for value in thing.texts.values() if isinstance(value, str)}
-    return any(value in texts for value in _scalars(arguments)) or any(
-        _is_at(value, old)
-        for old, _ in pairs
-        for value in (*_scalars(arguments), *_point_pairs(arguments, tool).values())
-    )
-
-
-def _scalars(value: Json) -> Iterator[Json]:
-    if isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _scalars(part)
-    else:
-        yield value
+    if any(value in texts for value in scalars_in(arguments)):
+        return True
+    if thing.point and here and distance_m(*thing.point, here.lon, here.lat) <= _SAME_M:
+        return False
+    return any(_is_at(value, thing) for value in (*scalars_in(arguments), *_point_pairs(arguments, tool).values()))
 
 
 def _point_pairs(arguments: JsonObject, tool: Tool) -> dict[tuple[str, str], list[Json]]:
@@ -510,17 +619,17 @@ def _with_points(arguments: JsonObject, tool: Tool, pairs: Sequence[tuple[_Thing
 
 def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
     """Return data in which ids, names and points of old things are those of the new ones."""
-    if isinstance(value, dict):
-        return {key: _swapped(part, pairs) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_swapped(part, pairs) for part in value]
-    for old, new in pairs if isinstance(value, str) else ():
-        path = next((path for path, text in old.texts.items() if text == value), None)
-        if path is not None:
-            return new.texts.get(path, value)
-        if _is_at(value, old) and new.point is not None:
-            return f"{new.point[0]},{new.point[1]}"
-    return value
+
+    def swapped(value: str) -> Json:
+        for old, new in pairs:
+            path = next((path for path, text in old.texts.items() if text == value), None)
+            if path is not None:
+                return new.texts.get(path, value)
+            if _is_at(value, old) and new.point is not None:
+                return f"{new.point[0]},{new.point[1]}"
+        return value
+
+    return with_texts(value, swapped)
 
 
 def _stands_in(word: str, text: str) -> bool:

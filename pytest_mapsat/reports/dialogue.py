@@ -339,6 +339,10 @@ class _Text:
         self._more(calls - _CALLS, "calls")
         for step in trajectory.after_end[:_CALLS]:
             self._call(step, "after the end ")
+        changes = trajectory.environment.changes if trajectory.environment else ()
+        for change in changes[:_CALLS]:
+            self.add(f"changed: {cut(printable(view.changed_row(change)), 3 * _FAILURE_RESULT)}", 2, 4)
+        self._more(len(changes) - _CALLS, "changed rows")
         if trajectory.ending != "done":
             self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 

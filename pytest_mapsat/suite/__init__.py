@@ -3,9 +3,9 @@
 from .common import CaseEntry as CaseEntry
 from .common import WrittenCase as WrittenCase
 from .crosscheck import Remark as Remark
+from .crosscheck import Severity as Severity
 from .crosscheck import nouns_in as nouns_in
 from .lint import LintFinding as LintFinding
-from .lint import Severity as Severity
 from .lint import errors_of as errors_of
 from .lint import lint as lint
 from .opened import CALIBRATION as CALIBRATION

@@ -22,6 +22,7 @@ from pytest_mapsat.model import (
     Calls,
     Case,
     ClockTime,
+    Confirms,
     Contains,
     EndState,
     Equal,
@@ -61,7 +62,7 @@ from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, satisfies,
 from .tables import StateFiles, circle_in
 
 Place = tuple[str | int, ...]
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
 #: The nouns that name a tool, and in which field.
 _NAMES_TOOL: dict[type[Noun], str] = {
     ExpectedTool: "name",
@@ -398,6 +399,14 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
     if case.truth.proposals and case.group is not None:
         message = "a draft stands in no sequence: no run plays it, and later tasks would lack it"
         yield _error("sequence", ("group",), message, "accept its proposals first: mapsat review")
+    confirms = case.truth.user.confirms
+    if isinstance(confirms, Confirms) and confirms.say:
+        from pytest_mapsat.reading import agrees  # noqa: PLC0415 (few cases say it in words of their own)
+
+        if agrees(confirms.say) is False:
+            hint = "write confirms: no; words of your own for a no: {when: [...], else: ...}, or an answer"
+            message = f"found {shown(confirms.say)}, which declines: say is what the user agrees with"
+            yield _error("declining", ("truth", "user", "confirms", "say"), message, hint)
     yield from _of_interactions(case, carries=manifest.carry is not None)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from pytest_mapsat.formats import DataPath, Lines, shown_path
 from pytest_mapsat.model import (
@@ -31,15 +31,14 @@ from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
 from .common import CaseEntry
-from .crosscheck import deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
+from .crosscheck import Severity, deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
 from .tables import PlacedRecording, RequestKey, read_recordings, request_key
 
 #: The entry point group in which installed packages name functions of a case and its suite that return a list of remarks.
 GROUP = "pytest_mapsat.lints"
-Severity = Literal["error", "warning", "note"]
-_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 #: So many undeclared paths of a tool are named.
 _SHOWN_PATHS = 5

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_mapsat.formats import Lines, Located, replacing, scalar, umask, validate
+from pytest_mapsat.formats import Lines, Located, limits, replacing, scalar, shown_path, umask, validate
 from pytest_mapsat.model import (
     Case,
     JsonObject,
     Problem,
     Recording,
+    SuiteError,
     SuiteManifest,
     Tool,
     UsageError,
@@ -230,6 +231,12 @@ class ImportLog:
     def _leave_out(self, problems: Iterable[Problem], place: str, noun: str) -> None:
         for problem in problems:
             self.note("unparsable", place, f"{problem.message}; the {noun} is left out")
+
+    def nothing(self, source: Path, message: str) -> SuiteError:
+        """Return the error of an import that no case came of: why parts of the source were left out, else the message."""
+        left_out = [note for note in self.notes if note.kind in ("unparsable", "refused")][: limits.PROBLEMS]
+        problems = [Problem(note.place, 0, note.message) for note in left_out]
+        return SuiteError(*problems or [Problem(shown_path(source), 0, message)])
 
     def report(
         self, folder: Path, format_name: str, *, cases: int, tools: int, by_tool: Counter[str], orphans: int = 0

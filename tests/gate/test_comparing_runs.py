@@ -721,9 +721,19 @@ def test_more_undecided_cases_than_before_are_told_and_a_rule_fails_on_them():
     unknown = {"outcome": "unevaluated", "unknown": ("z",), "labels": (label("z", "unevaluated"),)}
     new = [*baseline[:8], *(card(f"c{n}", (0.5, 1.0), **unknown) for n in (8, 9))]
     found = compared(baseline, new, "ar:0.2", "undecided:0.1")
-    assert [rule.outcome for rule in found.rules] == ["passed", "failed"]
+    assert [rule.outcome for rule in found.rules] == ["passed", "failed", "inconclusive"]
+    assert "2 more cases passed before and may fail now, as labels are undecided: c8, c9" in found.rules[2].reason
     assert found.rules[1].reason == "undecided 0.000 -> 0.200 of 10 cases rose by more than 0.1"
     assert found.warnings[0].startswith("2 cases with undecided labels that can fail an item, 0 in the baseline")
+
+
+def test_a_case_that_passed_and_is_undecided_now_leaves_a_comparison_inconclusive():
+    unknown = {"outcome": "unevaluated", "unknown": ("z",), "labels": (label("z", "unevaluated"),)}
+    passed, undecided = [card("a"), card("b")], [card("a"), card("b", (0.0, 1.0), **unknown)]
+    assert compared(passed, undecided).outcome == "inconclusive"
+    assert compared(undecided, undecided).outcome == "passed"
+    assert compared(undecided, passed).outcome == "passed"
+    assert compared(passed, undecided, "flips:1").outcome == "passed"
 
 
 def test_a_common_part_of_less_than_half_is_not_compared():
@@ -808,7 +818,7 @@ def test_the_share_of_undecided_cases_is_held_against_that_of_before():
         (rule,) = (rule for rule in found.rules if rule.metric == "undecided")
         assert (rule.outcome, bool(found.warnings)) == (outcome, after > before)
     for domain, outcome in (("navigation", "failed"), ("search", "inconclusive")):
-        (rule,) = compared(run(0), run(1), f"{domain}.undecided:0.01").rules
+        rule, _ = compared(run(0), run(1), f"{domain}.undecided:0.01").rules
         assert rule.outcome == outcome
     assert rule.reason == "search.undecided is undecided: the runs share no case of domain 'search'"
 

@@ -243,8 +243,7 @@ def import_adk(src: Path, dest: Path) -> ImportReport:
     for file in files:
         reader.take(file)
     if not reader.cases:
-        problems = [Problem(note.place, 0, note.message) for note in log.notes]
-        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(files[0]), 0, "holds no case")])
+        raise log.nothing(files[0], "holds no case")
     with new_folder(dest) as folder:
         return _write(folder, files[0], reader, log)
 

@@ -337,8 +337,7 @@ class _Import:
             self._note("no_merchants", shown_path(self._paths[0]), message)
         cases = list(self._cases())
         if not cases:
-            problems = [Problem(note.place, 0, note.message) for note in self._log.notes if note.kind == "unparsable"]
-            raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(self._paths[0]), 0, "holds no task")])
+            raise self._log.nothing(self._paths[0], "holds no task")
         write_cases(self._folder / "cases.jsonl", cases)
         write_manifest(self._folder / "suite.yaml", self._manifest(cases))
         for kind, count in self._noted.items():

@@ -498,8 +498,7 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
             else:
                 cases[case.id] = case
     if not cases:
-        problems = [Problem(note.place, 0, note.message) for note in log.notes]
-        raise SuiteError(*problems or [Problem(shown_path(source.workbooks[0]), 0, "holds no case")])
+        raise log.nothing(source.workbooks[0], "holds no case")
     log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
     log.note("assumption", "domains", "the source names no domain of a case; the cases have none")
     return dict(sorted(cases.items()))

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
-from pytest_mapsat.formats import content_digest, limits, printable, read_csv, replacing, shown_path
+from pytest_mapsat.formats import content_digest, printable, read_csv, replacing, shown_path
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -105,8 +105,7 @@ def _build(table: Path, folder: Path) -> ImportReport:
     with replacing(folder / "recordings" / "recorded.jsonl") as recordings:
         write_cases(folder / "cases.jsonl", _cases(table, log, kept, recordings, by_tool))
     if not kept:
-        problems = [Problem(note.place, 0, note.message) for note in log.notes if note.kind == "unparsable"]
-        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(table), 0, "holds no row")])
+        raise log.nothing(table, "holds no row")
     log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
     for name, tool in mobility_tools().items():
         write_tool(folder / "tools" / f"{name}.yaml", tool)

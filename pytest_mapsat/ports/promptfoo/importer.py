@@ -320,8 +320,7 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
     reader = _Config(config, log)
     cases = list(reader.cases())
     if not cases:
-        problems = [Problem(note.place, 0, note.message) for note in log.notes]
-        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(config), 0, "holds no tests")])
+        raise log.nothing(config, "holds no tests")
     with new_folder(dest) as folder:
         write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
         write_cases(folder / "cases.jsonl", cases)
@@ -699,10 +698,10 @@ def _chat(text: str, label: str) -> _Prompt:
     if text.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             data = json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
-    messages = data if isinstance(data, list) else [None]
+    messages: list[Json] = data if isinstance(data, list) else [None]
     if not all(isinstance(_object(message).get("content"), str) for message in messages):
         return _Prompt(label, text)
-    said = [(str(message.get("role", "user")), message["content"]) for message in messages]
+    said = [(str(_object(message).get("role", "user")), _object(message)["content"]) for message in messages]
     users = [at for at, (role, _) in enumerate(said) if role == "user"]
     if not users:
         raise RefusedError("is a list of messages in which no user speaks")

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.formats import content_digest, limits, printable, replacing, shown_path
+from pytest_mapsat.formats import content_digest, printable, replacing, shown_path
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -253,13 +253,10 @@ class Conversion:
         if plain != self.task.id or len(case_id) > _LONGEST_ID or _TRIAL.search(case_id):
             case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"
         messages, calls, query = self._history()
+        now = WORLDS[self.domain].now
         return {
             "id": case_id,
-            "visible": {
-                "messages": messages,
-                "query": query or opening(self.task),
-                "context": {"now": WORLDS[self.domain].now},
-            },
+            "visible": {"messages": messages, "query": query or opening(self.task), "context": {"now": now}},
             "truth": {"persona": self.task.user_scenario.persona or "", "intent": opening(self.task)},
             "world": {"rows": self._rows(), "calls": [*self._first_calls(), *calls]},
         }
@@ -281,10 +278,8 @@ class Conversion:
             if gone := sorted(former.keys() - new.keys()):
                 patches.append(RowPatch(table=table, where={key: gone}, hide=True))
             for row_id in sorted(new.keys() & former.keys()):
-                changed = {
-                    name: value for name, value in new[row_id].items() if not same(value, former[row_id].get(name))
-                }
-                if changed:
+                before = former[row_id]
+                if changed := {name: value for name, value in new[row_id].items() if not same(value, before.get(name))}:
                     patches.append(RowPatch(table=table, where={key: row_id}, set=changed))
             if added := tuple(row for row_id, row in new.items() if row_id not in former):
                 patches.append(RowPatch(table=table, add=added))
@@ -343,9 +338,8 @@ class Conversion:
             if self.facts[action.name].by == _SIDES[action.requestor]:
                 possible.append(action)
             else:
-                self._note(
-                    "side", f"{action.name} is no tool of the {action.requestor}; the reference goes on without it"
-                )
+                message = f"{action.name} is no tool of the {action.requestor}; the reference goes on without it"
+                self._note("side", message)
         return possible
 
     def _play(self, start: Case, actions: Sequence[Action]) -> _Played:
@@ -362,11 +356,11 @@ class Conversion:
 
     def _broken(self, state: State) -> list[Assertion]:
         """Return the assertions that are not as the task wants them in a state."""
-        return [
-            assertion
-            for assertion in self._assertions
-            if held_at(state, self.domain, assertion.func_name, assertion.arguments)[0] is not assertion.assert_value
-        ]
+
+        def held(assertion: Assertion) -> bool | None:
+            return held_at(state, self.domain, assertion.func_name, assertion.arguments)[0]
+
+        return [assertion for assertion in self._assertions if held(assertion) is not assertion.assert_value]
 
     def _reference(self, start: Case) -> _Played:
         """Return the reference as the world carries it out. The benchmark silently skips refused actions; here they are noted."""
@@ -399,26 +393,15 @@ class Conversion:
         ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
         yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
         if criteria.actions is not None or criteria.env_assertions is not None:
-            check = {"kind": "same_end"}
-            yield {
-                **_requirement("db", "The databases end as after the reference actions"),
-                "scope": "outcome",
-                "check": check,
-            }
+            ended = _requirement("db", "The databases end as after the reference actions")
+            yield {**ended, "scope": "outcome", "check": {"kind": "same_end"}}
         for number, assertion in enumerate(criteria.env_assertions or (), 1):
             text = f"At the end {assertion.func_name} {canonical_json(assertion.arguments)} is {assertion.assert_value}"
             held = {"function": assertion.func_name, "arguments": assertion.arguments, "value": assertion.assert_value}
             yield {**_requirement(f"env-{number}", text, "tau_holds", domain=self.domain, **held), "scope": "outcome"}
         if criteria.actions:
-            wanted = [
-                {
-                    "tool": action.name,
-                    "arguments": action.arguments,
-                    "by": _SIDES[action.requestor],
-                    "compare": action.compare_args,
-                }
-                for action in criteria.actions
-            ]
+            sides = [{"by": _SIDES[action.requestor], "compare": action.compare_args} for action in criteria.actions]
+            wanted = [{**call, **side} for call, side in zip(_planned(criteria.actions), sides, strict=True)]
             text = f"Each of these is called: {', '.join(action.name for action in criteria.actions)}"
             yield {**_requirement("action", text[:_LONGEST_TEXT], "tau_calls", actions=wanted), "scope": "trajectory"}
         for number, words in enumerate(criteria.communicate_info or (), 1):
@@ -513,19 +496,13 @@ class _Import:
         suite.sandboxes = [lambda case, suite: world]  # noqa: ARG005  the hook's arguments
         cases = list(self._cases(suite, tables))
         if not cases:
-            problems = [Problem(note.place, 0, note.message) for note in self.log.notes if note.kind == "unparsable"]
-            raise SuiteError(
-                *problems[: limits.PROBLEMS] or [Problem(shown_path(self.domain.folder), 0, "holds no task")]
-            )
+            raise self.log.nothing(self.domain.folder, "holds no task")
         write_cases(self.folder / "cases.jsonl", cases)
         write_manifest(self.folder / "suite.yaml", self._manifest(cases))
         silent = sum(case.attributes["silent"] == "passes" for case in cases)
         if silent:
-            self.log.note(
-                "silent",
-                name,
-                f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes",
-            )
+            message = f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes"
+            self.log.note("silent", name, message)
         return Counter(cases=len(cases), tools=len(specs))
 
     def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:
@@ -536,35 +513,29 @@ class _Import:
         }
         used = {domain for case in cases for domain in case.domains} or set(domains)
         snapshot = content_digest(self.domain.folder / "tasks.json")[:12]
-        return SuiteManifest.model_validate(
-            {
-                "name": f"{FORMAT}-{name}",
-                "version": f"snapshot-{snapshot}",
-                "license": "MIT",
-                "schema_version": SUITE_SCHEMA,
-                "currency": "USD",
-                "arguments": "strict",
-                "domains": {domain: words for domain, words in domains.items() if domain in used},
-                "instructions": self.domain.policy,
-                "metrics": ("tau",),
-                "success": "tau_reward",
-                "assert": ("success",),
-                "episode": EpisodeDefaults(max_turns=100),
-                "sandbox": {OPTION: name},
-                "description": _DESCRIPTION.format(name=name, cases=len(cases)),
-            }
+        return SuiteManifest(
+            name=f"{FORMAT}-{name}",
+            version=f"snapshot-{snapshot}",
+            license="MIT",
+            schema_version=SUITE_SCHEMA,
+            currency="USD",
+            arguments="strict",
+            domains={domain: words for domain, words in domains.items() if domain in used},
+            instructions=self.domain.policy,
+            metrics=("tau",),
+            success="tau_reward",
+            asserted=("success",),
+            episode=EpisodeDefaults(max_turns=100),
+            sandbox={OPTION: name},
+            description=_DESCRIPTION.format(name=name, cases=len(cases)),
         )
 
     def _cases(self, suite: Suite, tables: Mapping[str, Sequence[JsonObject]]) -> Iterator[Case]:
         seen: set[str] = set()
         for task, place in read_tasks(self.domain.folder / "tasks.json", self.log):
             if task.id in seen:
-                self.log.note(
-                    "duplicate_case",
-                    place,
-                    f"the task {shown(task.id)} stands here twice; the first one is kept",
-                    leaves="tasks",
-                )
+                message = f"the task {shown(task.id)} stands here twice; the first one is kept"
+                self.log.note("duplicate_case", place, message, leaves="tasks")
                 continue
             seen.add(task.id)
             try:

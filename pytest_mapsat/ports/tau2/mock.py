@@ -29,12 +29,8 @@ class MockWorld(World):
     def create_task(self, user_id: UserId, title: str, description: str | None = None) -> JsonObject:
         """Make a task for a user; it is pending."""
         _ = self.rows("users")[user_id]
-        task = {
-            "task_id": f"task_{len(self.rows('tasks')) + 1}",
-            "title": title,
-            "description": description,
-            "status": "pending",
-        }
+        task_id = f"task_{len(self.rows('tasks')) + 1}"
+        task = {"task_id": task_id, "title": title, "description": description, "status": "pending"}
         if task["task_id"] in self.rows("tasks"):
             raise Refused("the next task id is taken")
         self.rows("tasks").add({**task, _OWNER: user_id})

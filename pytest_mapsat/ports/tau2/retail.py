@@ -99,9 +99,8 @@ class RetailWorld(Calculating):
         for payment in paid:
             self._pay(order["user_id"], payment["payment_method_id"], -payment["amount"])
         refunds = [_payment("refund", payment["amount"], payment["payment_method_id"]) for payment in paid]
-        return self.rows("orders").change(
-            order_id, status="cancelled", cancel_reason=reason, payment_history=[*paid, *refunds]
-        )
+        columns: JsonObject = {"cancel_reason": reason, "payment_history": [*paid, *refunds]}
+        return self.rows("orders").change(order_id, status="cancelled", **columns)
 
     @tool(writes=True)
     def modify_pending_order_address(
@@ -117,10 +116,8 @@ class RetailWorld(Calculating):
     ) -> JsonObject:
         """Send a pending order elsewhere. The user agrees first."""
         self._order(order_id, _PENDING, _MODIFIED)
-        return self.rows("orders").change(
-            order_id,
-            address=_address(address1=address1, address2=address2, city=city, state=state, country=country, zip=zip),
-        )
+        lines = {"address1": address1, "address2": address2, "city": city, "state": state, "country": country}
+        return self.rows("orders").change(order_id, address={**lines, "zip": zip})
 
     @tool(writes=True)
     def modify_user_address(
@@ -135,10 +132,8 @@ class RetailWorld(Calculating):
         zip: str,  # noqa: A002
     ) -> JsonObject:
         """Give a user another default address. The user agrees first."""
-        return self.rows("users").change(
-            user_id,
-            address=_address(address1=address1, address2=address2, city=city, state=state, country=country, zip=zip),
-        )
+        lines = {"address1": address1, "address2": address2, "city": city, "state": state, "country": country}
+        return self.rows("users").change(user_id, address={**lines, "zip": zip})
 
     @tool(writes=True)
     def modify_pending_order_payment(self, order_id: OrderId, payment_method_id: MethodId) -> JsonObject:
@@ -175,9 +170,8 @@ class RetailWorld(Calculating):
             # All take price and options of the last one: so does the published database, which ends are compared with.
             item.update(item_id=new, price=variants[-1]["price"], options=variants[-1]["options"])
         payment = _payment("payment" if difference > 0 else "refund", abs(difference), payment_method_id)
-        return self.rows("orders").change(
-            order_id, status=_MODIFIED, items=items, payment_history=[*order["payment_history"], payment]
-        )
+        history = [*order["payment_history"], payment]
+        return self.rows("orders").change(order_id, status=_MODIFIED, items=items, payment_history=history)
 
     @tool(writes=True)
     def return_delivered_order_items(
@@ -258,10 +252,6 @@ class RetailWorld(Calculating):
 
 def _payment(kind: str, amount: Json, method_id: str) -> JsonObject:
     return {"transaction_type": kind, "amount": amount, "payment_method_id": method_id}
-
-
-def _address(**lines: str) -> JsonObject:
-    return dict(lines)
 
 
 def _item(order: Row, item_id: str) -> JsonObject:

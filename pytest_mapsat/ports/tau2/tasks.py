@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pytest_mapsat.formats import (
     Lines,
@@ -183,9 +183,8 @@ def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
         name = src.resolve().name
         if name not in WORLDS:
             hint = did_you_mean(name, WORLDS) or f"worlds are there for {', '.join(WORLDS)}"
-            raise SuiteError(
-                Problem(shown_path(src), 0, f"is no folder of a domain that has a world: {printable(name)}", hint)
-            )
+            message = f"is no folder of a domain that has a world: {printable(name)}"
+            raise SuiteError(Problem(shown_path(src), 0, message, hint))
         return {name: src}
     places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
     for place in places:
@@ -214,9 +213,8 @@ def read_domain(name: str, folder: Path) -> Domain:
         policy = "\n".join(f"<{Path(file).stem}>\n{text}\n</{Path(file).stem}>" for file, text in policies.items())
     database = _database(folder, "db")
     if database is None:
-        raise SuiteError(
-            Problem(shown_path(folder), 0, "has neither db.json nor db.toml", "the database of the domain")
-        )
+        message = "has neither db.json nor db.toml"
+        raise SuiteError(Problem(shown_path(folder), 0, message, "the database of the domain"))
     return Domain(name, folder, database, _database(folder, "user_db") or {}, policy, _splits(folder))
 
 
@@ -251,14 +249,12 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
     if not path.is_file():
         return {}
     data = located_json(read_text(path, _LARGEST), shown_path(path), 1)
-    sound = isinstance(data, dict) and all(
-        isinstance(ids, list) and all(isinstance(task_id, str) for task_id in ids) for ids in data.values()
-    )
-    if not sound:
-        raise SuiteError(
-            Problem(shown_path(path), 1, f"found {shown(data)}, expected lists of ids by the name of a split")
-        )
-    return {name: frozenset(ids) for name, ids in data.items()}
+    try:
+        splits = TypeAdapter(dict[str, list[str]]).validate_python(data, strict=True)
+    except ValidationError:
+        message = f"found {shown(data)}, expected lists of ids by the name of a split"
+        raise SuiteError(Problem(shown_path(path), 1, message)) from None
+    return {name: frozenset(ids) for name, ids in splits.items()}
 
 
 def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
@@ -282,11 +278,9 @@ def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
             # Only now, as lines within a task cost a slow reader.
             problems = _with_lines(source, line, name) or problems
             for problem in problems:
-                log.note(
-                    "unparsable",
-                    f"{printable(path.name)}:{problem.line}",
-                    f"{problem.message}; the task is left out" + (f" ({problem.hint})" if problem.hint else ""),
-                )
+                hint = f" ({problem.hint})" if problem.hint else ""
+                message = f"{problem.message}; the task is left out{hint}"
+                log.note("unparsable", f"{printable(path.name)}:{problem.line}", message)
             log.leave("tasks")
             continue
         yield task, place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
+from itertools import count
 from typing import Annotated
 
 from pydantic import Field
@@ -103,10 +104,8 @@ class TelecomWorld(Phone):
         self, customer_id: CustomerId, limit: Annotated[int, Field(description="the most bills")] = 12
     ) -> list[JsonObject]:
         """List the bills of a customer, the latest first."""
-        bills = sorted(
-            self._bills(self.rows("customers")[customer_id]), key=lambda bill: str(bill["issue_date"]), reverse=True
-        )
-        return list(bills[: max(0, limit)])
+        bills: list[JsonObject] = [*self._bills(self.rows("customers")[customer_id])]
+        return sorted(bills, key=lambda bill: str(bill["issue_date"]), reverse=True)[: max(0, limit)]
 
     @tool()
     def get_data_usage(self, customer_id: CustomerId, line_id: LineId) -> JsonObject:
@@ -204,9 +203,8 @@ class TelecomWorld(Phone):
             raise Refused("the customer has an overdue bill already")
         end = TODAY.replace(day=1) - timedelta(days=1)
         charge = _item(f"Charge for line {line_id}", price)
-        self._add_bill(
-            new_bill_id, customer, end.replace(day=1), end, status="Overdue", line_items=[charge], total_due=price
-        )
+        due: JsonObject = {"status": "Overdue", "line_items": [charge], "total_due": price}
+        self._add_bill(new_bill_id, customer, end.replace(day=1), end, **due)
         contract = {"contract_end_date": end.isoformat()} if contract_ended else {}
         self.rows("lines").change(line_id, status="Suspended", suspension_start_date=TODAY.isoformat(), **contract)
         return new_bill_id
@@ -286,16 +284,11 @@ class TelecomWorld(Phone):
         bill = next((bill for bill in self._bills(customer) if bill["status"] == "Draft"), None)
         if bill is None:
             start = _next_month(TODAY)
-            number = next(
-                number
-                for number in range(1, 1 + 2 * len(self.rows("bills")) + 1)
-                if f"B{number}" not in self.rows("bills")
-            )
-            bill = self._add_bill(f"B{number}", customer, start, _next_month(start) - timedelta(days=1))
+            bill_id = next(name for number in count(1) if (name := f"B{number}") not in self.rows("bills"))
+            bill = self._add_bill(bill_id, customer, start, _next_month(start) - timedelta(days=1))
         # Charges of one day stand in the order of their words, not of the calls.
-        items = sorted(
-            [*bill["line_items"], _item(description, amount)], key=lambda item: (item["date"], item["description"])
-        )
+        items = [*bill["line_items"], _item(description, amount)]
+        items.sort(key=lambda item: (item["date"], item["description"]))
         self.rows("bills").change(bill["bill_id"], line_items=items, total_due=round(bill["total_due"] + amount, 6))
 
     def _add_bill(self, bill_id: str, customer: Row, start: date, end: date, **columns: Json) -> Row:

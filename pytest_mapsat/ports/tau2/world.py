@@ -93,18 +93,11 @@ def _spec(method: Callable[..., Any], facts: ToolFacts) -> Tool:
     model: type[BaseModel] = create_model(method.__name__, **fields)
     schema: JsonObject = model.model_json_schema()
     named = _untitled(schema, schema.get("$defs", {}))
-    parameters = {
-        "type": "object",
-        "properties": {},
-        **{key: named[key] for key in ("properties", "required") if key in named},
-    }
-    return Tool(
-        name=method.__name__,
-        description=" ".join((method.__doc__ or "").split()),
-        effect="write" if facts.writes else "read",
-        by=facts.by,
-        parameters=parameters,
-    )
+    given = {key: named[key] for key in ("properties", "required") if key in named}
+    parameters = {"type": "object", "properties": {}, **given}
+    effect: Literal["write", "read"] = "write" if facts.writes else "read"
+    text = " ".join((method.__doc__ or "").split())
+    return Tool(name=method.__name__, description=text, effect=effect, by=facts.by, parameters=parameters)
 
 
 def _untitled(value: Any, shared: Mapping[str, Any]) -> Any:
@@ -173,9 +166,8 @@ def _listed(database: JsonObject, name: str, key: str) -> list[JsonObject]:
     """Return the rows of a table, published as an object by id, or as a list."""
     table = database.get(name)
     if not isinstance(table, dict | list):
-        raise ValueError(  # noqa: TRY004  the database's error, not a caller's
-            f"has no table {name!r}" + (f" ({hint})" if (hint := did_you_mean(name, database)) else "")
-        )
+        hint = f" ({meant})" if (meant := did_you_mean(name, database)) else ""
+        raise ValueError(f"has no table {name!r}{hint}")  # noqa: TRY004  the database's error, not a caller's
     pairs = table.items() if isinstance(table, dict) else ((None, row) for row in table)
     rows: dict[str, JsonObject] = {}
     for row_id, row in pairs:

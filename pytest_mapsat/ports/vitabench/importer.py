@@ -233,8 +233,7 @@ class Building:
         """
         write_cases(self.folder / "cases.jsonl", self._cases(tasks))
         if not self._counts["cases"]:
-            problems = [Problem(note.place, 0, note.message) for note in self.log.notes]
-            raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(paths[0]), 0, "holds no task")])
+            raise self.log.nothing(paths[0], "holds no task")
         (self.folder / "state").mkdir()
         for table in TABLES:
             (self.folder / "state" / f"{table}.jsonl").write_bytes(b"")
