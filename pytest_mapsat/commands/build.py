@@ -67,17 +67,16 @@ def _build(options: argparse.Namespace) -> int:
 def _neither(source: str) -> Exception:
     from pytest_mapsat.building import builders
     from pytest_mapsat.drafts import missing_files
-    from pytest_mapsat.model import UsageError, did_you_mean
+    from pytest_mapsat.model import UsageError, hint_at
 
     kinds = list(builders())
     parent = Path(source).parent
     folders = []
     if parent.is_dir():
         folders = sorted(str(path) for path in parent.iterdir() if path.is_dir() and not missing_files(path))
-    near = did_you_mean(source, [*kinds, *folders])
     return UsageError(
         f"{source} is neither a kind of world ({', '.join(kinds)}) nor a folder of logs ({', '.join(folders) or 'there is none here'})"
-        f"{f' ({near})' if near else ''}"
+        f"{hint_at(source, [*kinds, *folders])}"
     )
 
 

@@ -499,14 +499,13 @@ def _entries(suite: Suite) -> Iterator[CaseEntry]:
 
 def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
     """Return the case to ask about first, and another one where the suite has one with another query."""
-    from pytest_mapsat.model import UsageError, did_you_mean
+    from pytest_mapsat.model import UsageError, hint_at
 
     entries = list(_entries(suite))
     chosen = [entry for entry in entries if name in (None, entry.id)]
     if not chosen:
-        hint = did_you_mean(name or "", [entry.id for entry in entries])
-        found = f"no case {name!r}" if name else "no case"
-        raise UsageError(f"{suite.root}: there is {found}" + (f" ({hint})" if hint else ""))
+        named = f" {name!r}{hint_at(name, [entry.id for entry in entries])}" if name else ""
+        raise UsageError(f"{suite.root}: there is no case{named}")
     first = suite.load(chosen[0])
     for entry in entries:
         other = suite.load(entry)

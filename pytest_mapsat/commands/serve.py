@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _case(options: argparse.Namespace) -> tuple[Suite, Case]:
     """Return the case that was asked for, and its suite."""
-    from pytest_mapsat.model import UsageError, did_you_mean
+    from pytest_mapsat.model import UsageError, hint_at
     from pytest_mapsat.suite import find_suite, open_suite
 
     root = find_suite(options.suite)
@@ -79,9 +79,8 @@ def _case(options: argparse.Namespace) -> tuple[Suite, Case]:
     entries = [entry for file in suite.files() if file.is_relative_to(path) for entry in suite.entries(file)]
     chosen = next((entry for entry in entries if options.case in (None, entry.id)), None)
     if chosen is None:
-        hint = did_you_mean(options.case or "", [entry.id for entry in entries])
-        named = f"no case {options.case!r}" if options.case else "no case"
-        raise UsageError(f"{options.suite}: there is {named}" + (f" ({hint})" if hint else ""))
+        named = f" {options.case!r}{hint_at(options.case, [entry.id for entry in entries])}" if options.case else ""
+        raise UsageError(f"{options.suite}: there is no case{named}")
     return suite, suite.load(chosen)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,21 +113,18 @@ def _claims(
     """Yield the claims of a file of dialogues, in its order. Raises UsageError, SuiteError."""
     from pytest_mapsat.agents import open_recorded
     from pytest_mapsat.judges import Context
-    from pytest_mapsat.model import UsageError, did_you_mean
+    from pytest_mapsat.model import UsageError, hint_at
     from pytest_mapsat.runs.regrade import places_in
-
-    def hint(name: str, names: Iterable[str]) -> str:
-        return f" ({meant})" if (meant := did_you_mean(name, names)) else ""
 
     source = open_recorded(str(path), root=Path.cwd())
     places = places_in(suites)
     wanted = [key for key in source.trajectories if case in (None, key[0]) and trial in (None, key[1])]
     if not wanted:
         names = sorted({name for name, _ in source.trajectories})
-        raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint(case or "", names))
+        raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint_at(case or "", names))
     for name, number in wanted:
         if name not in places:
-            raise UsageError(f"the suite has no case {name!r}, which {path} has" + hint(name, places))
+            raise UsageError(f"the suite has no case {name!r}, which {path} has" + hint_at(name, places))
         suite, entry = places[name]
         noun = suite.load(entry)
         trajectory = source.trajectory(noun, number)

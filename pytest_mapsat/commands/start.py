@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 
-from .shared import OK, Command, write, write_json
+from .shared import OK, Command, tell, write, write_json
 
 #: Where each file goes, and what it is in ``starter/``.
 FILES = {
@@ -28,15 +29,52 @@ FILES = {
     "my_agent.py": "my_agent.py",
     ".github/workflows/benchmark.yml": "workflow.yml",
 }
+#: The same for an agent of any framework, its own file apart.
+_OF_FRAMEWORKS = {
+    **{f"hotel/{name}": f"framework/hotel/{name}" for name in ("suite.yaml", "tools.yaml", "state/bookings.jsonl")},
+    "hotel/test_bookings.py": "service/test_bookings.py",
+    "conftest.py": "framework/conftest.py",
+}
 NEXT = (
     ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
     ("mapsat lint benchmark_cases", "what is wrong or missing in your cases; --mutants tries them"),
     ("pytest --mapsat-agent=my_agent:Agent --mapsat-judge=llm:MODEL", "once cases ask for prose: a model reads it"),
 )
+#: What comes next after ``--for``; see ``NEXT``.
+_NEXT_FOR = (
+    ("pytest", "one case passes, one fails: it cancels though the guest said no; conftest.py says where yours goes"),
+    ("pytest --mapsat-trials=4", "each case four times: how often your own agent gets it right"),
+)
+_ASKS_CLAUDE = "the SDK has no model for tests: the agent asks Claude, with ANTHROPIC_API_KEY or a login; which cases pass is up to the model"
+
+
+def _starts() -> dict[str, dict[str, str]]:
+    """Return what ``--for`` knows: where each file goes, and what it is in ``starter/``."""
+    from pytest_mapsat.agents.frameworks import ADAPTERS
+
+    return {
+        "service": {name: f"service/{name}" for name in ("conftest.py", "service.yaml", "test_bookings.py")},
+        "function": {name: f"function/{name}" for name in ("conftest.py", "test_bookings.py")},
+        **{name: {**_OF_FRAMEWORKS, "my_agent.py": f"agents/{name}.py"} for name in ADAPTERS},
+    }
+
+
+def _start(text: str) -> str:
+    """Read what ``--for`` is given; names of Python packages are taken, too."""
+    from pytest_mapsat.model import hint_at
+
+    name, starts = text.lower().replace("_", "-"), _starts()
+    if name not in starts:
+        longer = [start for start in starts if name in start]
+        near = f" (did you mean {longer[0]!r}?)" if longer else hint_at(name, starts)
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected {', '.join(starts)}{near}")
+    return name
 
 
 def _init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
+    about = "the smallest start for what you have, in place of a whole suite: a service with a database, a function, or an agent of a framework; one of: %(choices)s"
+    parser.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_Choices(_starts), help=about)
     parser.add_argument("--json", action="store_true", help="print the files and the next commands as JSON")
 
 
@@ -44,32 +82,57 @@ def _init(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import printable
 
     folder: Path = options.folder
-    _write(folder)
-    steps = [*([f"cd {printable(str(folder))}"] if folder != Path() else []), *(command for command, _ in NEXT)]
+    places = _starts()[options.start] if options.start else FILES
+    _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
+    following = _NEXT_FOR if options.start else NEXT
+    steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
+    steps += [command for command, _ in following]
+    for note in _missing(options.start):
+        tell(note)
     if options.json:
-        write_json({"folder": printable(str(folder)), "files": list(FILES), "next": steps})
+        write_json({"folder": printable(str(folder)), "files": list(places), "next": steps})
         return OK
-    width = max(len(command) for command, _ in NEXT)
-    write(f"wrote {printable(str(folder / place))}" for place in FILES)
-    write(["", "next:", *(f"  {step}" for step in steps[: -len(NEXT)])])
-    write(f"  {command:{width}}  # {what}" for command, what in NEXT)
+    width = max(len(command) for command, _ in following)
+    write(f"wrote {printable(str(folder / place))}" for place in places)
+    write(["", "next:", *(f"  {step}" for step in steps[: -len(following)])])
+    write(f"  {command:{width}}  # {what}" for command, what in following)
+    if not options.start:
+        write(["", "or a smaller start, for what you have: mapsat init --for service|function|FRAMEWORK"])
     return OK
 
 
-def _write(folder: Path) -> None:
-    """Write all files, or none: what was written is taken away again where one fails."""
+def _missing(start: str | None) -> Iterator[str]:
+    """Yield what a start of ``--for`` needs besides, and is not there."""
+    from importlib.util import find_spec
+
+    from pytest_mapsat.agents.frameworks import adapter_named
+    from pytest_mapsat.model import UsageError
+
+    if start == "service" and find_spec("sqlalchemy") is None:
+        yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
+    if start == "claude-agent-sdk":
+        yield _ASKS_CLAUDE
+    if start and (adapter := adapter_named(start)) is not None:
+        try:
+            adapter.check()
+        except UsageError as error:
+            yield str(error)
+
+
+def _write(folder: Path, places: Mapping[str, str], elsewhere: str) -> None:
+    """Write all files, or none: what was written is taken away again where one fails. ``elsewhere``: a command that writes them into a new folder."""
     from pytest_mapsat.formats import printable
     from pytest_mapsat.model import UsageError
 
-    taken = [place for place in FILES if os.path.lexists(folder / place)]
+    taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
         raise UsageError(
-            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name a new folder, as in: mapsat init benchmark"
+            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name a new folder, as in: {elsewhere}"
         )
     starter = files("pytest_mapsat") / "starter"
     written: list[Path] = []
     try:
-        for place, source in FILES.items():
+        for place, source in places.items():
             path = folder / place
             written += [parent for parent in reversed(path.parents) if not parent.exists()]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,17 +146,24 @@ def _write(folder: Path) -> None:
         raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None
 
 
-class _Formats:
-    """The formats that can be imported; installed packages are looked through when a value or the help asks for them."""
+class _Choices:
+    """The values of an argument, which are looked up when a value or the help asks for them."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
 
     def __iter__(self) -> Iterator[str]:
-        from pytest_mapsat.suite import import_formats
+        return iter(self._names())
 
-        return import_formats()
+
+def _formats() -> Iterable[str]:
+    from pytest_mapsat.suite import import_formats
+
+    return import_formats()
 
 
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("format", metavar="FORMAT", choices=_Formats(), help="one of: %(choices)s")
+    parser.add_argument("format", metavar="FORMAT", choices=_Choices(_formats), help="one of: %(choices)s")
     parser.add_argument("src", metavar="SRC", type=Path, help="the folder or the file to read")
     parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
@@ -115,7 +185,7 @@ def _import(options: argparse.Namespace) -> int:
 
 COMMANDS = {
     "init": Command(
-        "Files that are there are never overwritten. The case of total.yaml wants data (output): an agent that replies with text alone is red there.",
+        "Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there.",
         _init_arguments,
         _init,
     ),

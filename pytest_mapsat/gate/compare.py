@@ -370,6 +370,7 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleRes
     unless both runs name the same build.
     """
     flipped = [pair.id for pair in column.members if pair.flip < 0]
+    opened = [pair.id for pair in column.members if pair.may_flip]
     outcome: ComparisonOutcome = "failed" if len(flipped) > drop.most else "passed"
     if outcome == "failed" and trials.varies and chance > ALARMS:
         outcome = "passed" if chance > _EXPECTED and trials.fewer > 1 else "inconclusive"
@@ -385,6 +386,9 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleRes
     fail = "fails" if len(flipped) == 1 else "fail"
     named = f": {listed(flipped)}" if flipped else ""
     reason = f"{counted(len(flipped), 'case')} passed {each} and {fail} now (allowed: {drop.most:g}){named}"
+    if outcome == "passed" and opened and len(flipped) + len(opened) > drop.most:
+        outcome, settle = "inconclusive", (_OPEN,)
+        reason += f"; {counted(len(opened), 'more case')} passed {each} and may fail now, as labels are undecided: {listed(opened)}"
     return _result(drop, outcome, reason, p=chance if trials.varies else None, settle=settle)
 
 

@@ -118,6 +118,12 @@ class Pair:
             0,
         )
 
+    @property
+    def may_flip(self) -> bool:
+        """Whether the case passed in every trial, and undecided labels leave open whether it fails in every one now."""
+        before, now = ({trial_outcome(card) for card in cards} for cards in (self.baseline, self.new))
+        return before == {"passed"} and now <= {"failed", "unevaluated"} and self.is_open(new=True)
+
     def is_open(self, *, new: bool) -> bool:
         """Say whether an asserted label of the case is undecided in one of the runs."""
         return any(card.unknown for card in (self.new if new else self.baseline))

@@ -16,20 +16,7 @@ from itertools import accumulate, groupby, islice, pairwise, starmap
 from typing import NamedTuple
 
 from pytest_mapsat.model import Confirms, Json, MapsatError, Step, same
-from pytest_mapsat.reading import (
-    acts_in,
-    acts_of,
-    agrees,
-    condition_in,
-    exclusion_in,
-    fold_phrase,
-    found_in,
-    is_bound,
-    meaning_in,
-    read_request,
-    without_acts,
-    words_for,
-)
+from pytest_mapsat.reading import fold_phrase, goahead
 
 from .context import Context
 from .findings import call_in_words, first_few
@@ -120,8 +107,9 @@ class Agreements:
         asked = [index for index in range(self._turns[at]) if turns[index].role == "agent" and turns[index].text]
         for index in reversed(asked):
             last = index == asked[-1]
-            request = read_request(turns[index].text, language)
-            if request.other and not request.asking and (last or agrees(self._text(index + 1))):
+            request = goahead.read_request(turns[index].text, language)
+            may_ask = request.other and not request.asking and self._names_when(turns[index].text)
+            if may_ask and (last or goahead.agrees(self._text(index + 1))):
                 reading = self._read(index + 1, at)
                 if reading.about is False:
                     return False, f"{reading.why}, and {call} followed"
@@ -129,6 +117,21 @@ class Agreements:
                 return None, f"it is unclear whether {asking} asks for a go-ahead for {call}"
         later = any(yes for index, yes in self._answers if index > self._turns[at])
         return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
+
+    def _names_when(self, message: str) -> bool:
+        """Return whether a message has the words without which the case takes it for no request for a go-ahead."""
+        language, message = self._context.language, fold_phrase(message)
+        facts = facts_of(message, language)
+        return all(
+            fold_phrase(wanted) in message
+            or any(fact.same(other) for fact in facts_of(fold_phrase(wanted), language) for other in facts)
+            for wanted in self._when
+        )
+
+    @property
+    def _when(self) -> Sequence[str]:
+        confirms = self._context.case.truth.user.confirms if self._context.case else None
+        return confirms.when if isinstance(confirms, Confirms) else ()
 
     def _text(self, index: int) -> str:
         return self._context.trajectory.turns[index].text
@@ -143,8 +146,8 @@ class Agreements:
                 continue
             if turn.agreed is not None:
                 answers.append((index, turn.agreed))
-            elif read_request(turns[index - 1].text, language).asking:
-                answers.append((index, agrees(turn.text)))
+            elif goahead.read_request(turns[index - 1].text, language).asking:
+                answers.append((index, goahead.agrees(turn.text)))
         return answers
 
     def _read(self, answer: int, at: int) -> Reading:
@@ -156,13 +159,11 @@ class Agreements:
         if reading.about is not None:
             return reading
         # The case says which words a request must name for this yes.
-        confirms = self._context.case.truth.user.confirms if self._context.case else None
         if (
-            isinstance(confirms, Confirms)
-            and confirms.when
+            self._when
             and turns[answer].agreed
-            and not exclusion_in(fold_phrase(question.asking), asks=True)
-            and all(map(question.has, confirms.when))
+            and not goahead.exclusion_in(fold_phrase(question.asking), asks=True)
+            and all(map(question.has, self._when))
         ):
             return Reading(True, "")
         asking = f"{question.asking.strip()[-_SHOWN:]!r} (turn {answer - 1})"
@@ -277,13 +278,20 @@ class _Question:
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = Row(tuple(self._arguments), self._language)
-        self._known = [self._own, *self._rows[self._called : self._called + 1]]
+        # What the call came to is known of it, too: the day to which a stay was extended.
+        came_to = step.result.items() if isinstance(step.result, Mapping) else ()
+        result = Row(
+            tuple((name, value) for name, value in came_to if isinstance(value, (str, int, float))), self._language
+        )
+        self._known = [self._own, result, *self._rows[self._called : self._called + 1]]
         told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
         # "Not from the savings" is no word for the savings.
-        self._told = "\n".join(match[0] for match in _CLAUSE.finditer(told) if not exclusion_in(match[0], asks=False))
+        self._told = "\n".join(
+            match[0] for match in _CLAUSE.finditer(told) if not goahead.exclusion_in(match[0], asks=False)
+        )
         self._earlier = [turn.text for turn in turns[: answer - 1] if turn.role == "agent"]
         self._message = turns[answer - 1].text
-        self._request = request = read_request(self._message, self._language)
+        self._request = request = goahead.read_request(self._message, self._language)
         lines, self.asking, after = request.before.split("\n"), request.asking, request.after
         if not self.asking:  # the user agreed to it all the same: the last question is meant, else the last sentence
             at = max((at for at, line in enumerate(lines) if line in request.other.split("\n")), default=len(lines) - 1)
@@ -316,8 +324,10 @@ class _Question:
         if len(self._text) > _LONGEST:
             return Reading(None, f"the message has more than {_LONGEST:,} characters")
         words = (*self._tool.asks, self._tool.description) if self._tool else ()
-        asked = without_acts(self._words_of(self._core), acts_in(fold_phrase(" ".join(words))))
-        if excluded := exclusion_in(asked, asks=True) or condition_in(self._proposal + self._words_of([self._asked])):
+        asked = goahead.without_acts(self._words_of(self._core), goahead.acts_in(fold_phrase(" ".join(words))))
+        if excluded := goahead.exclusion_in(asked, asks=True) or goahead.condition_in(
+            self._proposal + self._words_of([self._asked])
+        ):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
         values = [self._value(name, value) for name, value in self._arguments]
         judged = [reading for reading in (self._act, self._also, self._row, self._stranger, *values) if reading]
@@ -331,7 +341,7 @@ class _Question:
             return Reading(None, "it asks for nothing")
         other = "\n".join(line for line in self._request.other.split("\n") if line not in self.asking)
         also = Reading(None, "the message asks or offers something else as well")
-        return also if meaning_in(fold_phrase(other)) else None
+        return also if goahead.meaning_in(fold_phrase(other)) else None
 
     # The message: its values and its clauses.
 
@@ -383,7 +393,7 @@ class _Question:
         for clause in (range(*match.span()) for match in _CLAUSE.finditer(self._hidden)):
             apart = self._text[: clause.start].rstrip().endswith((",", ";", "(", "~"))
             choice = _OR.match(self._text, clause.start) or (clause.start in self._asked and not apart)
-            if found_in("keeps", self._text[clause.start : clause.stop]) and not choice:
+            if goahead.found_in("keeps", self._text[clause.start : clause.stop]) and not choice:
                 kept.append(clause)
         return kept
 
@@ -489,27 +499,31 @@ class _Question:
         """The acts that the tool does, by their English verb."""
         if self._tool is None:
             return frozenset()
-        own = acts_of(self._tool.name, self._tool.description) | acts_in(" ".join(self._words[1:]))
-        return own or acts_in(self._tool.name.replace("_", " "))
+        own = goahead.acts_of(self._tool.name, self._tool.description) | goahead.acts_in(" ".join(self._words[1:]))
+        return own or goahead.acts_in(self._tool.name.replace("_", " "))
 
     def _says(self, text: str) -> bool:
         """Return whether a text has a word of the go-ahead; where none are declared, an act of the tool, or in Chinese one character of its verb."""
         if self._tool is None or self._tool.asks or any(_stands(word, text) for word in self._words):
             return any(_stands(word, text) for word in self._words)
-        verb = words_for(self._own_acts, self._tool.description) or self._tool.description
+        verb = goahead.words_for(self._own_acts, self._tool.description) or self._tool.description
         ends = {char for pair in _HAN_VERB.findall(text) for char in pair if char}
-        return bool(acts_in(text) & self._own_acts or ends & {*verb})
+        return bool(goahead.acts_in(text) & self._own_acts or ends & {*verb})
 
     @cached_property
     def _acting(self) -> list[range]:
         """The clauses that say what is done: those that ask; where they say nothing ("Shall I go ahead?"), the last one before them that names an act."""
         clauses = [clause for clause in self._core if clause.start in self._asked]
         asked = self._words_of(clauses)
-        says_more = self._says(asked) or acts_in(asked) or meaning_in(asked, (), self._generic, shortest=1)
-        if says_more and not found_in("refers_back", asked):
+        says_more = (
+            self._says(asked) or goahead.acts_in(asked) or goahead.meaning_in(asked, (), self._generic, shortest=1)
+        )
+        if says_more and not goahead.found_in("refers_back", asked):
             return clauses
         before = [clause for clause in self._clauses if clause.start < self._asked.start]
-        return [clause for clause in before if acts_in(words := self._words_of([clause])) or self._says(words)][-1:]
+        return [clause for clause in before if goahead.acts_in(words := self._words_of([clause])) or self._says(words)][
+            -1:
+        ]
 
     @cached_property
     def _proposal(self) -> str:
@@ -522,45 +536,51 @@ class _Question:
     def _unknown_word(self) -> str:
         """A word of the question that says more than its act, its values and what the user had said; empty where there is none."""
         known = {*self._generic, *map(singular, re.findall("[a-z]+", self._told)), self._told}
-        return meaning_in(self._words_of(self._core), self._own_acts, known)
+        return goahead.meaning_in(self._words_of(self._core), self._own_acts, known)
 
     @cached_property
     def _act(self) -> Reading | None:  # noqa: PLR0911  a reason each
         """Why the act that is asked for is not surely that of the call."""
         asked = self._words_of([clause for clause in self._core if clause.start in self._asked])
-        if self._tool is None or found_in("informs", asked):
+        if self._tool is None or goahead.found_in("informs", asked):
             return Reading(None, "it may offer to look something up" if self._tool else "the tool is not known")
         place, before = self._words_of(self._acting), self._text[: self._asked.start]
         if not self._acting:  # "A1 to the locker, then. OK?" proposes what the tool does
             unclear = (
                 self._tool.asks
-                or found_in("refers_back", asked)
+                or goahead.found_in("refers_back", asked)
                 or _PROPOSES.search(before)
                 or self._telling(self._core)
             )
             named = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
             return None if named and not unclear else Reading(None, "it does not say what is done")
-        proposes = _PROPOSES.search(self._proposal) and not exclusion_in(
-            without_acts(place, self._own_acts), asks=False
+        proposes = _PROPOSES.search(self._proposal) and not goahead.exclusion_in(
+            goahead.without_acts(place, self._own_acts), asks=False
         )
         if self._proposal and not proposes:
             return Reading(None, "the sentence before it does not plainly propose the act")
         if not self._says(place) and self._tool.asks:
-            own = acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
-            alike = acts_in(asked) & own or any(not char.isascii() and char in asked for char in "".join(self._words))
-            other = acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
+            own = goahead.acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
+            alike = goahead.acts_in(asked) & own or any(
+                not char.isascii() and char in asked for char in "".join(self._words)
+            )
+            other = goahead.acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
             return Reading(False if other else None, f"it has none of the words {', '.join(self._words)}")
         if not self._says(place):
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
         verb = _MAIN_VERB.search(place)
-        if verb and meaning_in(verb[1], self._own_acts, self._generic):
+        if verb and goahead.meaning_in(verb[1], self._own_acts, self._generic):
             return Reading(None, f"{verb[1]!r} may be another act")
         names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
-        if rest := acts_in(place, self._own_acts) - acts_in(fold_phrase(" ".join(names)).replace("_", " ")):
+        if rest := goahead.acts_in(place, self._own_acts) - goahead.acts_in(
+            fold_phrase(" ".join(names)).replace("_", " ")
+        ):
             return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
         telling = hidden(self._text, self._telling([range(len(self._text))]))
         for part in _PART_OF.finditer("\n".join(telling[span.start : span.stop] for span in self._acting)):
-            if meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(part[1] or "", "en"):
+            if goahead.meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(
+                part[1] or "", "en"
+            ):
                 return Reading(None, f"{part[0].strip('| ')!r} may be only a part of it")
         return None
 
@@ -590,7 +610,7 @@ class _Question:
             return Reading(None, f"{strangers[0]!r} may be the figure that was agreed to")
         # Another person or thing may stand in the question in place of a text that it does not state.
         known = {*self._generic, *self._told.split(), self._told}
-        named = self._facts(name, value) or not meaning_in(asked, acts_in(asked), known)
+        named = self._facts(name, value) or not goahead.meaning_in(asked, goahead.acts_in(asked), known)
         return None if stands or ((told or in_row) and named) else unsaid
 
     def _rival(
@@ -681,7 +701,7 @@ class _Question:
         stating = [
             (fact, clauses.get(fact.start, range(0)))
             for fact, words in zip(facts, around, strict=True)
-            if not is_bound(*words)
+            if not goahead.is_bound(*words)
         ]
         return stating[::-1]
 

@@ -154,35 +154,21 @@ def _proposes(context: Context, turn: WhichReply) -> bool:
     return any(standing.proposed for standing in context.standings(turn).values())
 
 
-def _goes_on(context: Context, turn: WhichReply) -> bool:
-    """Return whether the replies state figures or times: after "You mean X?" they may go on about it."""
-    stances = {
-        *(figure.stance for document in context.read(turn) for figure in document.quantities),
-        *(figure.stance for document in context.read(turn) for figure in document.times),
-    }
-    return "affirmed" in stances
-
-
 def _none_proposed(check: Recommends, things: Sequence[Recommendation], context: Context, wanted: str) -> Finding:
     """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
     stances = {mention.stance for thing in things for _, mention in thing.mentions}
-    doubtful = _goes_on(context, check.turn) if stances == {"asked"} else "rejected" in stances
-    if things and (doubtful or _proposes(context, check.turn)) and not context.silent(check.turn):
+    # After "You mean X?" a reply that says more may go on about it.
+    doubtful = stances == {"asked"} or "rejected" in stances or _proposes(context, check.turn)
+    if things and doubtful and not context.silent(check.turn):
         return unclear(_quotes(things), _BY_OTHER_WORDS, wanted)
     if things:
         why = f"{cited(_quotes(things))}, but no reply recommends {'it' if len(things) == 1 else 'them'}"
         return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(things))
-    nothing = not (
-        _entities(check.any_of, check.where, check.of_tool, context)
-        or (context.entities and _proposes(context, check.turn))
-    )
-    if context.silent(check.turn) or (nothing and not _named(check.any_of, context, check.turn)):
+    entities = _entities(check.any_of, check.where, check.of_tool, context)
+    named = [] if entities else _named(check.any_of, context, check.turn)
+    nothing = not (entities or named or (context.entities and _proposes(context, check.turn)))
+    if nothing or context.silent(check.turn):
         return absent(check.if_absent, "no reply recommends anything that a tool returned", wanted)
-    named = (
-        []
-        if _entities(check.any_of, check.where, check.of_tool, context)
-        else _named(check.any_of, context, check.turn)
-    )
     if not context.named.isdisjoint(thing.key for thing in named):
         return unclear(_quotes(named), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
     if named:
@@ -206,8 +192,9 @@ def _none_of(check: Recommends, context: Context) -> Finding:
             held.append((standing, True))
         elif key in entities and check.none_where:
             held.append((standing, _has_all(entities[key], check.none_where, context.calls)))
-    firmly = any(thing.firmly for thing in context.standings(check.turn).values())
-    if any(thing.firmly for key, thing in context.standings(check.turn).items() if key in entities):
+    standings = context.standings(check.turn)
+    firmly = any(thing.firmly for thing in standings.values())
+    if any(thing.firmly for key, thing in standings.items() if key in entities):
         held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
@@ -217,8 +204,7 @@ def _none_of(check: Recommends, context: Context) -> Finding:
     if open_ or unknown:
         what = _UNKNOWN if unknown else f"unclear whether {wanted.replace('nothing', 'something', 1)}"
         return unclear(unknown or _quotes(open_), what, wanted)
-    proposed = any(standing.proposed for standing in context.standings(check.turn).values())
-    return Finding(True, wanted, wanted, nothing_claimed=not proposed)
+    return Finding(True, wanted, wanted, nothing_claimed=not _proposes(context, check.turn))
 
 
 def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -246,18 +232,11 @@ def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  t
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
     why = f"no reply recommends {one_of(check.any_of)}"
-    if options and _refused(options, context, check.turn):
+    if options and context.silent(check.turn):
         return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options), absent=True)
     if options:
         return unclear(_quotes(options), _BY_OTHER_WORDS, wanted)
     return _unsaid(check.turn, why, wanted, context)
-
-
-def _refused(named: Sequence[Recommendation], context: Context, turn: WhichReply) -> bool:
-    """Return whether replies surely propose none of some things: they say nothing, or turn down all of them and do not go on to tell of anything."""
-    if context.silent(turn):
-        return True
-    return bool(named) and all(map(_turned_down, named)) and not (_proposes(context, turn) or _goes_on(context, turn))
 
 
 def _turned_down(thing: Recommendation) -> bool:

@@ -14,9 +14,8 @@ from pytest_mapsat.model import Grounded, Quote
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
-from .evidence import USER, Identity, KnownFigure, Moment
+from .evidence import USER, Explained, Identity, KnownFigure, Moment, agrees, apart
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
-from .known_values import Explained, agrees, apart
 from .things import Recommendation, unknown_heads
 
 if TYPE_CHECKING:
@@ -281,14 +280,15 @@ class _Scale:
 
     # -- identifiers -------------------------------------------------------------------------------------------------
 
+    def _known(self, identifier: Identifier) -> tuple[list[Identity], list[Identity]]:
+        """Return what is known of the kind of an identifier, and of this that of its thing."""
+        identities = [identity for identity in self._evidence.identities if identity.kind == identifier.kind]
+        subject = identifier.subject if len(identifier.subject) == 1 else ()
+        return identities, [identity for identity in identities if {*subject} & {*identity.subject}]
+
     def _words(self, identifier: Identifier) -> Answer:
         """Weigh an address, a line, a platform."""
-        identities = [identity for identity in self._evidence.identities if identity.kind == identifier.kind]
-        own = [
-            identity
-            for identity in identities
-            if len(identifier.subject) == 1 and identifier.subject[0] in identity.subject
-        ]
+        identities, own = self._known(identifier)
         meeting = [identity for identity in own or identities if _same_words(identifier.value, identity.value)]
         if identifier.kind == "line":
             meeting = [
@@ -305,13 +305,8 @@ class _Scale:
         return "undecided", "the evidence does not have it, or only for something else", own
 
     def _phone(self, identifier: Identifier) -> Answer:
-        identities = [identity for identity in self._evidence.identities if identity.kind == "phone"]
+        identities, own = self._known(identifier)
         meeting = [identity for identity in identities if _same_number(identifier.value, identity.value)]
-        own = [
-            identity
-            for identity in identities
-            if len(identifier.subject) == 1 and identifier.subject[0] in identity.subject
-        ]
         owners = {key for identity in meeting for key in identity.subject}
         if any(identity in own for identity in meeting) or any(
             identity.source.origin != "tool" for identity in meeting

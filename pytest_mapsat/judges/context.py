@@ -51,9 +51,8 @@ from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play
 from .blocks import Blocks, Decided
 from .calibration import shipped
 from .claims import Judged, weigh
-from .evidence import Evidence, evidence, remembered_in
+from .evidence import Evidence, Explained, Returned, Value, evidence, remembered_in
 from .findings import Finding
-from .known_values import Explained, Returned, Value
 from .python_check import Episode
 from .things import (
     Entity,
@@ -69,9 +68,9 @@ from .things import (
 )
 
 _Reply = TypeVar("_Reply", bound=Document | None)
-#: Fewer characters say nothing that could only be copied.
 #: A number that stands by itself: no part of a name, a time or a date.
 _NUMERAL = re.compile(r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?(?![\w:/-]|[.,]\d)")
+#: Fewer characters say nothing that could only be copied.
 _SHORTEST_COPY = 12
 #: A call that may have been made, and of which nothing is known.
 _LACKING = Step(kind="call", status="unknown", unknown=("arguments", "result", "changed"))
@@ -112,6 +111,8 @@ class Context:
     found: Mapping[str, Finding] = field(default_factory=dict)
     ask: Callable[[str, Blocks | None], Finding] | None = None
     late: tuple[Step, ...] = ()
+    _standings: dict[WhichReply, dict[str, Recommendation]] = field(default_factory=dict, init=False)
+    _explained: dict[int, Explained] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -191,9 +192,10 @@ class Context:
     def pages(self) -> tuple[tuple[int, Page], ...]:
         """The agent's replies that are not blank, each with the index of its turn. What is only copied in them is blank."""
         return tuple(
-            (index, self._page(turn.text, index))
+            (index, open_page(own, language=self.language, vocabulary=self.vocabulary, written=turn.text))
             for index, turn in enumerate(self.trajectory.turns)
             if turn.role == "agent" and fold_phrase(turn.text)
+            for own in [self._own(turn.text, index)]
         )
 
     @cached
@@ -205,8 +207,10 @@ class Context:
     @cached
     def worded(self) -> tuple[Document, ...]:
         """The replies, read for the words that checks look for: these are no things that a figure could be said of."""
-        things = tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases))
-        return self._named(things) if things else self.replies
+        if not self.phrases:
+            return self.replies
+        lexicon = lexicon_of(tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases)), shortened=False)
+        return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
 
     @cached
     def means(self) -> tuple[Document | None, ...]:
@@ -216,14 +220,6 @@ class Context:
             read_names(page, lexicon, turn=turn) if any(lexicon.find(page.folded.text)) else None
             for turn, page in self.pages
         )
-
-    def _page(self, text: str, index: int) -> Page:
-        own = self._own(text, index)
-        return open_page(own, language=self.language, vocabulary=self.vocabulary, written=text)
-
-    def _named(self, things: tuple[Thing, ...]) -> tuple[Document, ...]:
-        lexicon = lexicon_of(things, shortened=False)
-        return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
 
     @cached
     def money(self) -> Vocabulary:
@@ -284,15 +280,8 @@ class Context:
         return tuple(
             document.quote(span)
             for document in self.read(turn)
-            for span in unknown_names(document, proposed, self._knows)
+            for span in unknown_names(document, proposed, lambda name: fold_phrase(name) in self._known_words)
         )
-
-    def _knows(self, name: str) -> bool:
-        """Return whether the user, the context or a result has said a name, or whether it is short for one of a known thing."""
-        wanted = fold_phrase(name)
-        short = wanted.replace(" ", "")
-        names = (key.replace(" ", "") for key in self.evidence.names)
-        return wanted in self._known_words or any(_in_order(short, name) for name in names)
 
     @cached
     def _known_words(self) -> str:
@@ -315,10 +304,6 @@ class Context:
             for identity in self.evidence.identities:
                 for key in identity.subject if (identity.kind, identity.value) == ("address", address.value) else ():
                     yield key, (document, Mention((key,), address.span, "short", "unclear", "", address.sentence, 0))
-
-    @cached
-    def _standings(self) -> dict[WhichReply, dict[str, Recommendation]]:
-        return {}
 
     @cached
     def named_by_user(self) -> frozenset[str]:
@@ -486,10 +471,6 @@ class Context:
         return self._explained[document.turn]
 
     @cached
-    def _explained(self) -> dict[int, Explained]:
-        return {}
-
-    @cached
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
         named = self.standings("any")
@@ -570,21 +551,6 @@ def _is_data(line: str, of: Json = None) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict | list) if of is None else value == of
-
-
-def _in_order(short: str, name: str) -> bool:
-    """Return whether a short form is made of pieces of a name in their order, each of two characters or more: 青石茶馆 of 青石湖边茶馆."""
-    position = index = 0
-    while index < len(short):
-        size = 2
-        place = name.find(short[index : index + size], position)
-        if place < 0 or index + size > len(short):
-            return False
-        while index + size < len(short) and name.startswith(short[index + size], place + size):
-            size += 1
-        index += size
-        position = place + size
-    return bool(short)
 
 
 def _blank(text: str) -> str:

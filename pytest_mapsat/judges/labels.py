@@ -27,8 +27,7 @@ from . import calls, choices, claims, figures, output, python_check, state, word
 from .calibration import cell_of, suspicion
 from .claims import stated_claims
 from .context import Context
-from .findings import FUNCTION_OF, Finding, at_least, every, judges, negated, reading_of, some
-from .untold import left_open
+from .findings import FUNCTION_OF, Finding, at_least, every, judges, left_open, negated, reading_of, some
 
 
 @judges(All)

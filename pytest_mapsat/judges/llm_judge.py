@@ -29,7 +29,7 @@ from .context import Context
 from .extra_labels import besides
 from .findings import SHOWN_AT_MOST, Finding, cite
 from .labels import UNDECIDED, too_long, unevaluated, unjudgeable
-from .llm_material import material_of
+from .llm_material import Material, material_of
 from .llm_request import (
     CANNOT_SAY,
     FAILED,
@@ -44,7 +44,6 @@ from .llm_request import (
     has_levels,
     read_reply,
 )
-from .windows import windows_of
 
 if TYPE_CHECKING:
     from .judge import ChecksJudge
@@ -338,3 +337,68 @@ def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[
         return f"{UNDECIDED}the model judge cannot say: {opinions[0].reason}", False
     bad = next((vote.problems[requirement.id] for vote in votes if vote.problems.get(requirement.id)), "nothing")
     return f"{UNDECIDED}what the model judge says does not check: {bad}", False
+
+
+# -- a dialogue in overlapping windows: requirements are followed from one to the next ------------------------------
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One window of a dialogue.
+
+    Attributes:
+        trajectory: the dialogue, with turns outside of the window emptied; every turn keeps its place.
+        turns: the turns whose text is in the window, and always the first, which has the user's request.
+        number: which window it is, from 1.
+        count: how many there are.
+    """
+
+    trajectory: Trajectory
+    turns: frozenset[int]
+    number: int
+    count: int
+
+    @property
+    def place(self) -> str:
+        """Which window it is, in words."""
+        return f"{self.number} of {self.count}"
+
+    def of(self, material: Material) -> Material:
+        """Return the parts of a material that stand in the window."""
+        return replace(
+            material, parts=tuple(part for part in material.parts if part.turn < 0 or part.turn in self.turns)
+        )
+
+
+def windows_of(trajectory: Trajectory, window: Window) -> list[Seen]:
+    """Return a dialogue in windows. What the user says, what the agent says, and each call with its result are messages.
+
+    Args:
+        trajectory: the dialogue.
+        window: how many messages a window has, and how many of them it shares with the one before.
+    """
+    messages: list[tuple[int, int | None]] = []
+    for place, turn in enumerate(trajectory.turns):
+        messages += [(place, at) for at, step in enumerate(turn.steps) if step.kind == "call"]
+        messages += [(place, None)] if turn.text.strip() else []
+    step = window.messages - window.overlap
+    starts = range(0, max(len(messages) - window.overlap, 1), step)
+    return [
+        _seen(trajectory, messages[start : start + window.messages], number, len(starts))
+        for number, start in enumerate(starts, 1)
+    ]
+
+
+def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], number: int, count: int) -> Seen:
+    texts = frozenset(place for place, at in messages if at is None) | {0}
+    calls = {(place, at) for place, at in messages if at is not None}
+    turns = [
+        turn.model_copy(
+            update={
+                "text": turn.text if place in texts else "",
+                "steps": tuple(step for at, step in enumerate(turn.steps) if (place, at) in calls),
+            }
+        )
+        for place, turn in enumerate(trajectory.turns)
+    ]
+    return Seen(trajectory.model_copy(update={"turns": tuple(turns)}), texts, number, count)

@@ -32,8 +32,7 @@ from pytest_mapsat.sandbox import End, Row, State, fresh, frozen
 from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, words_of
 
 from .blocks import Block, Blocks, Holds, reason_of
-from .findings import FUNCTION_OF, Finding, judges
-from .untold import left_open
+from .findings import FUNCTION_OF, Finding, judges, left_open
 
 if TYPE_CHECKING:
     from .context import Context as JudgedContext

@@ -346,9 +346,9 @@ class ScriptedAnswer(Noun):
 
 
 class Confirms(Noun):
-    """How the user answers a request for a go-ahead: ``say`` agrees; with ``when`` only a request that names all of these, and ``otherwise`` (``else``) declines the rest."""
+    """How the user answers a request for a go-ahead: ``say`` agrees; with ``when`` only a request that names all of these, and ``otherwise`` (``else``) declines the rest; empty: the language's own words."""
 
-    say: Text
+    say: str = ""
     when: tuple[Text, ...] = ()
     otherwise: str = Field(default="", alias="else")
 

@@ -19,7 +19,7 @@ from pytest_mapsat.environments import Environments, place_name
 from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import waiting
-from pytest_mapsat.judges import Blocks, Episode, make_judge, unjudgeable
+from pytest_mapsat.judges import Blocks, Decided, Episode, Finding, make_judge, unjudgeable
 from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import (
     ASSERTED_AS,
@@ -277,7 +277,14 @@ class MapsatSession:
         options = self.settings.request.options
         case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
         source = self._source or resolve_source("baseline:silent", root=self.root)  # nothing is asked of it
-        graded = self._make_runner(source).grade(suite, Played(case, trajectory, 0), nodeid=card.nodeid, line=card.line)
+        decided = None
+        if entry.path.suffix == ".py" and trajectory.environment is not None:
+            # The body saw another end, and is not called again here.
+            undecided = Finding(None, trajectory.environment.unknown)
+            own = (each.id for each in case.truth.requirements if each.check is None and not each.levels)
+            decided = Decided(dict.fromkeys(own, undecided))
+        played, place = Played(case, trajectory, 0), {"nodeid": card.nodeid, "line": card.line}
+        graded = self._make_runner(source).grade(suite, played, decided=decided, **place)
         return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
 
     def _tell_environment(self, name: str) -> None:

@@ -6,6 +6,7 @@ from .conditions import Denials as Denials
 from .conditions import Opening as Opening
 from .conditions import conditions_of as conditions_of
 from .document import Amount as Amount
+from .document import BareNumber as BareNumber
 from .document import Block as Block
 from .document import ClockTime as ClockTime
 from .document import Document as Document
@@ -17,21 +18,10 @@ from .document import Question as Question
 from .document import Span as Span
 from .document import fold_phrase as fold_phrase
 from .document import fold_text as fold_text
-from .goahead import Request as Request
-from .goahead import acts_in as acts_in
 from .goahead import acts_of as acts_of
 from .goahead import agrees as agrees
 from .goahead import asks_go_ahead as asks_go_ahead
-from .goahead import condition_in as condition_in
-from .goahead import exclusion_in as exclusion_in
-from .goahead import found_in as found_in
 from .goahead import go_ahead_requests as go_ahead_requests
-from .goahead import is_bound as is_bound
-from .goahead import is_plain_word as is_plain_word
-from .goahead import meaning_in as meaning_in
-from .goahead import read_request as read_request
-from .goahead import without_acts as without_acts
-from .goahead import words_for as words_for
 from .goahead import words_of as words_of
 from .names import Lexicon as Lexicon
 from .names import Thing as Thing
@@ -47,5 +37,6 @@ from .page import open_page as open_page
 from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
+from .roles import ROLES_OF_UNIT as ROLES_OF_UNIT
 from .unread import CLOCK as CLOCK
 from .unread import TIMES as TIMES

@@ -201,6 +201,10 @@ _DIGIT = re.compile("[0-9]")
 _LETTER_H = re.compile(r"(?<![0-9:.])([01]?[0-9]|2[0-4])h([0-5][0-9])(?![0-9])")
 #: What words do that make a time of day with the numbers around them.
 _CLOCK_WORDS = frozenset({"clock_word", "clock_past", "clock_to", "clock_half", "half_past", "oclock", "hour_mark"})
+#: What words do that go on with a sentence behind a time of day, and count nothing: "at six, then", "at six to X".
+_GOES_ON = (
+    "at", "and", "so", "but", "because", "then", "if", "although", "whereas", "toward", "from", "time_role", "it", "person", "clock_about", "range",
+)  # fmt: skip
 _HOURS = 24
 _SIXTY = 60
 _LONGEST_WORD = 16
@@ -481,24 +485,7 @@ class _Clock(Around):
         if unit and unit.has("unit"):
             return True
         if after:
-            return not after.has(
-                "at",
-                "and",
-                "so",
-                "but",
-                "because",
-                "then",
-                "if",
-                "although",
-                "whereas",
-                "toward",
-                "from",
-                "time_role",
-                "it",
-                "person",
-                "clock_about",
-                "range",
-            )
+            return not after.has(*_GOES_ON)
         following = self.text[number.end : number.end + 2]
         return following[:1] not in ("", ".", ",", ";", ":", "!", "?", ")", "\n", "|") and not (
             following[:1] == " " and not following[1:2].isalpha()

@@ -277,6 +277,7 @@ class Quantity(NamedTuple):
         step: half of this is what rounding may hide, in the canonical unit (10 for "1.37 km").
         cued: whether a word, its unit or the head of its column says the role; without one the role is only likely.
         unread: whether it is only a part of an amount that is not read: the hour of "1 h 20".
+        said: the roles that the nearest word gives it where its unit has none: a rating of 98 %.
     """
 
     span: Span
@@ -295,6 +296,7 @@ class Quantity(NamedTuple):
     cell: Cell | None = None
     cued: bool = True
     unread: bool = False
+    said: frozenset[str] = frozenset()
 
 
 class ClockTime(NamedTuple):
@@ -358,12 +360,14 @@ class Amount(NamedTuple):
     Attributes:
         units: the units that stand in it, ``clock`` for a time of day; none where it could be an amount of anything.
         bare: whether it is a plain number of which nothing tells what it counts.
+        said: the roles, of figures and of times, that the nearest word gives one whose unit is missing.
     """
 
     span: Span
     units: frozenset[str]
     sentence: int
     bare: bool
+    said: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ from .names import Hit, Lexicon, find_names, tell_apart
 from .pack import MONEY, Vocabulary
 from .page import KEPT, Clause, Page, Scan, Sentence, inside, open_page, outside, scan
 from .plain import plainly
-from .roles import Roles, Subjects, TimeRoles, Told
+from .roles import ROLES_OF_UNIT, Roles, Subjects, TimeRoles, Told
 from .sides import Name
 from .stance import read_stances, reasons
-from .unread import Unread, left_unread
+from .unread import CLOCK, LeftUnread, Unread
 
 _COLONS = (":", "：")
 _NOT = ("not ", "不是")
@@ -269,10 +269,14 @@ class _Cut:
     def unread(self) -> list[Unread]:
         """The amounts that are not read."""
         taken = _places([name.hit for name in self.names], self.cut.page.identifiers)
-        return left_unread(self.cut, self.numbers, self.figures, self.times, taken)
+        return [*LeftUnread(self.cut, self.numbers, self.figures, self.times, taken).find()]
 
     def _amount(self, unread: Unread) -> Amount:
-        return Amount(self.span(unread.start, unread.end), unread.units, self._place(unread.start)[1], unread.bare)
+        open_ = unread.bare or unread.units == {CLOCK}  # 评分五点八八 is no time of day
+        said = self.roles.said_of(unread.start, unread.end) if open_ else frozenset()
+        return Amount(
+            self.span(unread.start, unread.end), unread.units, self._place(unread.start)[1], unread.bare, said
+        )
 
     def _is_unread(self, start: int, end: int) -> bool:
         """Return whether a figure or a time is only a part of an amount that is not read."""
@@ -286,6 +290,11 @@ class _Cut:
     def subjects(self) -> Subjects:
         """The things that figures may be said of."""
         return Subjects(self.cut, self.names)
+
+    @cached
+    def roles(self) -> Roles:
+        """What figures are."""
+        return Roles(self.cut, self.subjects)
 
     def span(self, start: int, end: int) -> Span:
         """Return the original span of a folded one, blanks at its ends aside."""
@@ -316,8 +325,7 @@ class _Cut:
         return clause, self.cut.clauses[clause].sentence
 
     def _quantities(self) -> list[Quantity]:
-        roles = Roles(self.cut, self.subjects)
-        quantities = [self._quantity(figure, roles.of_figure(figure)) for figure in self.figures[0]]
+        quantities = [self._quantity(figure, self.roles.of_figure(figure)) for figure in self.figures[0]]
         nothing = list(self._nothing())
         return sorted([*quantities, *nothing], key=lambda quantity: quantity.span) if nothing else quantities
 
@@ -357,6 +365,9 @@ class _Cut:
             cell=self.cut.cell_at(figure.start),
             cued=told.cued,
             unread=self._is_unread(figure.start, figure.end),
+            said=frozenset()
+            if told.unit in ROLES_OF_UNIT or told.role
+            else self.roles.said_of(figure.start, figure.end),
         )
 
     def _times(self, now: str) -> list[ClockTime]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple, cast, get_args
 
 from pytest_mapsat.model import FigureRole, TimeRole
@@ -224,7 +225,7 @@ class Subjects:
         return "unclear" if "if" in clause.links else "affirmed"
 
 
-_OF_UNIT: dict[str, frozenset[str]] = {
+ROLES_OF_UNIT: dict[str, frozenset[str]] = {
     "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
     "m": frozenset({"travel_distance", "headroom", "size"}),
     "yuan": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
@@ -237,7 +238,7 @@ _OF_UNIT: dict[str, frozenset[str]] = {
 }
 #: What a figure may be besides where a word right beside it says so: how far two are apart.
 _APART: dict[str, frozenset[str]] = {"m": frozenset({"slack"})}
-_MONEY = _OF_UNIT["yuan"]
+_MONEY = ROLES_OF_UNIT["yuan"]
 _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
 _ROLES = frozenset(get_args(FigureRole))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
@@ -283,7 +284,7 @@ class Roles:
         place = self.scan.clause_at(figure.start)
         clause = self.scan.clauses[place]
         cues = self.subjects.around(place, figure.start)
-        allowed = _OF_UNIT.get(figure.unit, frozenset())
+        allowed = ROLES_OF_UNIT.get(figure.unit, frozenset())
         role = self._right_beside(figure) or self._role(figure, cues, clause, allowed)
         mode = self._mode(figure, place)
         cued = role is not None or figure.unit not in _TRAVEL
@@ -303,9 +304,25 @@ class Roles:
             role = None
         return Told(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
+    def said_of(self, start: int, end: int) -> frozenset[str]:
+        """Return the roles, of figures and of times, that the nearest word gives a number of whatever unit; of a table cell without one, its heads."""
+        place = self.scan.clause_at(start)
+        clause = self.scan.clauses[place]
+        words: list[tuple[int, frozenset[str]]] = []
+        for cue in self.subjects.around(place, start):
+            before, behind = cue.end <= start, cue.start >= end
+            gap = self.scan.text[cue.end : start] if before else self.scan.text[end : cue.start]
+            beside = cue.tags.get("role_ahead" if before else "role_behind", ()) if not gap.strip() else ()
+            if (before or behind) and (roles := _roles_of(cue).union(beside)):
+                words.append((self._distance(cue, start, end, clause), roles))
+        if not words:
+            return frozenset().union(*map(_roles_of, self.subjects.head_cues(start)))
+        nearest, roles = min(words, key=itemgetter(0))
+        return roles if nearest < _FAR else frozenset()
+
     def _right_beside(self, figure: ReadFigure) -> str | None:
         """Return the role that a word right before or behind a figure gives it: "three minutes quicker", 少等一分钟."""
-        allowed = _OF_UNIT.get(figure.unit, frozenset()) | _APART.get(figure.unit, frozenset())
+        allowed = ROLES_OF_UNIT.get(figure.unit, frozenset()) | _APART.get(figure.unit, frozenset())
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and not self.scan.text[figure.end : following[0].start].strip(" *-"):
             role = following[0].role(allowed, "role_behind")
@@ -342,9 +359,9 @@ class Roles:
                 continue
             role = cue.role(allowed)
             if role:
-                candidates.append((self._distance(cue, figure, clause), role))
+                candidates.append((self._distance(cue, figure.start, figure.end, clause), role))
             elif figure.unit in _TRAVEL and self._moves(cue, figure) and cue.tags.get("mode") not in _VEHICLES:
-                candidates.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
+                candidates.append((self._distance(cue, figure.start, figure.end, clause), _TRAVEL[figure.unit]))
         if not candidates:
             return self._from_head(figure, allowed)
         candidates.sort(key=lambda pair: (pair[0], pair[1] == "price"))
@@ -366,13 +383,9 @@ class Roles:
             and figure.start - cue.end < _NEAR * 2
         )
 
-    def _distance(self, cue: Cue, figure: ReadFigure, clause: Clause) -> int:
+    def _distance(self, cue: Cue, start: int, end: int, clause: Clause) -> int:
         """Return how far a word stands from a figure; other figures and marks between them make it farther."""
-        gap = (
-            self.scan.text[cue.end : figure.start]
-            if cue.end <= figure.start
-            else self.scan.text[figure.end : cue.start]
-        )
+        gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
         far = len(gap.strip(" *"))
         if any(char.isdigit() for char in gap):
             far += _FAR
@@ -426,7 +439,7 @@ class Roles:
 
     def _travel(self, figure: ReadFigure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
         """Return whether a length of time or way without a word of its own is that of a way."""
-        if any(not _OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
+        if any(not ROLES_OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
             return None
         if figure.unit == "m":
             sentence = self.scan.sentences[self.scan.clauses[place].sentence]
@@ -440,6 +453,14 @@ class Roles:
             for cue in cues
         )
         return "travel_time" if mode or toward else None
+
+
+def _roles_of(cue: Cue) -> frozenset[str]:
+    """Return the roles that a word gives figures and times around it; "at" is as good as none."""
+    if cue.has("at"):
+        return frozenset()
+    of_time = [cue.tags["time_role"]] if "time_role" in cue.tags else []
+    return frozenset((*cue.tags.get("role", ()), *of_time, *(_TRAVEL.values() if "mode" in cue.tags else ())))
 
 
 _TIME_ROLES = frozenset(get_args(TimeRole))

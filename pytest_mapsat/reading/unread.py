@@ -117,14 +117,8 @@ class Reading(NamedTuple):
     unit: str = ""
 
 
-def left_unread(
-    scan: Scan,
-    numbers: Sequence[Number],
-    figures: tuple[Sequence[ReadFigure], Sequence[ReadFigure]],
-    times: Sequence[Spoken],
-    taken: Iterable[tuple[int, int]],
-) -> list[Unread]:
-    """Return the amounts that are not read, ascending.
+class LeftUnread:
+    """Finds the amounts of a text and holds them against what was read.
 
     Args:
         scan: the text.
@@ -133,11 +127,6 @@ def left_unread(
         times: its times of day.
         taken: names and identifiers: what stands in them is no amount.
     """
-    return list(_Finder(scan, numbers, figures, times, taken).find())
-
-
-class _Finder:
-    """Finds the amounts of a text and holds them against what was read: see ``left_unread``."""
 
     def __init__(
         self,
@@ -206,7 +195,7 @@ class _Finder:
                 yield Reading(cue.start, number.end())
 
     def find(self) -> Iterator[Unread]:
-        """Yield what is not read."""
+        """Yield the amounts that are not read, ascending."""
         cluster: list[_Part] = []
         for part in chain(self._parts(), [_Part(len(self.text) + 2 * _LOOK, len(self.text) + 2 * _LOOK)]):
             if cluster and (part.start - cluster[-1].end > _LOOK or not self._joined(cluster[-1].end, part.start)):

@@ -316,7 +316,7 @@ def call_notes(step: Step) -> Iterator[str]:
     yield from (printable(changed_row(change)) for change in step.changed)
     if step.provenance is None:
         return
-    if step.provenance.note:
+    if step.provenance.note and step.provenance.kind != "reported":
         yield printable(step.provenance.note)
     for difference in step.provenance.differences:
         distance = "" if difference.distance_m is None else f", {difference.distance_m:.0f} m apart"

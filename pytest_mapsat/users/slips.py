@@ -135,7 +135,7 @@ class Script:
         stock = stock_of(self.language)
         if isinstance(self.confirms, Confirms):
             wanted = f" ({', '.join(self.confirms.when)})" if self.confirms.when else ""
-            yield f"{stock.asked_go_ahead}{wanted}: {self.confirms.say}"
+            yield f"{stock.asked_go_ahead}{wanted}: {self.confirms.say or stock.agrees}"
             if wanted:
                 yield f"{stock.asked_go_ahead} (…): {self.confirms.otherwise or stock.declines}"
         elif self.confirms:

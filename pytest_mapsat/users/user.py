@@ -267,7 +267,7 @@ def answer_go_ahead(
     if isinstance(confirms, str):
         return (stock.agrees, True) if confirms == "yes" else (stock.declines, False)
     if all(_names(message, wanted, language) for wanted in confirms.when):
-        return confirms.say, True
+        return confirms.say or stock.agrees, True
     return confirms.otherwise or stock.declines, False
 
 

@@ -28,7 +28,7 @@ def main(names):
             began = time.monotonic()
             python = installed(name, Path(folder))
             print(f"== {name}: installed in {time.monotonic() - began:.0f} s", flush=True)
-            files = [f"tests/frameworks/test_{part}.py" for part in (*GROUPS[name], "nothing_imported")]
+            files = [f"tests/frameworks/test_{part}.py" for part in (*GROUPS[name], "starts", "nothing_imported")]
             # What a framework warns of, or deprecates, is its own.
             command = [
                 python,

@@ -88,6 +88,60 @@ def test_a_rating_is_compared_whether_it_says_stars_or_not():
     assert judged("评分4.6。", "number", unit="count", role="rating", min=4.5, max=4.7).passed is True
 
 
+@pytest.mark.parametrize(
+    ("fields", "strange", "fitting", "idle"),
+    [
+        (
+            {"unit": "star", "min": 4.5, "max": 4.7},
+            [
+                "It is rated 5.88.",
+                "Rating: 5.88",
+                "Its rating is a whopping 5.88.",
+                "Rated 98 %.",
+                "Rated 9.2 out of 10.",
+                "| Place | Rating |\n|---|---|\n| Mill | 5.88 |",
+                "评分：5.88",
+                "评分五点八八。",
+            ],
+            ["Rated 4.6.", "Rating: 4.6"],
+            ["It has 3 rooms.", "At number 40, two doors on."],
+        ),
+        (
+            {"unit": "money", "role": "price", "min": 10, "max": 20},
+            ["It costs 41.", "Price: 41", "Its price is 41 credits.", "价格：41"],
+            ["It costs 15.", "Price: 15"],
+            ["There are 41 rooms.", "It is rated 4.9."],
+        ),
+        (
+            {"unit": "km", "min": 1, "max": 2},
+            ["The distance is 30.", "Distance: 30", "距离30"],
+            ["The distance is 1.5."],
+            ["It has 30 seats."],
+        ),
+        ({"unit": "min", "role": "wait", "min": 10, "max": 20}, ["Waiting time: 40", "等40"], ["The wait is 12."], []),
+        (
+            {"unit": "min", "role": "travel_time", "min": 10, "max": 20},
+            ["The walk takes 40.", "步行40"],
+            ["The walk takes 12."],
+            ["Platform 40 it is."],
+        ),
+        (
+            {"role": "closing", "after": "20:00", "before": "21:00"},
+            ["It closes at 2200.", "关门时间：2200"],
+            [],
+            ["It has 22 seats."],
+        ),
+    ],
+)
+def test_a_figure_that_words_call_what_is_looked_for_claims_something(fields, strange, fitting, idle):
+    kind = "number" if "unit" in fields else "clock_time"
+    for replies, passed in ((strange, None), (fitting, True), (idle, True)):
+        for reply in replies:
+            finding = judged(reply, kind, if_absent="nothing_claimed", **fields)
+            assert (reply, finding.passed) == (reply, passed)
+            assert passed is None or finding.nothing_claimed
+
+
 def test_a_wrong_total_fails_though_something_else_explains_it():
     steps = [call("route", {"fare": 195}), call("route", {"fare": 130})]
     total = {"unit": "money", "role": "total"}

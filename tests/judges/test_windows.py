@@ -10,7 +10,7 @@ from judging import TOOLS, call, case_of
 from pydantic import ValidationError
 
 from pytest_mapsat.judges import make_judge
-from pytest_mapsat.judges.windows import windows_of
+from pytest_mapsat.judges.llm_judge import windows_of
 from pytest_mapsat.llm import Answer, ModelError
 from pytest_mapsat.model import JudgeTerms, Trajectory, Turn, Usage, Window
 
