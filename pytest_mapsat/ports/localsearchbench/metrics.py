@@ -18,6 +18,7 @@ from pytest_mapsat.metrics import (
     Measure,
     MetricInput,
     MetricSet,
+    achieved,
     between,
     not_applicable,
     product,
@@ -176,12 +177,8 @@ def _correct(metric_input: MetricInput, way: _Way) -> Measure:
     if invented := next(_never_returned(metric_input, way), ""):
         return Measure(0.0, why=f"{invented} is handed over, and no result of this dialogue has it")
     readings = [metric_input.readings[requirement.id] for requirement in (*truth.asked, *truth.hard)]
-    share = weighted_share([(1.0, reading) for reading in readings], "the case has no asked or hard requirement")
-    if share.value is not None:
-        return Measure(float(share.value == 1))
-    if share.bounds is not None:
-        return between(0.0, float(share.bounds[1] == 1), share.why)
-    return share
+    none = "the case has no asked or hard requirement"
+    return achieved(weighted_share([(1.0, reading) for reading in readings], none))
 
 
 def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
