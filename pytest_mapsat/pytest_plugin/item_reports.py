@@ -303,13 +303,16 @@ def with_unknown_end(
     episode: Ended, why: str, judge: Callable[[Scorecard, Trajectory], Scorecard | None], journal: Journal | None
 ) -> Ended:
     """Return an episode whose end turned out not to be known once it had been judged: judged again, what rests on the end is undecided."""
-    card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
+    card, dialogue = episode.card, ""
+    with suppress(MapsatError):  # there may be no journal to keep its dialogue: it is not judged again
+        dialogue = next(lines_of([episode], journal))
+        card = Scorecard.model_validate_json(dialogue)
     end = card.trajectory.environment or EnvironmentEnd()
     environment = end.model_copy(update={"unknown": end.unknown or why})
     trajectory = without_secrets(card.trajectory.model_copy(update={"environment": environment}))
     passed = card.outcome == "passed"
     lost = {"trajectory": trajectory, "reason": why, **({"outcome": "unevaluated", "blame": "agent"} if passed else {})}
-    judged = judge(card, trajectory) or card.model_copy(update=lost)
+    judged = (judge(card, trajectory) if dialogue else None) or card.model_copy(update=lost)
     return Ended(without_turns(judged), line=scorecard_line(judged))
 
 

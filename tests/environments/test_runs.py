@@ -159,7 +159,33 @@ def test_a_second_booking_that_is_cancelled_is_named_and_a_late_write_leaves_no_
     assert (told["a"], told["b"]) == (undecided, undecided)
     assert set(told["c"].values()) == {"passed"}
     environment = saved()["cases"][0]["trajectory"]["environment"]
-    assert environment["unknown"] == "bookings BK-2, nights BK-2,1 changed after the end had been read"
+    assert environment["unknown"] == (late := "bookings BK-2, nights BK-2,1 changed after the end had been read")
+    # The same of cases in Python, whose functions are not called again; and in a run that keeps no dialogues.
+    (project.path / "hotel_test.db").unlink()
+    sqlite_hotel(project.path)
+    project.makepyfile(
+        test_mine="""
+        from pytest_mapsat import case
+
+        @case("Please cancel BK-1.")
+        def test_one(episode):
+            with episode.asked("it is gone"):
+                assert "BK-1" not in episode.state["bookings"]
+
+        @case("Please cancel BK-1.")
+        def test_two(episode):
+            assert "BK-1" not in episode.state["bookings"]
+        """
+    )
+    run(project, "agent", "test_mine.py").assert_outcomes(passed=2)
+    first, second = saved()["cases"]
+    assert {label["why"] for label in first["labels"]} == {f"undecided: {late}"}
+    assert {label["outcome"] for label in second["labels"]} == {"passed"}
+    (project.path / "hotel_test.db").unlink()
+    sqlite_hotel(project.path)
+    result = project.runpytest("--mapsat-agent=mine:agent", "test_mine.py")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*INCONCLUSIVE*", "*changed after the end had been*"])
 
 
 def test_a_worker_acts_on_a_database_of_its_own_and_the_run_file_has_what_it_kept(project):
