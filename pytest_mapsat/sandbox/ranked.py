@@ -41,8 +41,6 @@ _LONGEST = 1000
 _LISTED = 12
 #: Parts with so many rows together are held in memory; one that has more is held alone.
 _HELD = 200_000
-#: So many parts are held at most: each has a file open.
-_MOST_HELD = 64
 _AS_TEXT = ParameterMatch()
 
 
@@ -84,10 +82,7 @@ class RankedParts:
             index = self._indexes.pop(part, None)
             if index is None:
                 rows = len(self.places[part])
-                while self._indexes and (
-                    len(self._indexes) >= _MOST_HELD
-                    or rows + sum(held.count for held in self._indexes.values()) > _HELD
-                ):
+                while self._indexes and rows + sum(held.count for held in self._indexes.values()) > _HELD:
                     del self._indexes[next(iter(self._indexes))]
                 index = self._made(part)
             self._indexes[part] = index  # the part searched last stands last
