@@ -70,7 +70,7 @@ class Parts:
 
     def by_id(self) -> Iterator[tuple[int, int]]:
         """Give a hash of each id, and the place of its row, in the order of the rows."""
-        yield from ((_hashed(id_), place) for id_, place in self._places.items())
+        yield from ((hashed(id_), place) for id_, place in self._places.items())
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
         """Give each part with the places of its rows in the order of their ids; the parts by name."""
@@ -147,7 +147,7 @@ class FileRows(Sequence[JsonObject]):
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
         id_ = id_.strip()
-        hashes, wanted = self._arrays["id_hash"], np.uint64(_hashed(id_))
+        hashes, wanted = self._arrays["id_hash"], np.uint64(hashed(id_))
         first, last = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
         return [int(at) for at in self._arrays["by_id"][first:last] if str(self[int(at)][self.keys.id]).strip() == id_]
 
@@ -180,8 +180,9 @@ class Spots(Sequence[tuple[Path, int]]):
         return self._rows.spot(at)
 
 
-def _hashed(id_: str) -> int:
-    return int.from_bytes(hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def hashed(text: str) -> int:
+    """Return 64 bits by which an id, or words joined by blanks, is looked up."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
@@ -319,9 +320,9 @@ def _alone(path: Path) -> Iterator[None]:
 def _write(path: Path, arrays: Arrays) -> None:
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
-    info = np.frombuffer(canonical_json(arrays.info).encode(), np.uint8)
+    named: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
     with replacing(path) as file:
-        np.savez(file, info=info, **arrays.arrays)
+        np.savez(file, **named)
     _prune(path)
 
 

@@ -8,6 +8,8 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pytest_mapsat.model import (
     Context,
     EqualTo,
@@ -32,8 +34,6 @@ from .spec import Call, Spec, UnanswerableError, spec_of
 from .state import fresh
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .layers import SandboxSuite
 
 #: Characters of a query; no sensible one is longer, and time grows with it.
@@ -68,7 +68,7 @@ class RankedParts:
         if isinstance(rows, FileRows):
             self.places = rows.parts
         else:
-            parts = Parts(Keys(answer.id, answer.part.column))
+            parts = Parts(Keys(answer.id, answer.part))
             for at, row in enumerate(rows):
                 parts.add(row, at, str)
             self.places = dict(parts.rows())
@@ -89,8 +89,6 @@ class RankedParts:
             return index
 
     def _made(self, part: str) -> PartIndex:
-        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
-
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
@@ -160,12 +158,11 @@ class RankedCall(TableCall[RankedAnswer]):
 
     def result(self) -> Json:
         """Return the result. Raises UnanswerableError."""
-        answer = self._answer
         part, order = self.order()
         rows = [self._parts.row(part, at) for at in self._page(order)]
-        echo = {key: self._given(name) for key, name in answer.echo.items()}
-        told = [{name: fresh(row[name]) for name in answer.show or row if name in row} for row in rows]
-        return {**echo, **({answer.count: len(told)} if answer.count else {}), answer.items: told}
+        return self._result(
+            [{name: fresh(row[name]) for name in self._answer.show or row if name in row} for row in rows]
+        )
 
     def ids(self, most: int) -> tuple[str, ...]:
         """Return the ids of the rows that fit best, the best first. Raises UnanswerableError."""
@@ -189,7 +186,7 @@ class RankedCall(TableCall[RankedAnswer]):
 
     def _searched(self, text: str) -> tuple[str, list[tuple[int, int]]]:
         """Return the part that the call searches, and where its text names it. Raises UnanswerableError."""
-        column, city = self._answer.part.column, self._ground.context.city
+        column, city = self._answer.part, self._ground.context.city
         fixed = self._part or self._by_parameter()
         part = fixed or next(iter(self._parts_named(city)), "")
         named = self._named(text)
@@ -225,7 +222,7 @@ class RankedCall(TableCall[RankedAnswer]):
 
     def _parameter(self) -> str:
         """Return the parameter that names the part, empty where the tool has none."""
-        name = self._answer.part.parameter or self._answer.part.column
+        name = self._answer.part
         return name if name in self._spec.tool.parameters.get("properties", {}) else ""
 
     def _match(self) -> ParameterMatch:
@@ -240,7 +237,7 @@ class RankedCall(TableCall[RankedAnswer]):
             return parts[0] if parts else ""
         if parts:
             raise UnanswerableError(
-                f"one {self._answer.part.column} at a time is searched, and {name} names {' and '.join(parts)}"
+                f"one {self._answer.part} at a time is searched, and {name} names {' and '.join(parts)}"
             )
         hint = hint_at(given, self._parts.places)
         raise UnanswerableError(f"{name} is {shown(given)}, which is not served; {self._served()}{hint}")
@@ -269,13 +266,9 @@ class RankedCall(TableCall[RankedAnswer]):
     def _kept(self, index: PartIndex) -> np.ndarray | None:
         """Return the rows that the call's filters leave; None for all."""
         mask: np.ndarray | None = None
-        for name, rule in self._answer.where.items():
-            given = self._given(name)
-            if given is None and isinstance(rule, EqualTo) and rule.context:
-                given = getattr(self._ground.context, rule.context) or None
-            if given is not None:
-                left = self._left(index, name, rule, given)
-                mask = left if mask is None else mask & left
+        for name, rule, given in self._filters():
+            left = self._left(index, name, rule, given)
+            mask = left if mask is None else mask & left
         return mask
 
     def _left(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
@@ -333,9 +326,7 @@ class Ranker:
         """
         call = self._spec.read({**(filters or {}), self.answer.text: text})
         if part and part not in self._parts.places:
-            raise UnanswerableError(
-                f"there is no {self.answer.part.column} {shown(part)}; there is {', '.join(self.parts)}"
-            )
+            raise UnanswerableError(f"there is no {self.answer.part} {shown(part)}; there is {', '.join(self.parts)}")
         return self._call(self._ground, call, part).ids(limit)
 
     def part_of(self, arguments: Mapping[str, Json], context: Context) -> str:

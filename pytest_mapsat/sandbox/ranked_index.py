@@ -5,22 +5,20 @@ All is numbers in arrays, so that every machine builds the same index and uses i
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from pytest_mapsat.model import Json, JsonObject, RankedField, canonical_json
 
 from .canonical import fold, number, open_at, word_pattern
-from .large import Arrays
+from .large import Arrays, hashed
 from .search import Wordbook, is_run
-
-if TYPE_CHECKING:
-    import numpy as np
 
 #: The longest value that a text is looked through for, words and Chinese characters.
 LONGEST_VALUE = 24
@@ -64,11 +62,6 @@ class _Terms:
             terms.update(of_words[word])
 
 
-def hashed(word: str) -> int:
-    """Return 64 bits by which a word, or words joined by blanks, is looked up."""
-    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
 def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
     """Give the texts in a value, those of lists and objects in it included."""
     if isinstance(value, str):
@@ -103,8 +96,6 @@ class _Sets:
 
     def packed(self, order: np.ndarray, by_id: np.ndarray) -> dict[str, np.ndarray]:
         """Return the rows of all things in an order: where those of each begin, and the lists of all. ``by_id``: the rows in the order of their ids."""
-        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
-
         counts = np.array(self._counts, np.int64)
         begins = np.cumsum(counts) - counts
         counts, begins = counts[by_id], begins[by_id]
@@ -178,8 +169,6 @@ class _Builder:
 
     def done(self, by_id: np.ndarray) -> Arrays:
         """Return the index of the rows that were taken in, by their ids."""
-        import numpy as np  # noqa: PLC0415
-
         arrays: dict[str, np.ndarray] = {}
         for name, sets in (("strong", self._strong), ("weak", self._weak)):
             hashes = np.array([hashed(term) for term in sets.things], np.uint64)
@@ -208,8 +197,6 @@ def _values(value: Json) -> Iterator[Any]:
 
 def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str, np.ndarray]:
     """Return the distinct values of all columns, and by the hash of their words where texts stand among them."""
-    import numpy as np  # noqa: PLC0415
-
     keyed: list[tuple[int, int]] = []
     for at, (_, value) in enumerate(values):
         if isinstance(value, str):
@@ -247,8 +234,6 @@ class PartIndex:
 
     def has(self, hashes: Sequence[int]) -> list[list[int]]:
         """Return for each hash of words the values of columns that have just these words."""
-        import numpy as np  # noqa: PLC0415
-
         keys = self._arrays["key.hash"]
         wanted = np.array(hashes, np.uint64)
         first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
@@ -257,8 +242,6 @@ class PartIndex:
 
     def with_values(self, values: Iterable[int]) -> np.ndarray:
         """Return a truth value for each row: whether it has one of some values of columns."""
-        import numpy as np  # noqa: PLC0415
-
         mask = np.zeros(self.count, np.bool_)
         for at in values:
             mask[self._rows("values", at)] = True
@@ -270,8 +253,6 @@ class PartIndex:
 
     def text_scores(self, terms: Iterable[str]) -> np.ndarray:
         """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
-        import numpy as np  # noqa: PLC0415
-
         scores = np.zeros(self.count, np.int32)
         hashes = np.array([hashed(term) for term in terms], np.uint64)
         held = {name: self._places(name, hashes) for name in ("strong", "weak")}
@@ -285,8 +266,6 @@ class PartIndex:
 
     def _places(self, name: str, hashes: np.ndarray) -> list[int | None]:
         """Return where words stand among those that names and words have, or running texts alone; None for one that none has."""
-        import numpy as np  # noqa: PLC0415
-
         keys = self._arrays[f"{name}.hash"]
         places = np.searchsorted(keys, hashes).tolist()
         return [
@@ -301,8 +280,6 @@ class PartIndex:
 
 def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], column: str) -> dict[int, Json]:
     """Return the distinct values of one column."""
-    import numpy as np  # noqa: PLC0415
-
     values = json.loads(arrays["value.text"].tobytes().decode("utf-8", "surrogatepass"))
     return {int(at): values[at] for at in np.flatnonzero(arrays["value.column"] == columns[column])}
 
@@ -311,8 +288,6 @@ def _open_at(
     arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, minute: int, wanted: bool = True
 ) -> np.ndarray:
     """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
-    import numpy as np  # noqa: PLC0415
-
     clock = f"{minute // 60:02}:{minute % 60:02}"
     fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
     open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.model import Json, JsonObject, Searched
 
 from .canonical import Point, distance_m, normalise, number, tokens
 
@@ -204,16 +204,6 @@ _MOST_JOINED = 4
 Scope = Callable[[int], bool]
 
 
-class Columns(NamedTuple):
-    """Which columns of a table are searched; see ``model.Words``."""
-
-    name: tuple[str, ...]
-    sort: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    lon: str | None = None
-    lat: str | None = None
-
-
 class Hit(NamedTuple):
     """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
 
@@ -248,7 +238,7 @@ class _Entry(NamedTuple):
 class SearchIndex:
     """The searched columns of some rows, made ready once."""
 
-    def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
+    def __init__(self, rows: Sequence[JsonObject], columns: Searched, book: Wordbook) -> None:
         self._book = book
         self._sorted = bool(columns.sort)
         read = cache(self._text)
@@ -272,7 +262,7 @@ class SearchIndex:
                     rarest = min(own, key=lambda word: (len(self._by_word[word]), word))
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
-    def _entry(self, row: JsonObject, columns: Columns, read: Callable[[str], _Text]) -> _Entry:
+    def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _Text]) -> _Entry:
         def of(names: Iterable[str]) -> list[_Text]:
             return [read(text) for column in names for text in texts(row.get(column))]
 
