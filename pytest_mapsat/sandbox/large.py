@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, overload
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -119,11 +119,7 @@ class FileRows(Sequence[JsonObject]):
     def __len__(self) -> int:
         return len(self._arrays["offset"])
 
-    @overload
-    def __getitem__(self, at: int) -> JsonObject: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[JsonObject]: ...
-    def __getitem__(self, at: int | slice) -> JsonObject | Sequence[JsonObject]:
+    def __getitem__(self, at: Any) -> Any:
         """Return a row, read from its file. Raises InfrastructureError where the file has changed."""
         if isinstance(at, slice):
             return [self[place] for place in range(*at.indices(len(self)))]

@@ -30,6 +30,7 @@ from .large import Arrays, FileRows, Keys, Parts, kept_arrays
 from .ranked_index import PartIndex, build, units_of
 from .ranked_query import Lexicon, Query, between, minute_of
 from .rows import Ground, TableCall, canonical_values
+from .search import split
 from .spec import Call, Spec, UnanswerableError, spec_of
 from .state import fresh
 
@@ -122,13 +123,14 @@ class RankedParts:
     @cached_property
     def longest_name(self) -> int:
         """How many words the longest of ``names`` has."""
-        return max((key.count(" ") + 1 for key in self.names), default=0)
+        return max(map(len, self.names), default=0)
 
     @cached_property
-    def names(self) -> dict[str, str]:
+    def names(self) -> dict[tuple[str, ...], str]:
         """The words of the parts' names, and of declared words that mean the same -> the part."""
-        keys = {" ".join(units_of(part, self.lexicon.book)): part for part in self.places}
-        return {other: part for key, part in keys.items() for other in (key, *self.lexicon.groups.get(key, ()))} | keys
+        keys = {units_of(part, self.lexicon.book): part for part in self.places}
+        alike = {key: map(str.split, self.lexicon.groups.get(" ".join(key), ())) for key in keys}
+        return {tuple(other): part for key, part in keys.items() for other in alike[key]} | keys
 
 
 class RankedCall(TableCall[RankedAnswer]):
@@ -215,9 +217,8 @@ class RankedCall(TableCall[RankedAnswer]):
         forms = self._parts.with_form(match)
         parts = sorted({part for form in canonical_values(given, match) for part in forms.get(form, ())})
         if not parts and isinstance(given, str):
-            parts = [
-                part for part in [self._parts.names.get(" ".join(units_of(given, self._parts.lexicon.book)))] if part
-            ]
+            part = self._parts.names.get(units_of(given, self._parts.lexicon.book))
+            parts = [part] if part else []
         return parts
 
     def _parameter(self) -> str:
@@ -250,17 +251,13 @@ class RankedCall(TableCall[RankedAnswer]):
     def _named(self, text: str) -> dict[tuple[int, int], str]:
         """Return where a text names a part, and which; the longest name at each place."""
         units = self._parts.lexicon.units(fold(text))
-        names, longest = self._parts.names, self._parts.longest_name
+        words = tuple(unit for unit, _, _ in units)
         named: dict[tuple[int, int], str] = {}
         at = 0
-        while at < len(units):
-            for last in range(min(at + longest, len(units)), at, -1):
-                part = names.get(" ".join(unit for unit, _, _ in units[at:last]))
-                if part is not None:
-                    named[units[at][1], units[last - 1][2]] = part
-                    at = last - 1
-                    break
-            at += 1
+        for several, part in split(words, self._parts.names, self._parts.longest_name):
+            if part is not None:
+                named[units[at][1], units[at + len(several) - 1][2]] = part
+            at += len(several)
         return named
 
     def _kept(self, index: PartIndex) -> np.ndarray | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pytest_mapsat.model import Json, JsonObject, Searched
 
@@ -27,6 +27,9 @@ _SHORT = 3
 
 #: How alike an unknown word and a known one must be to be the same word ("harbor"), 0 to 100, and how long.
 SAME_WORD, LEAST_LETTERS = 83, 5
+
+
+Meant = TypeVar("Meant")
 
 
 class Phrase(NamedTuple):
@@ -122,19 +125,19 @@ class Wordbook:
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
     def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
-        for several, phrase in _split(words, self._phrases, _MOST_WORDS):
+        for several, phrase in split(words, self._phrases, _MOST_WORDS):
             if phrase is not None:
                 yield "".join(several), phrase
                 continue
             for word in several:
                 if is_run(word):
-                    yield from _split(word, self._runs, self._longest)
+                    yield from split(word, self._runs, self._longest)
                 else:
                     yield word, None
 
 
-def _split(text: Any, phrases: Mapping[Any, Phrase], most: int) -> Iterator[tuple[Any, Phrase | None]]:
-    """Give the declared phrases of a row of words, or of a run, and what stands between them; longer ones are found first."""
+def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[Any, Meant | None]]:
+    """Give the declared phrases of a row of words, or of a run, each with what it stands for, and what stands between them; longer ones are found first."""
     at = start = 0
     while at < len(text):
         for length in range(min(most, len(text) - at), 0, -1):
