@@ -37,7 +37,7 @@ else:
         "computing": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
             "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
-            "Threshold ToolAnswer Words"
+            "Searched TableAnswer Threshold ToolAnswer Words"
         ),
         "tool": (
             "CutByDistance CutByLabel Entities FieldKind FieldRole Fields ITEM Meaning MeaningTree "

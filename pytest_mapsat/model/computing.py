@@ -14,24 +14,33 @@ Columns = tuple[Column, ...]
 Parameter = Annotated[str, Field(min_length=1, max_length=80)]
 
 
-class Reference(Noun):
+class Searched(Noun):
+    """The columns of a table by which a text means its rows.
+
+    ``name``: columns with names (a list of texts is many names); ``sort``: columns that say what sort of thing a row is ("the airport");
+    ``also``: columns whose words count as qualifiers; ``words``: the table of words that mean the same and of words that may be absent;
+    ``lon``, ``lat``: columns with the point in degrees, for "near the station".
+    """
+
+    name: Columns = ()
+    sort: Columns = ()
+    also: Columns = ()
+    words: str | None = None
+    lon: Column | None = None
+    lat: Column | None = None
+
+
+class Reference(Searched):
     """How a value says which row of a table is meant: by id, by name, by a point that lies near.
 
-    ``table``: the table; ``id``: the column with the id; ``name``: columns with names (a list of texts is many names); ``sort``: columns that say what
-    sort of thing a row is ("the airport"); ``near_m``: how far from the user a thing may lie that is meant by name, metres; none: anywhere; ``lon``, ``lat``: columns
-    with the point in degrees; ``within_m``: how far a given point may lie from a row's, metres; ``words``: the table of words by which names are read;
-    ``here``: words for where the user is.
+    ``table``: the table; ``id``: the column with the id; ``near_m``: how far from the user a thing may lie that is meant by name, metres; none: anywhere;
+    ``within_m``: how far a given point may lie from a row's, metres; ``here``: words for where the user is.
     """
 
     table: str
     id: Column = "id"
-    name: Columns = ()
-    sort: Columns = ()
     near_m: float | None = Field(default=None, ge=0)
-    lon: Column | None = None
-    lat: Column | None = None
     within_m: float = Field(default=150, ge=0)
-    words: str | None = None
     here: tuple[str, ...] = ()
 
 
@@ -46,20 +55,11 @@ class EqualTo(Noun):
     context: Literal["city"] | None = None
 
 
-class Words(Noun):
-    """The row is what a search text asks for: its name, or a sort of things, with or without qualifiers.
-
-    ``name``: columns with names; ``sort``: columns that say what sort of thing a row is; ``also``: columns whose words count as qualifiers;
-    ``words``: the table of words that mean the same and of words that may be absent; ``lon``, ``lat``: columns with the point, for "near the station".
-    """
+class Words(Searched):
+    """The row is what a search text asks for: its name, or a sort of things, with or without qualifiers."""
 
     op: Literal["words"]
     name: Columns
-    sort: Columns = ()
-    also: Columns = ()
-    words: str | None = None
-    lon: Column | None = None
-    lat: Column | None = None
 
 
 class Around(Noun):
@@ -169,51 +169,42 @@ class Page(Noun):
     size: Parameter | None = None
 
 
-class RowsAnswer(Noun):
-    """Rows of a table.
+class TableAnswer(Noun):
+    """Rows of a table, however they are chosen.
 
     Attributes:
         table: the table.
         where: parameter -> how it filters; one that the call does not give filters nothing.
-        compute: fields that no column holds, by name.
-        sort: columns or computed fields, ``-`` before one: the greatest first; rows without it last. Where none decides: the rows that fit a search text
-            best, then the order of the table.
         limit: the most rows that are given, or that a page has where the call does not say.
         page: parameters that ask for a part.
-        items: where the rows stand in the result; none: the result is the one row, and none is an error.
+        items: where the rows stand in the result.
         count: where the number of rows given stands.
         show: the columns and computed fields that are given, all columns where none are named. A row without one has none.
         echo: key of the result -> parameter whose value (of a reference: the id) stands there.
-        otherwise: the result where no row fits and there would be one.
     """
 
-    kind: Literal["rows"]
     table: str
     where: dict[Parameter, RowFilter] = Field(default_factory=dict)
-    compute: dict[Column, ComputedField] = Field(default_factory=dict)
-    sort: tuple[str, ...] = ()
     limit: int = Field(default=20, ge=1, le=1000)
     page: Page = Page()
     items: str | None = None
     count: str | None = None
     show: Columns = ()
     echo: dict[str, Parameter] = Field(default_factory=dict)
-    otherwise: JsonObject | None = None
 
 
-class PartColumn(Noun):
-    """What separates the parts of a large table, cities for instance; a call searches one of them. A column alone may be written as a word.
+class RowsAnswer(TableAnswer):
+    """Rows that fit all filters. Without ``items`` the result is the one row, and none is an error.
 
-    ``column``: the column; ``parameter``: the one that names the part, that with the column's name unless it is given.
+    Attributes:
+        compute: fields that no column holds, by name.
+        sort: columns or computed fields, ``-`` before one: the greatest first; rows without it last. Where none decides: the rows that fit a search text
+            best, then the order of the table.
     """
 
-    column: Column
-    parameter: Parameter | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _word(cls, data: Any) -> Any:
-        return {"column": data} if isinstance(data, str) else data
+    kind: Literal["rows"]
+    compute: dict[Column, ComputedField] = Field(default_factory=dict)
+    sort: tuple[str, ...] = ()
 
 
 class Threshold(Noun):
@@ -284,38 +275,29 @@ class RankedField(Noun):
 _FILTERS = {"equal": ("name", "word", "words"), "least": ("figure",), "most": ("figure",), "open_at": ("hours",)}
 
 
-class RankedAnswer(Noun):
+class RankedAnswer(TableAnswer):
     """The rows of one part of a large table that fit a free text best.
 
     First comes how many of the text's conditions a row fulfils, then a text score, then the id. Conditions are words of the part's own fields, declared
     synonyms, figures and times of day.
 
     Attributes:
-        table: the table. A part of it is read when a call first searches it.
         id: the column with the id, a text that no two rows share.
-        part: what separates the parts. A call searches the one that its parameter names, else one that the text names, else the city of the case's context.
+        part: the column that separates the parts, cities for instance; a part is read when a call first searches it. A call searches the part that its
+            parameter of this name gives, else one that the text names, else the city of the case's context.
         fields: column -> what it holds; no other is searched.
         text: the parameter with the free text.
         words: the table of words that mean the same (see ``Words``).
-        where: parameter -> how it filters, strictly, as in rows: ``equal``, ``least``, ``most``, ``open_at``.
-        limit: the most rows that are given.
-        page, items, count, show, echo: as for rows.
+        where: parameter -> how it filters, strictly: ``equal``, ``least``, ``most``, ``open_at``.
     """
 
     kind: Literal["ranked"]
-    table: str
     id: Column = "id"
-    part: PartColumn
+    part: Column
     fields: dict[Column, RankedField] = Field(min_length=1)
     text: Parameter
     words: str | None = None
-    where: dict[Parameter, RowFilter] = Field(default_factory=dict)
-    limit: int = Field(default=20, ge=1, le=1000)
-    page: Page = Page()
     items: str = "items"
-    count: str | None = None
-    show: Columns = ()
-    echo: dict[str, Parameter] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _filters(self) -> RankedAnswer:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
-import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,8 +12,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, overload
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
 
 #: Larger tables stay in their files, bytes; smaller ones are read whole.
 LARGE_BYTES = 1 << 20
-#: Bytes of a file that are read at once while an index is built.
-_AT_ONCE = 1 << 18
 #: Rows of one table that stays in its files.
 _MOST_ROWS = 4_000_000
 
@@ -75,7 +70,7 @@ class Parts:
 
     def by_id(self) -> Iterator[tuple[int, int]]:
         """Give a hash of each id, and the place of its row, in the order of the rows."""
-        yield from ((_hashed(id_), place) for id_, place in self._places.items())
+        yield from ((hashed(id_), place) for id_, place in self._places.items())
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
         """Give each part with the places of its rows in the order of their ids; the parts by name."""
@@ -113,8 +108,6 @@ class FileRows(Sequence[JsonObject]):
         for part, count in kept.info["parts"]:
             self.parts[part] = self._arrays["by_part"][start : start + count]
             start += count
-        self._files: dict[int, IO[bytes]] = {}
-        self._lock = Lock()
 
     def _made(self) -> Arrays:
         """Return where the rows stand, for files that stay as they are meanwhile: what is kept goes by the digest of before."""
@@ -126,27 +119,18 @@ class FileRows(Sequence[JsonObject]):
     def __len__(self) -> int:
         return len(self._arrays["offset"])
 
-    @overload
-    def __getitem__(self, at: int) -> JsonObject: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[JsonObject]: ...
-    def __getitem__(self, at: int | slice) -> JsonObject | Sequence[JsonObject]:
+    def __getitem__(self, at: Any) -> Any:
         """Return a row, read from its file. Raises InfrastructureError where the file has changed."""
         if isinstance(at, slice):
             return [self[place] for place in range(*at.indices(len(self)))]
-        number, offset, length = (int(self._arrays[name][at]) for name in ("file", "offset", "length"))
-        with self._lock:
-            file = self._open(number)
-            self._unchanged(number, file)
-            file.seek(offset)
-            row: JsonObject = from_json(file.read(length))
+        (row,) = self.read([at])
         return row
 
     def read(self, places: Iterable[int]) -> Iterator[JsonObject]:
         """Give the rows at some places, which ascend, from files that are read once. Raises InfrastructureError where one has changed."""
-        for number, group in groupby(places, lambda at: int(self._arrays["file"][at])):
+        for number, group in groupby(places, lambda at: int(self._arrays["number"][at])):
             self._unchanged(number)
-            with self._paths[number].open("rb", buffering=_AT_ONCE) as file:
+            with self._paths[number].open("rb") as file:
                 try:
                     for at in group:
                         file.seek(int(self._arrays["offset"][at]))
@@ -159,19 +143,13 @@ class FileRows(Sequence[JsonObject]):
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
         id_ = id_.strip()
-        hashes, wanted = self._arrays["id_hash"], np.uint64(_hashed(id_))
+        hashes, wanted = self._arrays["id_hash"], np.uint64(hashed(id_))
         first, last = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
         return [int(at) for at in self._arrays["by_id"][first:last] if str(self[int(at)][self.keys.id]).strip() == id_]
 
     def spot(self, at: int) -> tuple[Path, int]:
         """Return the file and the line of a row."""
-        return self._paths[int(self._arrays["file"][at])], int(self._arrays["line"][at])
-
-    def _open(self, number: int) -> IO[bytes]:
-        if number not in self._files:
-            self._unchanged(number)
-            self._files[number] = self._paths[number].open("rb", buffering=0)
-        return self._files[number]
+        return self._paths[int(self._arrays["number"][at])], int(self._arrays["line"][at])
 
     def _unchanged(self, number: int, file: IO[bytes] | None = None) -> None:
         """Raise InfrastructureError where a file, or what was opened of it, is another than at the beginning."""
@@ -182,10 +160,6 @@ class FileRows(Sequence[JsonObject]):
             unchanged = False
         if not unchanged:
             raise InfrastructureError(f"{shown_path(path)} has changed since it was opened")
-
-    def __del__(self) -> None:
-        for file in getattr(self, "_files", {}).values():
-            file.close()
 
 
 class Spots(Sequence[tuple[Path, int]]):
@@ -202,8 +176,9 @@ class Spots(Sequence[tuple[Path, int]]):
         return self._rows.spot(at)
 
 
-def _hashed(id_: str) -> int:
-    return int.from_bytes(hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def hashed(text: str) -> int:
+    """Return 64 bits by which an id, or words joined by blanks, is looked up."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
@@ -247,7 +222,7 @@ def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
     hashes = np.fromiter((hash_ for hash_, _ in parts.by_id()), np.uint64, len(order))
     by_hash = np.argsort(hashes, kind="stable")
     arrays: dict[str, np.ndarray] = {
-        "file": np.frombuffer(file, np.uint16),
+        "number": np.frombuffer(file, np.uint16),
         "offset": np.frombuffer(offset, np.uint64),
         "length": np.frombuffer(length, np.uint32),
         "line": np.frombuffer(line, np.uint32),
@@ -275,12 +250,8 @@ def _row(raw: bytes, name: str, line: int, problems: list[Problem]) -> Json:
 
 # -- indexes of large tables that are kept on disk ---------------------------------------------------------------------
 
-_MAGIC = b"mapsat arrays\n"
-_ALIGNED = 16
 #: The most bytes of all files together; beyond it the oldest are removed.
 _MOST_BYTES = 4 << 30
-#: The files whose content this process has checked, with size and time of change.
-_checked: set[tuple[str, int, int]] = set()
 
 
 class Arrays(NamedTuple):
@@ -343,21 +314,11 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    sections: dict[str, list[object]] = {}
-    crc = at = 0
-    pieces: list[bytes] = []
-    for name, values in arrays.arrays.items():
-        data = values.tobytes()
-        data += b"\0" * (-len(data) % _ALIGNED)
-        sections[name] = [values.dtype.str, at, len(values)]
-        crc, at = zlib.crc32(data, crc), at + len(data)
-        pieces.append(data)
-    header = canonical_json({"info": arrays.info, "sections": sections, "crc": crc, "bytes": at}).encode()
-    head = _MAGIC + b"".join(number.to_bytes(8, "little") for number in (len(header), zlib.crc32(header))) + header
+    import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
+    named: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
     with replacing(path) as file:
-        file.write(head + b"\0" * (-len(head) % _ALIGNED))
-        for piece in pieces:
-            file.write(piece)
+        np.savez(file, **named)
     _prune(path)
 
 
@@ -373,33 +334,12 @@ def _prune(new: Path) -> None:
 
 
 def _opened(path: Path) -> Arrays | None:
-    """Return the arrays of a file; None where it is missing or damaged."""
+    """Return the arrays of a file, each of which has a checksum; None where it is missing or damaged."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     try:
-        with path.open("rb") as file:
-            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            stat = path.stat()
-        start = len(_MAGIC) + 16
-        if view[: len(_MAGIC)] != _MAGIC:
-            return None
-        length, crc = (int.from_bytes(view[at : at + 8], "little") for at in (start - 16, start - 8))
-        if zlib.crc32(raw := view[start : start + length]) != crc:
-            return None
-        header = json.loads(raw)
-        begin = start + length + -(start + length) % _ALIGNED
-        if len(view) != begin + header["bytes"]:
-            return None
-        stamp = (str(path), stat.st_size, stat.st_mtime_ns)
-        if stamp not in _checked:
-            with memoryview(view) as whole, whole[begin:] as body:
-                if zlib.crc32(body) != header["crc"]:
-                    return None
-            _checked.add(stamp)
-        arrays = {
-            name: np.frombuffer(view, dtype=dtype, count=count, offset=begin + at)
-            for name, (dtype, at, count) in header["sections"].items()
-        }
-        return Arrays(header["info"], arrays)
-    except (OSError, ValueError, KeyError, TypeError):  # no such file, an empty one, or one that is damaged
+        with path.open("rb") as file, np.load(file) as kept:  # never a pickle, unless it is asked for
+            arrays = dict(kept)
+        return Arrays(json.loads(arrays.pop("info").tobytes()), arrays)
+    except Exception:  # noqa: BLE001  no such file, an empty one, or one that is damaged in any way
         return None

@@ -12,8 +12,6 @@ from threading import Thread
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from pydantic_core import to_json
-
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
@@ -430,7 +428,7 @@ class PythonSandbox:
             writing.allowed = False
         changed = writing.done()
         if changed:
-            self._writes = digest([self._writes, *map(_written, changed)])
+            self._writes = digest([self._writes, *(change.to_json() for change in changed)])
             self._made = None
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
@@ -460,27 +458,11 @@ def _play(case: Case, sandbox: Sandbox) -> list[Answer]:
     return answers
 
 
-def _written(change: RowChange) -> JsonObject:
-    """Return a change as its ``to_json`` does, whose rows are plain JSON by now: pydantic would copy them once more."""
-    fields = (("before", change.before), ("after", change.after))
-    key = {} if change.key == "id" else {"key": change.key}
-    return {"table": change.table, "id": change.id, **key, **{name: row for name, row in fields if row is not None}}
-
-
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
     result = plain(method(**arguments))
-    if (size := _characters(result)) > _MOST_CHARACTERS:
+    if (size := json_size(result)) > _MOST_CHARACTERS:
         raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
     return result
-
-
-def _characters(result: Json) -> int:
-    """Return how many characters a result has as JSON, or more than that while they are few: its bytes are counted five times as fast."""
-    try:
-        size = len(to_json(result))
-    except ValueError:  # half of a surrogate pair, which has no bytes
-        return json_size(result)
-    return size if size <= _MOST_CHARACTERS else json_size(result)
 
 
 def _refusal(tool: Tool, refused: Refused) -> Answer:

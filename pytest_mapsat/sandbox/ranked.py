@@ -8,6 +8,8 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pytest_mapsat.model import (
     Context,
     EqualTo,
@@ -28,12 +30,11 @@ from .large import Arrays, FileRows, Keys, Parts, kept_arrays
 from .ranked_index import PartIndex, build, units_of
 from .ranked_query import Lexicon, Query, between, minute_of
 from .rows import Ground, TableCall, canonical_values
+from .search import split
 from .spec import Call, Spec, UnanswerableError, spec_of
 from .state import fresh
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .layers import SandboxSuite
 
 #: Characters of a query; no sensible one is longer, and time grows with it.
@@ -41,8 +42,6 @@ _LONGEST = 1000
 _LISTED = 12
 #: Parts with so many rows together are held in memory; one that has more is held alone.
 _HELD = 200_000
-#: So many parts are held at most: each has a file open.
-_MOST_HELD = 64
 _AS_TEXT = ParameterMatch()
 
 
@@ -70,7 +69,7 @@ class RankedParts:
         if isinstance(rows, FileRows):
             self.places = rows.parts
         else:
-            parts = Parts(Keys(answer.id, answer.part.column))
+            parts = Parts(Keys(answer.id, answer.part))
             for at, row in enumerate(rows):
                 parts.add(row, at, str)
             self.places = dict(parts.rows())
@@ -84,18 +83,13 @@ class RankedParts:
             index = self._indexes.pop(part, None)
             if index is None:
                 rows = len(self.places[part])
-                while self._indexes and (
-                    len(self._indexes) >= _MOST_HELD
-                    or rows + sum(held.count for held in self._indexes.values()) > _HELD
-                ):
+                while self._indexes and rows + sum(held.count for held in self._indexes.values()) > _HELD:
                     del self._indexes[next(iter(self._indexes))]
                 index = self._made(part)
             self._indexes[part] = index  # the part searched last stands last
             return index
 
     def _made(self, part: str) -> PartIndex:
-        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
-
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
@@ -129,13 +123,14 @@ class RankedParts:
     @cached_property
     def longest_name(self) -> int:
         """How many words the longest of ``names`` has."""
-        return max((key.count(" ") + 1 for key in self.names), default=0)
+        return max(map(len, self.names), default=0)
 
     @cached_property
-    def names(self) -> dict[str, str]:
+    def names(self) -> dict[tuple[str, ...], str]:
         """The words of the parts' names, and of declared words that mean the same -> the part."""
-        keys = {" ".join(units_of(part, self.lexicon.book)): part for part in self.places}
-        return {other: part for key, part in keys.items() for other in (key, *self.lexicon.groups.get(key, ()))} | keys
+        keys = {units_of(part, self.lexicon.book): part for part in self.places}
+        alike = {key: map(str.split, self.lexicon.groups.get(" ".join(key), ())) for key in keys}
+        return {tuple(other): part for key, part in keys.items() for other in alike[key]} | keys
 
 
 class RankedCall(TableCall[RankedAnswer]):
@@ -165,12 +160,11 @@ class RankedCall(TableCall[RankedAnswer]):
 
     def result(self) -> Json:
         """Return the result. Raises UnanswerableError."""
-        answer = self._answer
         part, order = self.order()
         rows = [self._parts.row(part, at) for at in self._page(order)]
-        echo = {key: self._given(name) for key, name in answer.echo.items()}
-        told = [{name: fresh(row[name]) for name in answer.show or row if name in row} for row in rows]
-        return {**echo, **({answer.count: len(told)} if answer.count else {}), answer.items: told}
+        return self._result(
+            [{name: fresh(row[name]) for name in self._answer.show or row if name in row} for row in rows]
+        )
 
     def ids(self, most: int) -> tuple[str, ...]:
         """Return the ids of the rows that fit best, the best first. Raises UnanswerableError."""
@@ -194,7 +188,7 @@ class RankedCall(TableCall[RankedAnswer]):
 
     def _searched(self, text: str) -> tuple[str, list[tuple[int, int]]]:
         """Return the part that the call searches, and where its text names it. Raises UnanswerableError."""
-        column, city = self._answer.part.column, self._ground.context.city
+        column, city = self._answer.part, self._ground.context.city
         fixed = self._part or self._by_parameter()
         part = fixed or next(iter(self._parts_named(city)), "")
         named = self._named(text)
@@ -223,14 +217,13 @@ class RankedCall(TableCall[RankedAnswer]):
         forms = self._parts.with_form(match)
         parts = sorted({part for form in canonical_values(given, match) for part in forms.get(form, ())})
         if not parts and isinstance(given, str):
-            parts = [
-                part for part in [self._parts.names.get(" ".join(units_of(given, self._parts.lexicon.book)))] if part
-            ]
+            part = self._parts.names.get(units_of(given, self._parts.lexicon.book))
+            parts = [part] if part else []
         return parts
 
     def _parameter(self) -> str:
         """Return the parameter that names the part, empty where the tool has none."""
-        name = self._answer.part.parameter or self._answer.part.column
+        name = self._answer.part
         return name if name in self._spec.tool.parameters.get("properties", {}) else ""
 
     def _match(self) -> ParameterMatch:
@@ -245,7 +238,7 @@ class RankedCall(TableCall[RankedAnswer]):
             return parts[0] if parts else ""
         if parts:
             raise UnanswerableError(
-                f"one {self._answer.part.column} at a time is searched, and {name} names {' and '.join(parts)}"
+                f"one {self._answer.part} at a time is searched, and {name} names {' and '.join(parts)}"
             )
         hint = hint_at(given, self._parts.places)
         raise UnanswerableError(f"{name} is {shown(given)}, which is not served; {self._served()}{hint}")
@@ -258,29 +251,21 @@ class RankedCall(TableCall[RankedAnswer]):
     def _named(self, text: str) -> dict[tuple[int, int], str]:
         """Return where a text names a part, and which; the longest name at each place."""
         units = self._parts.lexicon.units(fold(text))
-        names, longest = self._parts.names, self._parts.longest_name
+        words = tuple(unit for unit, _, _ in units)
         named: dict[tuple[int, int], str] = {}
         at = 0
-        while at < len(units):
-            for last in range(min(at + longest, len(units)), at, -1):
-                part = names.get(" ".join(unit for unit, _, _ in units[at:last]))
-                if part is not None:
-                    named[units[at][1], units[last - 1][2]] = part
-                    at = last - 1
-                    break
-            at += 1
+        for several, part in split(words, self._parts.names, self._parts.longest_name):
+            if part is not None:
+                named[units[at][1], units[at + len(several) - 1][2]] = part
+            at += len(several)
         return named
 
     def _kept(self, index: PartIndex) -> np.ndarray | None:
         """Return the rows that the call's filters leave; None for all."""
         mask: np.ndarray | None = None
-        for name, rule in self._answer.where.items():
-            given = self._given(name)
-            if given is None and isinstance(rule, EqualTo) and rule.context:
-                given = getattr(self._ground.context, rule.context) or None
-            if given is not None:
-                left = self._left(index, name, rule, given)
-                mask = left if mask is None else mask & left
+        for name, rule, given in self._filters():
+            left = self._left(index, name, rule, given)
+            mask = left if mask is None else mask & left
         return mask
 
     def _left(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
@@ -338,9 +323,7 @@ class Ranker:
         """
         call = self._spec.read({**(filters or {}), self.answer.text: text})
         if part and part not in self._parts.places:
-            raise UnanswerableError(
-                f"there is no {self.answer.part.column} {shown(part)}; there is {', '.join(self.parts)}"
-            )
+            raise UnanswerableError(f"there is no {self.answer.part} {shown(part)}; there is {', '.join(self.parts)}")
         return self._call(self._ground, call, part).ids(limit)
 
     def part_of(self, arguments: Mapping[str, Json], context: Context) -> str:

@@ -1,29 +1,25 @@
 """What a ranked search looks up of one part of a table: which rows have a value or a word, and the figures and opening hours of each.
 
-All is numbers in arrays, so that every machine builds the same index and uses its file as it lies there. Rows stand in the order of their ids. The rows that have something are a list of 16-bit numbers for each 65,536 rows, or one bit for each row where that is shorter.
+All is numbers in arrays, so that every machine builds the same index and uses its file as it lies there. Rows stand in the order of their ids.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
+
+import numpy as np
 
 from pytest_mapsat.model import Json, JsonObject, RankedField, canonical_json
 
 from .canonical import fold, number, open_at, word_pattern
-from .large import Arrays
+from .large import Arrays, hashed
 from .search import Wordbook, is_run
 
-if TYPE_CHECKING:
-    import numpy as np
-
-#: Rows whose numbers share their upper bits.
-_CHUNK = 1 << 16
 #: The longest value that a text is looked through for, words and Chinese characters.
 LONGEST_VALUE = 24
 #: How deep texts are looked for in a column of running text, and how many characters of one row count.
@@ -66,11 +62,6 @@ class _Terms:
             terms.update(of_words[word])
 
 
-def hashed(word: str) -> int:
-    """Return 64 bits by which a word, or words joined by blanks, is looked up."""
-    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
 def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
     """Give the texts in a value, those of lists and objects in it included."""
     if isinstance(value, str):
@@ -104,53 +95,19 @@ class _Sets:
         self._counts.append(len(self._of_rows) - before)
 
     def packed(self, order: np.ndarray, by_id: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the rows of all things in an order: how many, where they begin, and the lists of all. ``by_id``: the rows in the order of their ids."""
-        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
-
+        """Return the rows of all things in an order: where those of each begin, and the lists of all. ``by_id``: the rows in the order of their ids."""
         counts = np.array(self._counts, np.int64)
         begins = np.cumsum(counts) - counts
         counts, begins = counts[by_id], begins[by_id]
         shift = begins - (np.cumsum(counts) - counts)
         things = np.array(self._of_rows, np.uint32)[np.repeat(shift, counts) + np.arange(int(counts.sum()))]
-        sizes = np.bincount(things, minlength=len(self.things)).astype(np.uint32)
-        rows = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)[np.argsort(things, kind="stable")]
-        ends = np.cumsum(sizes, dtype=np.uint64)
-        pieces = [_packed(rows[int(ends[at] - sizes[at]) : int(ends[at])], len(counts)) for at in order]
-        starts = np.cumsum([0, *map(len, pieces)], dtype=np.uint64)
+        things = np.argsort(order).astype(np.uint32)[things]
+        ends = np.cumsum(np.bincount(things, minlength=len(self.things)))
+        rows = np.arange(len(counts), dtype=np.min_scalar_type(len(counts)))
         return {
-            "size": sizes[order],
-            "start": starts,
-            "rows": np.concatenate(pieces) if pieces else np.zeros(0, np.uint16),
+            "start": np.concatenate([[0], ends]).astype(np.uint64),
+            "rows": np.repeat(rows, counts)[np.argsort(things, kind="stable")],
         }
-
-
-def _packed(rows: np.ndarray, count: int) -> np.ndarray:
-    """Return an ascending list of row numbers as 16-bit numbers; ``_unpacked`` reads it."""
-    import numpy as np  # noqa: PLC0415
-
-    chunks = -(-count // _CHUNK)
-    if len(rows) * 16 > count:
-        bits = np.zeros(-(-count // 16) * 16, np.uint8)
-        bits[rows] = 1
-        return np.packbits(bits, bitorder="little").view(np.uint16)
-    if len(rows) <= chunks and chunks > 1:
-        return rows.view(np.uint16)
-    low = (rows & (_CHUNK - 1)).astype(np.uint16)
-    return low if chunks == 1 else np.concatenate([np.bincount(rows >> 16, minlength=chunks).astype(np.uint16), low])
-
-
-def _unpacked(words: np.ndarray, size: int, count: int) -> np.ndarray:
-    """Return what ``_packed`` was given: row numbers, or a truth value for each row."""
-    import numpy as np  # noqa: PLC0415
-
-    chunks = -(-count // _CHUNK)
-    if size * 16 > count:
-        return np.unpackbits(words.view(np.uint8), count=count, bitorder="little").view(np.bool_)
-    if size <= chunks and chunks > 1:
-        return np.frombuffer(words.tobytes(), np.uint32)
-    if chunks == 1:
-        return words
-    return words[chunks:] + np.repeat(np.arange(chunks, dtype=np.uint32) << 16, words[:chunks])
 
 
 def build(rows: Iterable[JsonObject], by_id: np.ndarray, fields: Mapping[str, RankedField], book: Wordbook) -> Arrays:
@@ -212,8 +169,6 @@ class _Builder:
 
     def done(self, by_id: np.ndarray) -> Arrays:
         """Return the index of the rows that were taken in, by their ids."""
-        import numpy as np  # noqa: PLC0415
-
         arrays: dict[str, np.ndarray] = {}
         for name, sets in (("strong", self._strong), ("weak", self._weak)):
             hashes = np.array([hashed(term) for term in sets.things], np.uint64)
@@ -242,22 +197,18 @@ def _values(value: Json) -> Iterator[Any]:
 
 def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str, np.ndarray]:
     """Return the distinct values of all columns, and by the hash of their words where texts stand among them."""
-    import numpy as np  # noqa: PLC0415
-
     keyed: list[tuple[int, int]] = []
     for at, (_, value) in enumerate(values):
         if isinstance(value, str):
             units = units_of(value, book)
             keyed += [(hashed(" ".join(units)), at)] if 0 < len(units) <= LONGEST_VALUE else []
     keyed.sort()
-    texts = (canonical_json(value) if isinstance(value, str) else value[0] for _, value in values)
-    written = [text.encode("utf-8", "surrogatepass") for text in texts]
+    written = ",".join(canonical_json(value) if isinstance(value, str) else value[0] for _, value in values)
     return {
         "key.hash": np.array([key for key, _ in keyed], np.uint64),
         "key.value": np.array([at for _, at in keyed], np.uint32),
         "value.column": np.array([column for column, _ in values], np.uint16),
-        "value.start": np.cumsum([0, *map(len, written)], dtype=np.uint64),
-        "value.text": np.frombuffer(b"".join(written), np.uint8),
+        "value.text": np.frombuffer(f"[{written}]".encode("utf-8", "surrogatepass"), np.uint8),
     }
 
 
@@ -277,31 +228,23 @@ class PartIndex:
         self._hours: Mapping[str, list[str]] = kept.info["hours"]
         self._columns = {column: at for at, column in enumerate(fields)}
         self.count: int = kept.info["rows"]
-        # What is remembered must not hold the index itself: one that is given up closes its file at once.
+        # What is remembered must not hold the index itself: the memory of one that is given up is free at once.
         self.open_at = lru_cache(maxsize=256)(partial(_open_at, self._arrays, self._hours))
         self.values = lru_cache(maxsize=64)(partial(_values_of, self._arrays, self._columns))
 
     def has(self, hashes: Sequence[int]) -> list[list[int]]:
         """Return for each hash of words the values of columns that have just these words."""
-        import numpy as np  # noqa: PLC0415
-
         keys = self._arrays["key.hash"]
         wanted = np.array(hashes, np.uint64)
         first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
         held = self._arrays["key.value"]
         return [held[start:end].tolist() if end > start else [] for start, end in zip(first, last, strict=True)]
 
-    def value(self, at: int) -> Json:
-        """Return one of the values of columns."""
-        return _value(self._arrays, at)
-
     def with_values(self, values: Iterable[int]) -> np.ndarray:
         """Return a truth value for each row: whether it has one of some values of columns."""
-        import numpy as np  # noqa: PLC0415
-
         mask = np.zeros(self.count, np.bool_)
         for at in values:
-            self._add(mask, "values", at, True)
+            mask[self._rows("values", at)] = True
         return mask
 
     def figure(self, column: str) -> np.ndarray:
@@ -310,57 +253,41 @@ class PartIndex:
 
     def text_scores(self, terms: Iterable[str]) -> np.ndarray:
         """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
-        import numpy as np  # noqa: PLC0415
-
         scores = np.zeros(self.count, np.int32)
         hashes = np.array([hashed(term) for term in terms], np.uint64)
         held = {name: self._places(name, hashes) for name in ("strong", "weak")}
         for strong, weak in zip(held["strong"], held["weak"], strict=True):
             places = (("strong", strong, 3), ("weak", weak, 1))
-            having = sum(int(self._arrays[f"{name}.size"][at]) for name, at, _ in places if at is not None)
+            having = sum(len(self._rows(name, at)) for name, at, _ in places if at is not None)
             for name, at, weight in places:
                 if at is not None:
-                    self._add(scores, name, at, weight * _rarity(self.count, having))
+                    scores[self._rows(name, at)] += weight * _rarity(self.count, having)
         return scores
 
     def _places(self, name: str, hashes: np.ndarray) -> list[int | None]:
         """Return where words stand among those that names and words have, or running texts alone; None for one that none has."""
-        import numpy as np  # noqa: PLC0415
-
         keys = self._arrays[f"{name}.hash"]
         places = np.searchsorted(keys, hashes).tolist()
         return [
             at if at < len(keys) and keys[at] == wanted else None for at, wanted in zip(places, hashes, strict=True)
         ]
 
-    def _add(self, to: np.ndarray, name: str, at: int, amount: int) -> None:
-        """Add an amount to the rows that have one thing."""
+    def _rows(self, name: str, at: int) -> np.ndarray:
+        """Return the rows that have one thing."""
         start, end = self._arrays[f"{name}.start"][at : at + 2].tolist()
-        rows = _unpacked(self._arrays[f"{name}.rows"][start:end], int(self._arrays[f"{name}.size"][at]), self.count)
-        if rows.dtype == bool:
-            to += rows if amount == 1 else rows * to.dtype.type(amount)
-        else:
-            to[rows] += amount
-
-
-def _value(arrays: Mapping[str, np.ndarray], at: int) -> Json:
-    start, end = arrays["value.start"][at : at + 2].tolist()
-    return cast("Json", json.loads(arrays["value.text"][start:end].tobytes().decode("utf-8", "surrogatepass")))
+        return self._arrays[f"{name}.rows"][start:end]
 
 
 def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], column: str) -> dict[int, Json]:
     """Return the distinct values of one column."""
-    import numpy as np  # noqa: PLC0415
-
-    return {int(at): _value(arrays, int(at)) for at in np.flatnonzero(arrays["value.column"] == columns[column])}
+    values = json.loads(arrays["value.text"].tobytes().decode("utf-8", "surrogatepass"))
+    return {int(at): values[at] for at in np.flatnonzero(arrays["value.column"] == columns[column])}
 
 
 def _open_at(
     arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, minute: int, wanted: bool = True
 ) -> np.ndarray:
     """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
-    import numpy as np  # noqa: PLC0415
-
     clock = f"{minute // 60:02}:{minute % 60:02}"
     fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
     open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pytest_mapsat.model import JsonObject, RankedAnswer, Threshold, canonical_json
 from pytest_mapsat.reading import Bound, Denials, Opening, Vocabulary, conditions_of
 
 from .canonical import fold, word_pattern
-from .ranked_index import LONGEST_VALUE, PartIndex, hashed, query_terms, units_of
+from .large import hashed
+from .ranked_index import LONGEST_VALUE, PartIndex, query_terms, units_of
 from .search import Wordbook, is_run
-
-if TYPE_CHECKING:
-    import numpy as np
 
 #: Bits of the number by which rows are ordered: below the conditions the text score, below that the row.
 _TEXT_BITS, _ROW_BITS = 22, 22
@@ -137,8 +137,6 @@ class Query:
             keep: a truth value for each row; none keeps all.
             most: the most rows.
         """
-        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
-
         count = self._index.count
         conditions, scores = self._fulfilled()
         order = (conditions.astype(np.int64) << (_TEXT_BITS + _ROW_BITS)) + (
@@ -156,8 +154,6 @@ class Query:
 
     def _fulfilled(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how many conditions each row fulfils, and its text score."""
-        import numpy as np  # noqa: PLC0415
-
         asked = self._asked
         taken = [(bound.start, bound.end) for bound in asked.bounds]
         taken += [(opening.start, opening.end) for opening in asked.openings]
@@ -255,16 +251,12 @@ class Query:
 
     def _is_like(self, column: str, value: float) -> bool:
         """Return whether a number is one that a column of figures might hold."""
-        import numpy as np  # noqa: PLC0415
-
         held = self._index.figure(column)
         held = held[~np.isnan(held)]
         return bool(len(held) and np.min(held) <= value <= np.max(held))
 
     def _of_opening(self, opening: Opening) -> Iterable[tuple[object, np.ndarray]]:
         """Give the conditions on opening hours, where a column holds any."""
-        import numpy as np  # noqa: PLC0415
-
         minutes = opening.minutes or (() if self._minute is None else (self._minute,))
         columns = [column for column, field in self._fields.items() if field.holds == "hours"]
         if minutes and columns:
@@ -285,8 +277,6 @@ def _within(phrase: _Phrase, spans: Iterable[tuple[int, int]]) -> bool:
 
 def between(figures: np.ndarray, low: float | None, high: float | None, *, strict: bool = False) -> np.ndarray:
     """Return a truth value for each figure: whether it lies between two bounds; NaN never does."""
-    import numpy as np  # noqa: PLC0415
-
     mask: np.ndarray = ~np.isnan(figures)
     if low is not None:
         mask = mask & (figures > low if strict else figures >= low)

@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     Tool,
     Usage,
     digest,
+    values_at,
 )
 
 from .canonical import (
@@ -547,12 +548,8 @@ def _label(element: Json, labels: Iterable[str]) -> str | None:
 
 
 def _at(data: Json, path: str | None) -> Any:
-    """Return what stands at a dotted path of object keys, or None."""
-    for key in path.split(".") if path else ():
-        if not isinstance(data, dict):
-            return None
-        data = data.get(key)
-    return data
+    """Return what stands at a dotted path, or None."""
+    return next(iter(values_at(data, path or "")), None)
 
 
 def _with(data: Json, path: str, value: Json) -> Json:

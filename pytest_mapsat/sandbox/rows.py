@@ -26,6 +26,7 @@ from pytest_mapsat.model import (
     RoutesAnswer,
     RowPatch,
     RowsAnswer,
+    Searched,
     Tool,
     Words,
     did_you_mean,
@@ -46,7 +47,7 @@ from .canonical import (
     point_of,
 )
 from .large import FileRows
-from .search import Columns, Hit, SearchIndex, Wordbook, texts
+from .search import Hit, SearchIndex, Wordbook, texts
 from .spec import Call, Spec, UnanswerableError
 from .state import Part, Table, View, fresh
 
@@ -147,8 +148,7 @@ class Ground:
             return _by_point(view, reference, spot)
         if not isinstance(value, str) or not reference.name:
             return []
-        columns = Columns(reference.name, reference.sort, lon=reference.lon, lat=reference.lat)
-        hits = self.find(view, columns, reference.words, value, self._near_user(reference))
+        hits = self.find(view, reference, value, self._near_user(reference))
         best = min((hit.rank for _, hit in hits), default=0)
         return [_place(part.table.rows[hit.row], reference) for part, hit in hits if hit.rank == best]
 
@@ -167,20 +167,16 @@ class Ground:
         lon, lat = reference.lon, reference.lat
         return lambda part, at: point_index(part.table, lon, lat).holds(at, (location.lon, location.lat), metres)
 
-    def find(
-        self, view: View, columns: Columns, words: str | None, text: str, keep: Keep | None = None
-    ) -> list[tuple[Part, Hit]]:
-        """Return the rows of a view that a text means, in the order in which they fit it.
-
-        ``words`` names the table of declared words; ``keep`` says whether the rest of the call leaves a row.
-        """
+    def find(self, view: View, columns: Searched, text: str, keep: Keep | None = None) -> list[tuple[Part, Hit]]:
+        """Return the rows of a view that a text means, in the order in which they fit it. ``keep`` says whether the rest of the call leaves a row."""
         if len(text) > _LONGEST:
             raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
-        book = self.wordbook(words)
+        book = self.wordbook(columns.words)
+        key = columns.name, columns.sort, columns.also, columns.words, columns.lon, columns.lat
 
         def hits(asked: str) -> Iterator[tuple[Part, Hit]]:
             for part in view.parts:
-                index = part.table.index((columns, words), lambda rows: SearchIndex(rows, columns, book))
+                index = part.table.index(key, lambda rows: SearchIndex(rows, columns, book))
 
                 def is_left(at: int, part: Part = part) -> bool:
                     return at not in part.gone and (keep is None or keep(part, at))
@@ -264,9 +260,27 @@ class TableCall(Generic[Answer]):
         self._answer: Answer = answer
         self._spec = spec
         self._call = call
+        self._echoed: dict[str, Json] = {}
 
     def _given(self, name: str) -> Json:
         return self._spec.given(self._call, name)
+
+    def _filters(self) -> Iterator[tuple[str, Any, Json]]:
+        """Give the filters that hold in the call: the parameter, its rule, and the value that it gives or the case's context has for it."""
+        for name, rule in self._answer.where.items():
+            given = self._given(name)
+            if given is None and isinstance(rule, EqualTo) and rule.context:
+                given = getattr(self._ground.context, rule.context) or None
+            if given is not None:
+                yield name, rule, given
+
+    def _result(self, rows: list[JsonObject]) -> JsonObject:
+        """Return a result that lists rows, or that is the first of them."""
+        answer = self._answer
+        echo = {key: self._echoed.get(name, self._given(name)) for key, name in answer.echo.items()}
+        if answer.items is None:
+            return echo | rows[0]
+        return {**echo, **({answer.count: len(rows)} if answer.count else {}), answer.items: rows}
 
     def _test(self, name: str, rule: Any, given: Json) -> Callable[[Json], bool]:
         """Return what one parameter asks of a column's value."""
@@ -282,12 +296,8 @@ class TableCall(Generic[Answer]):
         if rule.op == "open_at":
             clock = self._clock(name, given)
             return lambda value: open_at(str("" if value is None else value), clock) is True
-        bound = self._figure(name, given)
-        if rule.op == "least":
-            return lambda value: (amount := number(value)) is not None and amount >= bound
-        if rule.op == "most":
-            return lambda value: (amount := number(value)) is not None and amount <= bound
-        raise NotImplementedError(f"no filter does {rule.op!r}: give it a branch here")
+        bound, least = self._figure(name, given), rule.op == "least"
+        return lambda value: (amount := number(value)) is not None and (amount >= bound if least else amount <= bound)
 
     def _clock(self, name: str, given: Json) -> str:
         at_time = moment(given if isinstance(given, str) else number(given))
@@ -345,7 +355,6 @@ class RowsCall(TableCall[RowsAnswer]):
         super().__init__(ground, answer, spec, call)
         self._quickest = quickest
         self._view = ground.view(answer.table)
-        self._echoed: dict[str, Json] = {}
         self._with_id: list[int] | None = None
         self._referred: tuple[str, set[str]] | None = None
         self.note = ""
@@ -354,15 +363,9 @@ class RowsCall(TableCall[RowsAnswer]):
         """Return the result. Raises UnanswerableError."""
         answer = self._answer
         rows_found = self._sorted(self._found())
-        echo = {key: self._echoed.get(name, self._given(name)) for key, name in answer.echo.items()}
-        if answer.items is not None:
-            rows = [self._shown(part, at) for part, at in self._page(rows_found)]
-            count = {answer.count: len(rows)} if answer.count else {}
-            return {**echo, **count, answer.items: rows}
-        if rows_found:
-            return echo | self._shown(*rows_found[0])
-        if answer.otherwise is not None:
-            return echo | fresh(answer.otherwise)
+        if answer.items is not None or rows_found:
+            rows = rows_found[:1] if answer.items is None else self._page(rows_found)
+            return self._result([self._shown(part, at) for part, at in rows])
         asked = ", ".join(
             f"{name} {shown(self._given(name))}" for name in answer.where if self._given(name) is not None
         )
@@ -372,22 +375,17 @@ class RowsCall(TableCall[RowsAnswer]):
         """Return the rows that the call is about, those that fit its text best first."""
         keeps: list[Keep] = []
         wording: tuple[Words, str] | None = None
-        for name, rule in self._answer.where.items():
-            given = self._given(name)
-            if given is None and isinstance(rule, EqualTo) and rule.context:
-                given = getattr(self._ground.context, rule.context) or None
-            if given is not None and isinstance(rule, Words):
+        for name, rule, given in self._filters():
+            if isinstance(rule, Words):
                 wording = rule, str(given)
-            elif given is not None:
+            else:
                 keeps.append(self._keep(name, rule, given))
 
         def keep(part: Part, at: int) -> bool:
             return all(test(part, at) for test in keeps)
 
         if wording is not None:
-            rule, text = wording
-            columns = Columns(rule.name, rule.sort, rule.also, rule.lon, rule.lat)
-            hits = self._ground.find(self._view, columns, rule.words, text, keep)
+            hits = self._ground.find(self._view, *wording, keep)
             lacking = dict.fromkeys(word for _, hit in hits for word in hit.lacking)
             self.note = f"nothing that is served has: {', '.join(lacking)}" if lacking else ""
             return [(part, hit.row) for part, hit in hits]
@@ -539,19 +537,16 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
     It is for those who check declarations and paths without a call. ``rows`` are those of each table, with those that overlays bring.
     """
     answer = tool.answer
-    if isinstance(answer, RowsAnswer):
-        row: JsonObject = _every(rows.get(answer.table, ()))
-        row |= {name: ["09:00"] if isinstance(field, NextTimes) else 0 for name, field in answer.compute.items()}
-        told = {name: row[name] for name in answer.show or row if name in row}
+    if isinstance(answer, RowsAnswer | RankedAnswer):
+        row = _every(rows.get(answer.table, ()))
+        if isinstance(answer, RowsAnswer):
+            row |= {name: ["09:00"] if isinstance(field, NextTimes) else 0 for name, field in answer.compute.items()}
+        columns = row if isinstance(answer, RowsAnswer) else (answer.id, answer.part, *answer.fields)
+        shown_row = {name: row[name] for name in answer.show or columns if name in row}
         echo: JsonObject = dict.fromkeys(answer.echo, "")
         if answer.items is None:
-            return {**echo, **(answer.otherwise or {}), **told}
-        return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [told]}
-    if isinstance(answer, RankedAnswer):
-        columns = answer.show or (answer.id, answer.part.column, *answer.fields)
-        row = _every(rows.get(answer.table, ()))
-        told = {name: row[name] for name in columns if name in row}
-        return {**dict.fromkeys(answer.echo, ""), **({answer.count: 1} if answer.count else {}), answer.items: [told]}
+            return echo | shown_row
+        return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [shown_row]}
     if isinstance(answer, RoutesAnswer):
         way = _every(rows.get(answer.ways, ()))
         columns = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least)

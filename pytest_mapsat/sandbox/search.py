@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.model import Json, JsonObject, Searched
 
 from .canonical import Point, distance_m, normalise, number, tokens
 
@@ -27,6 +27,9 @@ _SHORT = 3
 
 #: How alike an unknown word and a known one must be to be the same word ("harbor"), 0 to 100, and how long.
 SAME_WORD, LEAST_LETTERS = 83, 5
+
+
+Meant = TypeVar("Meant")
 
 
 class Phrase(NamedTuple):
@@ -122,19 +125,19 @@ class Wordbook:
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
     def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
-        for several, phrase in _split(words, self._phrases, _MOST_WORDS):
+        for several, phrase in split(words, self._phrases, _MOST_WORDS):
             if phrase is not None:
                 yield "".join(several), phrase
                 continue
             for word in several:
                 if is_run(word):
-                    yield from _split(word, self._runs, self._longest)
+                    yield from split(word, self._runs, self._longest)
                 else:
                     yield word, None
 
 
-def _split(text: Any, phrases: Mapping[Any, Phrase], most: int) -> Iterator[tuple[Any, Phrase | None]]:
-    """Give the declared phrases of a row of words, or of a run, and what stands between them; longer ones are found first."""
+def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[Any, Meant | None]]:
+    """Give the declared phrases of a row of words, or of a run, each with what it stands for, and what stands between them; longer ones are found first."""
     at = start = 0
     while at < len(text):
         for length in range(min(most, len(text) - at), 0, -1):
@@ -204,16 +207,6 @@ _MOST_JOINED = 4
 Scope = Callable[[int], bool]
 
 
-class Columns(NamedTuple):
-    """Which columns of a table are searched; see ``model.Words``."""
-
-    name: tuple[str, ...]
-    sort: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    lon: str | None = None
-    lat: str | None = None
-
-
 class Hit(NamedTuple):
     """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
 
@@ -248,7 +241,7 @@ class _Entry(NamedTuple):
 class SearchIndex:
     """The searched columns of some rows, made ready once."""
 
-    def __init__(self, rows: Sequence[JsonObject], columns: Columns, book: Wordbook) -> None:
+    def __init__(self, rows: Sequence[JsonObject], columns: Searched, book: Wordbook) -> None:
         self._book = book
         self._sorted = bool(columns.sort)
         read = cache(self._text)
@@ -272,7 +265,7 @@ class SearchIndex:
                     rarest = min(own, key=lambda word: (len(self._by_word[word]), word))
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
-    def _entry(self, row: JsonObject, columns: Columns, read: Callable[[str], _Text]) -> _Entry:
+    def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _Text]) -> _Entry:
         def of(names: Iterable[str]) -> list[_Text]:
             return [read(text) for column in names for text in texts(row.get(column))]
 

@@ -350,12 +350,7 @@ class Writing:
         """Return what the call has changed, by table and id, and forget it."""
         changes = []
         for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0]):
-            before, new = fresh(row), rows.get(row_id)
-            # Most columns are those that were there: they are copied once.
-            after = new and {
-                column: before[column] if row and column in row and row[column] is value else fresh(value)
-                for column, value in new.items()
-            }
+            before, after = fresh(row), fresh(rows.get(row_id))
             if before != after:
                 changes.append(RowChange(table=name, id=row_id, key=rows.key, before=before, after=after))
         self._before.clear()

@@ -79,7 +79,7 @@ def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
     problems: list[Problem] = []
     for name, (tool, path, line) in tools.items():
         if isinstance(tool.answer, RankedAnswer):
-            keys = tool.answer.id, tool.answer.part.column
+            keys = tool.answer.id, tool.answer.part
             if (first := tables.setdefault(tool.answer.table, keys)) != keys:
                 message = f"{name}: answer: id and part are {' and '.join(keys)}, and {' and '.join(first)} of another tool for {tool.answer.table}"
                 problems.append(Problem(shown_path(path), line, message, "rows of one table have one id and one part"))
@@ -102,7 +102,7 @@ def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
                     yield from _of_rows(tool.answer.table, state, partial(_timetable_wrong, column=field.column))
     answers = [tool.answer for tool, _, _ in tools.values() if isinstance(tool.answer, RankedAnswer)]
     # Two tools may search one table.
-    for table, keys in dict.fromkeys((answer.table, Keys(answer.id, answer.part.column)) for answer in answers):
+    for table, keys in dict.fromkeys((answer.table, Keys(answer.id, answer.part)) for answer in answers):
         yield from _keys_wrong(table, keys, state)
     for name in sorted(word_tables):
         yield from _of_rows(name, state, _word_wrong)
@@ -162,9 +162,9 @@ class _Block:
                 yield from self._columns(answer.table, (field.column,))
 
     def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
-        named = (answer.text, answer.part.parameter, *answer.where, *answer.echo.values())
+        named = (answer.text, *answer.where, *answer.echo.values())
         yield from self._parameters(*named, answer.page.number, answer.page.size)
-        yield from self._columns(answer.table, (answer.id, answer.part.column, *answer.fields, *answer.show))
+        yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
         yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:

@@ -306,7 +306,7 @@ def test_specifications_are_held_against_the_table(tmp_path):
 def test_a_wrong_part_column_is_one_problem_of_the_tool(tmp_path, monkeypatch, large):
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 0 if large else 1 << 40)
     with pytest.raises(SuiteError) as refused:
-        suite_in(tmp_path, tool={**TOOL, "answer": {**TOOL["answer"], "part": {"column": "citi", "parameter": "city"}}})
+        suite_in(tmp_path, tool={**TOOL, "answer": {**TOOL["answer"], "part": "citi"}})
     assert len(refused.value.problems) == 1
     assert "tools.yaml:1" in str(refused.value)
     assert "no row of the table merchants has a column 'citi' (did you mean 'city'?)" in str(refused.value)
