@@ -253,24 +253,23 @@ class _Reader:
 
     def _top_of(self, span: Span) -> tuple[str, str]:
         """Return the outermost agent around a span, or its root, which may be missing: what one of the user's messages is answered by."""
-        top = here = (span.trace, span.id)
-        seen = set()
-        while here in self._spans and here not in seen:
-            seen.add(here)
-            if self._kinds[here] == "agent" or self._kinds[top] != "agent":
-                top = here
-            here = (span.trace, self._spans[here].parent)
-        return here if here[1] and here not in seen and self._kinds[top] != "agent" else top
+        way = self._upwards(span.trace, span.id)
+        agents = [place for place in way if self._kinds[place] == "agent"]
+        above = (span.trace, self._spans[way[-1]].parent)
+        return agents[-1] if agents else above if above[1] and above not in way else way[-1]
+
+    def _upwards(self, trace: str, span: str) -> list[tuple[str, str]]:
+        """Return a span and those around it, from the inside out, as far as they are there; each once."""
+        way: dict[tuple[str, str], None] = {}
+        here = (trace, span)
+        while here in self._spans and here not in way:
+            way[here] = None
+            here = (trace, self._spans[here].parent)
+        return [*way]
 
     def _below_tool(self, span: Span) -> bool:
         """Return whether a span stands in that of a tool: an agent there answers another agent."""
-        here, seen = (span.trace, span.parent), set[tuple[str, str]]()
-        while here in self._spans and here not in seen:
-            seen.add(here)
-            if self._kinds[here] == "tool":
-                return True
-            here = (span.trace, self._spans[here].parent)
-        return False
+        return any(self._kinds[place] == "tool" for place in self._upwards(span.trace, span.parent))
 
     # -- turns
 
@@ -458,13 +457,10 @@ class _Reader:
 
     def _told_before(self, span: Span, call_id: str, name: str) -> SpanCall | None:
         """Return the call of a span that tells it once more: it stands within the call's own span, or has the call's id, as where two instrumentations are on."""
-        here, seen = (span.trace, span.parent), set[tuple[str, str]]()
-        while here in self._spans and here not in seen:
-            around = self._executed.get(here)
+        for place in self._upwards(span.trace, span.parent):
+            around = self._executed.get(place)
             if around is not None and around.name == name and (call_id == around.id or not (call_id and around.id)):
                 return around
-            seen.add(here)
-            here = (span.trace, self._spans[here].parent)
         return next(
             (call for call in self._executed.values() if call_id and (call.id, call.name) == (call_id, name)), None
         )
@@ -617,15 +613,31 @@ def kind_of(span: Span) -> Kind:
 
 def messages_in(span: Span) -> list[Message] | None:
     """Return the messages that a model or an agent was given in a span; None where the span does not tell."""
-    for prefix in _NUMBERED_IN:
+    return _messages(span, "user", _NUMBERED_IN, _MESSAGES_IN, _VALUES_IN)
+
+
+def messages_out(span: Span) -> list[Message] | None:
+    """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
+    return _messages(span, "assistant", _NUMBERED_OUT, _MESSAGES_OUT, _VALUES_OUT)
+
+
+def _messages(
+    span: Span, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
+) -> list[Message] | None:
+    """Return the messages of the first form in which a span has them; ``role``: of those that have none."""
+    for prefix in prefixes:
         if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, "user"), span.first(_VALUES_IN), "user")
-    if (value := span.first(_MESSAGES_IN)) is not None:
-        return read_messages(value, "user")
-    if messages := [message for kind, message in _events(span) if kind != "choice"]:
+            return _fuller(read_messages(listed, role), span.first(values), role)
+    if (value := span.first(names)) is not None:
+        return read_messages(value, role)
+    if role == "assistant" and not span.attributes.keys().isdisjoint(("ai.response.text", "ai.response.toolCalls")):
+        text = span.attributes.get("ai.response.text") or ""
+        calls = objects_of(span.attributes.get("ai.response.toolCalls"))
+        return read_messages([{"role": role, "content": text, "tool_calls": calls}], role)
+    if messages := [message for of, message in _events(span) if of == role]:
         return messages
-    value = span.first(_VALUES_IN)
-    return None if value is None else read_messages(value, "user", loose=kind_of(span) != "chat")
+    value = span.first(values)
+    return None if value is None else read_messages(value, role, loose=kind_of(span) != "chat")
 
 
 def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
@@ -638,25 +650,6 @@ def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Messag
 
 def _tells(message: Message) -> bool:
     return bool(message.text or message.calls or message.results)
-
-
-def messages_out(span: Span) -> list[Message] | None:
-    """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
-    for prefix in _NUMBERED_OUT:
-        if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, "assistant"), span.first(_VALUES_OUT), "assistant")
-    if (value := span.first(_MESSAGES_OUT)) is not None:
-        return read_messages(value, "assistant")
-    if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
-        text, calls = (
-            span.attributes.get("ai.response.text") or "",
-            objects_of(span.attributes.get("ai.response.toolCalls")),
-        )
-        return read_messages([{"role": "assistant", "content": text, "tool_calls": calls}], "assistant")
-    if choices := [message for kind, message in _events(span) if kind == "choice"]:
-        return choices
-    value = span.first(_VALUES_OUT)
-    return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
 
 
 def tools_in(span: Span) -> list[JsonObject]:
@@ -690,7 +683,7 @@ _EVENT_INPUT, _EVENT_OUTPUT = (
 
 
 def _events(span: Span) -> Iterator[tuple[str, Message]]:
-    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is ``choice`` or of a message before it."""
+    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is a reply of the assistant's (``assistant``), or stands before it (``user``)."""
     listed = [(name, attributes) for name, attributes in span.events]
     listed += [(str(event.get("event.name", "")), event) for event in objects_of(span.attributes.get("events"))]
     for name, attributes in listed:
@@ -712,8 +705,8 @@ def _events(span: Span) -> Iterator[tuple[str, Message]]:
         )
         choice = name == "gen_ai.choice"
         gave = [{**body, "role": "assistant"}] if choice else attributes.get(_EVENT_OUTPUT.get(name, ""))
-        yield from (("before", message) for message in read_messages(given, "user") or ())
-        yield from (("choice", message) for message in read_messages(gave, "assistant") or ())
+        for role, messages in (("user", given), ("assistant", gave)):
+            yield from ((role, message) for message in read_messages(messages, role) or ())
 
 
 def object_of(value: Json) -> JsonObject:
