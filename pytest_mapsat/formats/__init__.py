@@ -36,6 +36,7 @@ from .plain_data import append_lines as append_lines
 from .plain_data import check_columns as check_columns
 from .plain_data import document_of as document_of
 from .plain_data import json_elements as json_elements
+from .plain_data import lines_of_list as lines_of_list
 from .plain_data import located_json as located_json
 from .plain_data import noun_of as noun_of
 from .plain_data import object_in as object_in
