@@ -64,18 +64,15 @@ _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case'
 
 
 class Conversation(NamedTuple):
-    """A conversation whose spans do not name the case, with its session, its query, and its first span and line."""
+    """A conversation whose spans do not name the case: as it was read, and as it is judged."""
 
+    dialogue: SpanDialogue
     trajectory: Trajectory
-    session: str
-    query: str
-    span: str
-    line: int
 
     @property
     def place(self) -> str:
         """The first span, as messages name it."""
-        return f"span {shown(self.span)} (line {self.line})"
+        return f"span {shown(self.dialogue.span)} (line {self.dialogue.line})"
 
 
 @dataclass(frozen=True)
@@ -96,9 +93,9 @@ class Unplaced:
         by_query: dict[str, list[Conversation]] = defaultdict(list)
         by_session: dict[str, Conversation] = {}
         for conversation in conversations:
-            by_query[" ".join(conversation.query.split())].append(conversation)
-            if conversation.session:
-                by_session[conversation.session] = conversation
+            by_query[" ".join((conversation.dialogue.query or "").split())].append(conversation)
+            if conversation.dialogue.session:
+                by_session[conversation.dialogue.session] = conversation
         return cls(by_session, by_query)
 
     def of_case(self, case: Case, trial: int) -> Trajectory | None:
@@ -132,7 +129,7 @@ class Unplaced:
         first = every[0]
         return (
             f"; of {len(every)} conversations without an attribute mapsat.case none has its id as session, or its query; "
-            f"the first, {first.place}, begins with {shown(first.query)}"
+            f"the first, {first.place}, begins with {shown(first.dialogue.query or '')}"
         )
 
 
@@ -428,13 +425,7 @@ def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory |
     """
     for dialogue in read_spans(file, name):
         trajectory = span_trajectory(dialogue, name)
-        if dialogue.case:
-            yield dialogue.line, trajectory
-        else:
-            yield (
-                dialogue.line,
-                Conversation(trajectory, dialogue.session, dialogue.query or "", dialogue.span, dialogue.line),
-            )
+        yield dialogue.line, trajectory if dialogue.case else Conversation(dialogue, trajectory)
 
 
 def span_trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:

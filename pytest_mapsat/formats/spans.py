@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,7 +100,7 @@ class SpanTurn:
     own: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SpanDialogue:
     """A conversation that spans tell.
 
@@ -126,11 +125,11 @@ class SpanDialogue:
     session: str
     span: str
     line: int
-    turns: tuple[SpanTurn, ...]
-    notes: tuple[str, ...] = ()
+    turns: list[SpanTurn] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     own: JsonObject = field(default_factory=dict)
     instructions: str = ""
-    tools: tuple[JsonObject, ...] = ()
+    tools: list[JsonObject] = field(default_factory=list)
     user: str = ""
     begun: int = 0
     tells_calls: bool = True
@@ -173,27 +172,27 @@ class _Reader:
         self._gathered = gathered
         self._spans = {(span.trace, span.id): span for span in gathered.spans}
         self._kinds = {key: kind_of(span) for key, span in self._spans.items()}
-        self._turns: list[SpanTurn] = []
+        first = gathered.spans[0]
+        self._dialogue = SpanDialogue(gathered.case, gathered.trial, gathered.session, first.id, first.line)
+        self._turns = self._dialogue.turns
         self._users: list[str] = []
         self._top = ("", "")
-        self._notes: list[str] = []
-        self._instructions = ""
-        self._tools: list[JsonObject] = []
         self._executed: dict[tuple[str, str], SpanCall] = {}
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
 
     def read(self) -> SpanDialogue:
         """Return the conversation."""
-        own: JsonObject = {}
-        spans = self._gathered.spans
+        dialogue, spans = self._dialogue, self._gathered.spans
         chats = [span for span in spans if self._kinds[span.trace, span.id] == "chat"]
         self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
         for span in spans:
             self._note_oddities(span)
-            self._tools += [tool for tool in tools_in(span) if tool not in self._tools]
-            if not self._instructions and (value := span.first(INSTRUCTIONS)) is not None:
-                self._instructions = "\n".join(message.text or "" for message in read_messages(value, "system") or ())
+            dialogue.tools += [tool for tool in tools_in(span) if tool not in dialogue.tools]
+            if not dialogue.instructions and (value := span.first(INSTRUCTIONS)) is not None:
+                dialogue.instructions = "\n".join(
+                    message.text or "" for message in read_messages(value, "system") or ()
+                )
             kind = self._kinds[span.trace, span.id]
             if kind == "tool":
                 self._execute(span)
@@ -203,30 +202,17 @@ class _Reader:
                 kind == "agent" and self._top_of(span) == (span.trace, span.id) not in self._speaking
             ):
                 self._chat(span)
-            own = own or object_of(span.attributes.get(OWN_EPISODE))
-        if not own:
+            dialogue.own = dialogue.own or object_of(span.attributes.get(OWN_EPISODE))
+        if not dialogue.own:
             self._leave_out_handoffs()
-        for turn in own.pop("after", ()):
+        for turn in dialogue.own.pop("after", ()):
             self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
-        first = spans[0]
-        gathered = self._gathered
-        notes = tuple(islice(self._notes, _NOTES))
-        return SpanDialogue(
-            gathered.case,
-            gathered.trial,
-            gathered.session,
-            first.id,
-            first.line,
-            tuple(self._turns),
-            notes,
-            own,
-            self._instructions,
-            tuple(self._tools),
-            next((str(user) for span in spans if (user := span.first(USER))), ""),
-            min((span.start for span in spans if span.start), default=0),
-            bool(self._speaking or self._executed or own),
-        )
+        dialogue.tells_calls = bool(self._speaking or self._executed or dialogue.own)
+        del dialogue.notes[_NOTES:]
+        dialogue.user = next((str(user) for span in spans if (user := span.first(USER))), "")
+        dialogue.begun = min((span.start for span in spans if span.start), default=0)
+        return dialogue
 
     def _leave_out_handoffs(self) -> None:
         """Leave out the calls by which an agent hands over to another: the framework carries them out, and no tool of the user's does."""
@@ -241,7 +227,7 @@ class _Reader:
             turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
     def _note(self, span: Span, message: str) -> None:
-        self._notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
+        self._dialogue.notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
 
     def _note_oddities(self, span: Span) -> None:
         if span.again:
@@ -293,7 +279,7 @@ class _Reader:
         inner = self._below_tool(span)
         heard = messages_in(span) or []
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
-        self._instructions = self._instructions or system
+        self._dialogue.instructions = self._dialogue.instructions or system
         if not inner:
             self._hear(heard, span)
         for message in heard:
