@@ -217,12 +217,14 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
 
 
 def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | Conversation]]:
-    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Raises SuiteError where it is broken; ``name``: how messages name it."""
+    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Spans that name no case give a conversation. Raises SuiteError where it is broken; ``name``: how messages name it."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
     elif layout == "spans":
-        yield from span_trajectories(file, name)
+        for dialogue in read_spans(file, name):
+            trajectory = span_trajectory(dialogue, name)
+            yield dialogue.line, trajectory if dialogue.case else Conversation(dialogue, trajectory)
     elif layout == "lines":
         yield from _published_lines(file, name)
     else:
@@ -415,17 +417,6 @@ def _oddities(messages: Sequence[_Message]) -> Iterator[str]:
 
 
 # -- spans ---------------------------------------------------------------------------------
-
-
-def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory | Conversation]]:
-    """Give the conversations of a file of spans with the lines of their first spans; trajectories where a span names the case.
-
-    Raises:
-        SuiteError: it cannot be read; with the line.
-    """
-    for dialogue in read_spans(file, name):
-        trajectory = span_trajectory(dialogue, name)
-        yield dialogue.line, trajectory if dialogue.case else Conversation(dialogue, trajectory)
 
 
 def span_trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:
