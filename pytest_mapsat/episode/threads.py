@@ -8,12 +8,10 @@ from __future__ import annotations
 import concurrent.futures.thread
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from functools import partial
 from queue import SimpleQueue
-from threading import Thread, current_thread, main_thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any
 
 from pytest_mapsat import agents
@@ -25,8 +23,37 @@ class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in err
     """The job was not done in its time; its thread is left behind."""
 
 
-#: What an agent is asked to do, and what comes of it; it is cancelled where nobody waits for it any more.
-_Job = tuple[Future[Any], Callable[[], Any]]
+class _Job:
+    """One call of an agent, and what came of it."""
+
+    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
+        self._function = function
+        self._argument = argument
+        self._context = copy_context()
+        self._over = Lock()
+        self._over.acquire()
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self._context.run(self._function, self._argument)
+        except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+            self.error = error
+        self.done = True
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Wake the thread that waits for this job, finished or not."""
+        with suppress(RuntimeError):  # it does already
+            self._over.release()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it is done, its time is over or it is given up; return whether it was done."""
+        with waiting():
+            self._over.acquire(timeout=max(timeout, 0))
+        return self.done
 
 
 class Worker:
@@ -44,7 +71,7 @@ class Worker:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            _do(*job)
+            job.run()
             # Kept until the next job comes, it would keep an agent and its exceptions alive.
             del job
 
@@ -54,25 +81,23 @@ class Worker:
         Raises:
             Overdue: it took longer than ``timeout`` seconds, or was left behind.
         """
-        job = Future[Any]()
+        job = _Job(function, argument)
         # With many episodes at once, only the main thread can know what the agent has changed.
         surroundings = Surroundings() if current_thread() is main_thread() else None
         self.idle = False
         _under_way.add(job)
-        self._jobs.put((job, partial(copy_context().run, function, argument)))
+        self._jobs.put(job)
         try:
-            with waiting():
-                error = job.exception(max(timeout, 0))
-        except (TimeoutError, CancelledError):
-            raise Overdue from None
+            self.idle = job.wait(timeout)
         finally:
             _under_way.discard(job)
             if surroundings is not None:
                 surroundings.restore()
-        self.idle = True
-        if error is not None:
-            raise error
-        return job.result()
+        if not self.idle:
+            raise Overdue
+        if job.error is not None:
+            raise job.error
+        return job.result
 
     def dismiss(self) -> None:
         """Let the thread end when the job does, whenever that is."""
@@ -84,18 +109,7 @@ class Worker:
         self._thread.join(1)
 
 
-def _do(job: Future[Any], call: Callable[[], Any]) -> None:
-    try:
-        result = call()
-    except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
-        with suppress(InvalidStateError):  # nobody waits for it any more
-            job.set_exception(error)
-    else:
-        with suppress(InvalidStateError):
-            job.set_result(result)
-
-
-_under_way: set[Future[Any]] = set()
+_under_way: set[_Job] = set()
 _idle: list[Worker] = []
 _left_behind: list[Worker] = []
 
@@ -104,7 +118,7 @@ def leave_behind() -> int:
     """End the episodes whose agents are in a reply now, as if their time were over; return how many there are."""
     jobs = list(_under_way)
     for job in jobs:
-        job.cancel()
+        job.give_up()
     return len(jobs)
 
 
