@@ -4,36 +4,40 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from pytest_mapsat.formats import (
     Lines,
     Located,
-    PublishedCall,
-    PublishedDialogue,
-    PublishedMessage,
     SpanCall,
     SpanDialogue,
     SpanTurn,
     layout_of,
+    layouts,
     limits,
     parse_json,
+    parse_json_line,
+    parse_literal,
     printable,
-    read_dialogues,
+    read_csv,
+    read_lines,
     read_run,
     read_spans,
     require_file,
     validate,
 )
 from pytest_mapsat.model import (
+    CASE_ID_PATTERN,
     Case,
     Ending,
     Fault,
     InfrastructureError,
-    Json,
     JsonObject,
     Problem,
     Provenance,
@@ -50,26 +54,25 @@ from pytest_mapsat.sandbox import MISS_RESULT
 
 from .returned import as_json, scrubbed, writable
 
-_NounT = TypeVar("_NounT", Step, Turn, Trajectory)
+_NounT = TypeVar("_NounT", bound=BaseModel)
+_Whole = Annotated[int, Field(ge=0, lt=2**53)]
 RECORDED = Provenance(kind="recorded")
 _GOOD = ("", "success")
+_COLUMNS = ("conversation_id", "turn_index", "role", "content")
 _CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or true), and export again"
 _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case's"
 
 
 class Conversation(NamedTuple):
-    """A conversation whose spans do not name the case, with its session, its query, and its first span and line."""
+    """A conversation whose spans do not name the case: as it was read, and as it is judged."""
 
+    dialogue: SpanDialogue
     trajectory: Trajectory
-    session: str
-    query: str
-    span: str
-    line: int
 
     @property
     def place(self) -> str:
         """The first span, as messages name it."""
-        return f"span {shown(self.span)} (line {self.line})"
+        return f"span {shown(self.dialogue.span)} (line {self.dialogue.line})"
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,9 @@ class Unplaced:
         by_query: dict[str, list[Conversation]] = defaultdict(list)
         by_session: dict[str, Conversation] = {}
         for conversation in conversations:
-            by_query[" ".join(conversation.query.split())].append(conversation)
-            if conversation.session:
-                by_session[conversation.session] = conversation
+            by_query[" ".join((conversation.dialogue.query or "").split())].append(conversation)
+            if conversation.dialogue.session:
+                by_session[conversation.dialogue.session] = conversation
         return cls(by_session, by_query)
 
     def of_case(self, case: Case, trial: int) -> Trajectory | None:
@@ -126,7 +129,7 @@ class Unplaced:
         first = every[0]
         return (
             f"; of {len(every)} conversations without an attribute mapsat.case none has its id as session, or its query; "
-            f"the first, {first.place}, begins with {shown(first.query)}"
+            f"the first, {first.place}, begins with {shown(first.dialogue.query or '')}"
         )
 
 
@@ -214,14 +217,18 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
 
 
 def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | Conversation]]:
-    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Raises SuiteError where it is broken; ``name``: how messages name it."""
+    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Spans that name no case give a conversation. Raises SuiteError where it is broken; ``name``: how messages name it."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
     elif layout == "spans":
-        yield from span_trajectories(file, name)
+        for dialogue in read_spans(file, name):
+            trajectory = span_trajectory(dialogue, name)
+            yield dialogue.line, trajectory if dialogue.case else Conversation(dialogue, trajectory)
+    elif layout == "lines":
+        yield from _published_lines(file, name)
     else:
-        yield from ((dialogue.line, _published(dialogue, name)) for dialogue in read_dialogues(file, name, layout))
+        yield from _published_table(file, name)
 
 
 # -- a saved run ---------------------------------------------------------------------------
@@ -244,19 +251,114 @@ def _recorded_step(step: Step) -> Step:
 # -- the published layout ------------------------------------------------------------------
 
 
-def _published(dialogue: PublishedDialogue, name: str) -> Trajectory:
+class _Part(BaseModel):
+    """Part of a published dialogue; what is not used here is passed over, and what is empty counts as not given."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, data: Any) -> Any:
+        return (
+            {name: value for name, value in data.items() if value not in (None, "")} if isinstance(data, dict) else data
+        )
+
+
+class _Call(_Part):
+    """One call of a tool: what it was given and what it gave, as the file has them."""
+
+    name: str
+    arguments: dict[str, Any] = Field(validation_alias=AliasChoices("arguments", "args"))
+    result: Any = Field(default=None, validation_alias=AliasChoices("result", "response"))
+    id: str = ""
+
+
+class _Message(_Part):
+    """One message of a dialogue.
+
+    Attributes:
+        line: where it begins.
+        index: its place in the dialogue; the agent's and the user's message of one exchange share it.
+        role: ``user`` or ``assistant``.
+        content: what was said.
+        calls: the tools called on the way.
+        status: empty or ``success`` where all went well.
+        error: what went wrong.
+        stops: whether the dialogue ends here.
+        forced: whether it was ended by its limit of turns.
+        input_tokens: what the model read, where it is told.
+        output_tokens: what the model wrote, where it is told.
+        milliseconds: how long it took, where it is told.
+    """
+
+    line: int
+    index: _Whole = Field(validation_alias="turn_index")
+    role: Literal["user", "assistant"]
+    content: str = ""
+    calls: tuple[_Call, ...] = Field(default=(), validation_alias="tool_calls")
+    status: str = ""
+    error: str = Field(default="", validation_alias="error_message")
+    stops: bool = Field(default=False, validation_alias="is_stop")
+    forced: bool = Field(default=False, validation_alias="is_forced_stop")
+    input_tokens: _Whole | None = None
+    output_tokens: _Whole | None = None
+    milliseconds: _Whole | None = Field(default=None, validation_alias=AliasChoices("latency_ms", "execution_time_ms"))
+
+
+class _Row(_Message):
+    """A row of the published table: one message, with the case of its dialogue."""
+
+    case: str = Field(validation_alias="conversation_id", pattern=CASE_ID_PATTERN)
+
+
+class _Dialogue(_Part):
+    """The messages of one dialogue, in the order of the file."""
+
+    case: str = Field(validation_alias="case_id", pattern=CASE_ID_PATTERN)
+    trial: Annotated[int, Field(ge=1)] = 1
+    messages: tuple[_Message, ...] = Field(validation_alias="turns")
+
+
+def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
+    """Give the dialogues of a file in JSON lines."""
+    for raw in read_lines(file, limits.DIALOGUE_BYTES, name):
+        data = parse_json_line(raw.data, name, raw.number)
+        if not isinstance(data, dict) or not isinstance(data.get("turns"), list):
+            raise SuiteError(Problem(name, raw.number, "expected an object with case_id and a list of turns"))
+        data["turns"] = [{**turn, "line": raw.number} if isinstance(turn, dict) else turn for turn in data["turns"]]
+        dialogue = _checked(_Dialogue, data, name, raw.number)
+        yield raw.number, _published(dialogue.case, dialogue.trial, dialogue.messages, name)
+
+
+def _published_table(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
+    """Give the dialogues of a table: a row is a message, and the rows of several cases may be mixed."""
+    rows: dict[str, list[_Row]] = {}
+    hint = f"expected {layouts('JSON lines with case_id and turns', _COLUMNS)}"
+    for source in read_csv(file, _COLUMNS, name, hint=hint):
+        cells: JsonObject = {**source.cells, "line": source.line}
+        if calls := source.cells.get("tool_calls", "").strip():
+            try:
+                cells["tool_calls"] = parse_literal(calls)
+            except ValueError as error:
+                raise SuiteError(Problem(name, source.line, f"tool_calls {error}")) from None
+        row = _checked(_Row, cells, name, source.line)
+        rows.setdefault(row.case, []).append(row)
+    yield from ((messages[0].line, _published(case, 1, messages, name)) for case, messages in rows.items())
+
+
+def _published(case: str, trial: int, listed: Sequence[_Message], name: str) -> Trajectory:
     """Return a dialogue as a trajectory: the query, then for each index the agent's reply before the user's."""
-    messages = sorted(dialogue.messages, key=lambda message: (message.index, message.role == "user"))
+    messages = sorted(listed, key=lambda message: (message.index, message.role == "user"))
     for message, other in pairwise(messages):
         if (message.index, message.role) == (other.index, other.role):
             first, second = sorted((message.line, other.line))
             where = f"line {first} has one" if first != second else "one is enough"
-            twice = f"case {dialogue.case}: a second {message.role} message with turn_index {message.index}: {where}"
+            twice = f"case {case}: a second {message.role} message with turn_index {message.index}: {where}"
             raise SuiteError(Problem(name, second, twice, "keep one"))
     failed = next((message for message in messages if message.status not in _GOOD), None)
     return Trajectory(
-        case=dialogue.case,
-        trial=dialogue.trial,
+        case=case,
+        trial=trial,
         source="recorded",
         turns=tuple(map(_turn, messages)),
         ending=_ending(messages, failed),
@@ -265,7 +367,7 @@ def _published(dialogue: PublishedDialogue, name: str) -> Trajectory:
     )
 
 
-def _turn(message: PublishedMessage) -> Turn:
+def _turn(message: _Message) -> Turn:
     milliseconds = message.milliseconds
     return Turn(
         role="user" if message.role == "user" else "agent",
@@ -276,8 +378,11 @@ def _turn(message: PublishedMessage) -> Turn:
     )
 
 
-def _step(call: PublishedCall) -> Step:
-    result = _result(call.result)
+def _step(call: _Call) -> Step:
+    result = as_json(call.result)
+    if isinstance(call.result, str):  # data as JSON text, or words
+        with suppress(ValueError):
+            result = as_json(parse_json(call.result))
     return Step(
         kind="call",
         id=writable(call.id),
@@ -289,23 +394,13 @@ def _step(call: PublishedCall) -> Step:
     )
 
 
-def _result(result: object) -> Json:
-    """Return a result as data; one that is JSON text is parsed."""
-    if not isinstance(result, str):
-        return as_json(result)
-    try:
-        return as_json(parse_json(result))
-    except ValueError:
-        return writable(result)
-
-
-def _ending(messages: Sequence[PublishedMessage], failed: PublishedMessage | None) -> Ending:
+def _ending(messages: Sequence[_Message], failed: _Message | None) -> Ending:
     if failed is not None:
         return "user_error" if failed.role == "user" else "agent_error"
     return "max_turns" if any(message.forced for message in messages) else "done"
 
 
-def _fault(message: PublishedMessage) -> Fault:
+def _fault(message: _Message) -> Fault:
     words = f"the recorded message has status {message.status!r}"
     return Fault(
         blame="user" if message.role == "user" else "agent",
@@ -313,7 +408,7 @@ def _fault(message: PublishedMessage) -> Fault:
     )
 
 
-def _oddities(messages: Sequence[PublishedMessage]) -> Iterator[str]:
+def _oddities(messages: Sequence[_Message]) -> Iterator[str]:
     if not messages or messages[0].role != "user":
         yield "the recorded dialogue has no query; the case's own was put in front"
     ends = [place for place, message in enumerate(messages) if message.stops]
@@ -322,23 +417,6 @@ def _oddities(messages: Sequence[PublishedMessage]) -> Iterator[str]:
 
 
 # -- spans ---------------------------------------------------------------------------------
-
-
-def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory | Conversation]]:
-    """Give the conversations of a file of spans with the lines of their first spans; trajectories where a span names the case.
-
-    Raises:
-        SuiteError: it cannot be read; with the line.
-    """
-    for dialogue in read_spans(file, name):
-        trajectory = span_trajectory(dialogue, name)
-        if dialogue.case:
-            yield dialogue.line, trajectory
-        else:
-            yield (
-                dialogue.line,
-                Conversation(trajectory, dialogue.session, dialogue.query or "", dialogue.span, dialogue.line),
-            )
 
 
 def span_trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:

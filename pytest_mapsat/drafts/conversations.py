@@ -26,6 +26,7 @@ from pytest_mapsat.formats import (
     json_elements,
     layout_of,
     limits,
+    lines_of_list,
     parse_json_line,
     printable,
     read_lines,
@@ -699,7 +700,7 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
     if key is None:
         keys = f"an object with {', '.join(map(shown, list(data)[:5]))}" if whole else "an empty object"
         raise SuiteError(Problem(name, line, f"found {keys if isinstance(data, dict) else shown(data)}", _EXPECTED))
-    lines = _message_lines(text, key, whole[key])
+    lines = lines_of_list(text, key, whole[key]) if text.count("\n") > 1 else []
     messages = [
         (f"{name}:{lines[number]}" if lines else f"{place}, message {number}", message)
         for number, message in enumerate(whole[key])
@@ -720,22 +721,6 @@ def _response(data: Json) -> list[Json]:
     if isinstance(data, dict) and isinstance(data.get("output"), list):
         return list(data["output"])
     return list(data) if isinstance(data, list) else [data if isinstance(data, dict) else {"role": "assistant", "content": data}]  # fmt: skip
-
-
-def _message_lines(text: str, key: str, messages: list[Json]) -> list[int]:
-    """Return the lines on which the messages of a document begin; none where they cannot be told."""
-    if text.count("\n") < 2:  # noqa: PLR2004  everything stands on one line
-        return []
-    for begin in re.finditer(rf'"{key}"\s*:\s*(?=\[)', text):
-        decoder, at = json.JSONDecoder(), begin.end()
-        try:
-            listed, end = decoder.raw_decode(text, at)
-        except ValueError:
-            continue
-        if listed == messages:
-            before = text.count("\n", 0, at)
-            return [before + line for line, _ in json_elements(text[at:end], "")]
-    return []
 
 
 def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str, name: str) -> Log:

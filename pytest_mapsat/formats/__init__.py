@@ -1,4 +1,4 @@
-"""The files that others make and we read, and the files that we write: limits, text, tables, runs, the published layout."""
+"""The files that others make and we read, and the files that we write: limits, text, tables, runs, spans."""
 
 from . import limits as limits
 from .files import READ_ERRORS as READ_ERRORS
@@ -21,14 +21,10 @@ from .located import Located as Located
 from .located import dotted as dotted
 from .located import validate as validate
 from .messages import Message as Message
-from .messages import PublishedCall as PublishedCall
-from .messages import PublishedDialogue as PublishedDialogue
-from .messages import PublishedMessage as PublishedMessage
 from .messages import Unknown as Unknown
 from .messages import data_of as data_of
 from .messages import layout_of as layout_of
 from .messages import layouts as layouts
-from .messages import read_dialogues as read_dialogues
 from .messages import read_messages as read_messages
 from .messages import result_of as result_of
 from .otlp import Span as Span
@@ -40,6 +36,7 @@ from .plain_data import append_lines as append_lines
 from .plain_data import check_columns as check_columns
 from .plain_data import document_of as document_of
 from .plain_data import json_elements as json_elements
+from .plain_data import lines_of_list as lines_of_list
 from .plain_data import located_json as located_json
 from .plain_data import noun_of as noun_of
 from .plain_data import object_in as object_in

@@ -37,13 +37,7 @@ class Lines:
 
     def at(self, path: DataPath) -> int:
         """Return the line of the part at ``path``, or of the nearest part above it that is known."""
-        here = self
-        for key in path:
-            below = here.children.get(key)
-            if below is None:
-                break
-            here = below
-        return here.line
+        return self.problem("", path, "").line
 
     def problem(self, path: str, place: DataPath, message: str, hint: str = "") -> Problem:
         """Return a problem of the part at ``place`` of a document in the file ``path``.

@@ -212,10 +212,12 @@ def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
     size = 0
 
     def whole() -> tuple[int, str, Json]:
-        text = _joined(begun, name)
+        text = decode(b"".join(raw.data for raw in begun), name, begun[0].number)
         return begun[0].number, text, located_json(text, name, begun[0].number, depth=limits.RUN_DEPTH, hint=_CUT_OFF)
 
-    for raw in read_lines(path, limits.DIALOGUE_BYTES, name):
+    for raw in read_lines(path, limits.DIALOGUE_BYTES, name, blank=True):
+        if not begun and raw.data.isspace():
+            continue
         if begun and (raw.data[:1] in (b"{", b"[") or size + len(raw.data) > limits.DIALOGUE_BYTES):
             yield whole()  # it is broken, or too long: the parser says where
             begun, size = [], 0
@@ -246,15 +248,6 @@ def _parsed(text: str, name: str, line: int) -> Json:
         raise
     except ValueError as error:
         raise SuiteError(Problem(name, line, str(error))) from error
-
-
-def _joined(begun: list[RawLine], name: str) -> str:
-    # Blank lines were passed over, and count.
-    texts, line = [], begun[0].number
-    for raw in begun:
-        texts.append("\n" * (raw.number - line) + decode(raw.data, name, raw.number))
-        line = raw.number + 1
-    return "".join(texts)
 
 
 def spans_in(value: Json) -> list[Span]:

@@ -326,16 +326,12 @@ class PersonalData:
         forms: tuple[tuple[re.Pattern[str], PersonalKind], ...] = (
             (_MAILS, "e-mail address"), (_SPOKEN, "telephone number"), (_SPOKEN_ZH, "telephone number"),
         )  # fmt: skip
-        for pattern, kind in forms:
-            for hit in _found(pattern, flat, kind):
-                if (alias := self._aliases.get((kind, hit.key))) is not None:
-                    yield hit.start, hit.end, alias
         if not self._written:
             keys = {kind: sorted({key for other, key in self._aliases if other == kind}, key=len, reverse=True) for kind in _ALIASES}  # fmt: skip
             self._written = {kind: _any_of(kind, keys[kind]) for kind in _ALIASES if kind not in _READ_AGAIN}
             self._lengths = {kind: tuple(dict.fromkeys(map(len, keys[kind]))) for kind in ("card number", "telephone number")}  # fmt: skip
-        for kind, written in self._written.items():
-            for hit in _found(written, flat, kind):
+        for pattern, kind in (*forms, *((written, kind) for kind, written in self._written.items())):
+            for hit in _found(pattern, flat, kind):
                 if (alias := self._aliases.get((kind, hit.key))) is not None:
                     yield hit.start, hit.end, alias
         for run in _RUNS.finditer(flat):

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
@@ -148,13 +149,26 @@ def json_elements(text: str, path: str, of: str = "objects") -> Iterator[tuple[i
         return
     if not isinstance(data, list):
         raise SuiteError(Problem(path, 1, f"found {shown(data)}, expected a list of {of}"))
-    decoder, at, line, counted = json.JSONDecoder(), text.index("[") + 1, 1, 0
-    for element in data:
-        at = _past_blanks(text, at)
-        line += text.count("\n", counted, at)
-        counted = at
-        yield line, element
-        at = _past_blanks(text, decoder.raw_decode(text, at)[1]) + 1  # past the comma
+    yield from zip(_element_lines(text, text.index("["), len(data)), data, strict=True)
+
+
+def lines_of_list(text: str, key: str, members: Json) -> list[int]:
+    """Return the 1-based lines on which the members of a list begin that stands under a key of a JSON text; none where it does not."""
+    for begin in re.finditer(rf'"{key}"\s*:\s*(?=\[)', text):
+        with suppress(ValueError):
+            if json.JSONDecoder().raw_decode(text, begin.end())[0] == members:
+                return list(_element_lines(text, begin.end(), len(members)))
+    return []
+
+
+def _element_lines(text: str, at: int, count: int) -> Iterator[int]:
+    """Yield the line on which each element of a list begins; ``at``: where the list does."""
+    decoder, line, counted = json.JSONDecoder(), 1, 0
+    for _ in range(count):
+        at = _past_blanks(text, at + 1)  # past the bracket or the comma
+        line, counted = line + text.count("\n", counted, at), at
+        yield line
+        at = _past_blanks(text, decoder.raw_decode(text, at)[1])
 
 
 def _past_blanks(text: str, at: int) -> int:

@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 from . import limits
 from .files import open_bytes, printable, raise_for_problems, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
-from .plain_data import located_json, parse_json, parse_json_line, read_text
+from .plain_data import lines_of_list, located_json, parse_json, parse_json_line, read_text
 from .starts import begin_with
 
 _HINT = "a run file is what --mapsat-save writes"
@@ -42,7 +42,6 @@ _ROUNDING = 1e-9
 #: What Python's JSON would take for numbers.
 _NO_NUMBERS = re.compile(rb"[:\[,] ?-?(?:NaN|Infinity)")
 _HALVES = re.compile("[\ud800-\udfff]")
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Silent(Trajectory):
@@ -197,7 +196,9 @@ def _read_whole(path: Path, name: str) -> Run:
     if run is not None and not any(_contradictions(run)):
         return run
     # Once more, now that it is worth knowing on which line each case stands.
-    lines = _lines_of(text)
+    lines = Lines(1, {"cases": Lines(1)})
+    for number, line in enumerate(lines_of_list(text, "cases", data.get("cases"))):
+        lines.children["cases"].children[number] = Lines(line)
     problems: list[Problem] = []
     if run is None:
         validate(Run, Located(data, lines), name, problems)
@@ -239,32 +240,6 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
 
 def _named(case: str, trial: int) -> str:
     return f"case {printable(case)}, trial {trial}"
-
-
-def _lines_of(text: str) -> Lines:
-    """Return the lines of a run's cases; everything else is said to be on the first."""
-    cases = Lines(1)
-    scan = json.JSONDecoder().raw_decode
-    place = _past(text, 0, "{")
-    while place < len(text) and text[place] != "}":
-        key, place = scan(text, place)
-        place = _past(text, place, ":")
-        if key == "cases" and text[place] == "[":
-            line, counted = 1, 0
-            place = _past(text, place, "[")
-            while text[place] != "]":
-                line, counted = line + text.count("\n", counted, place), place
-                cases.children[len(cases.children)] = Lines(line)
-                place = _past(text, scan(text, place)[1], ",")
-            break
-        place = _past(text, scan(text, place)[1], ",")
-    return Lines(1, {"cases": cases})
-
-
-def _past(text: str, place: int, mark: str) -> int:
-    """Return where the next value begins, behind white space and the mark, if it stands there."""
-    place = _SPACE.match(text, place).end()  # type: ignore[union-attr]  # matches everywhere
-    return _SPACE.match(text, place + 1).end() if text.startswith(mark, place) else place  # type: ignore[union-attr]
 
 
 def _json(value: Any) -> str:

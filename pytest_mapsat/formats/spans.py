@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,7 +100,7 @@ class SpanTurn:
     own: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SpanDialogue:
     """A conversation that spans tell.
 
@@ -126,11 +125,11 @@ class SpanDialogue:
     session: str
     span: str
     line: int
-    turns: tuple[SpanTurn, ...]
-    notes: tuple[str, ...] = ()
+    turns: list[SpanTurn] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     own: JsonObject = field(default_factory=dict)
     instructions: str = ""
-    tools: tuple[JsonObject, ...] = ()
+    tools: list[JsonObject] = field(default_factory=list)
     user: str = ""
     begun: int = 0
     tells_calls: bool = True
@@ -173,27 +172,27 @@ class _Reader:
         self._gathered = gathered
         self._spans = {(span.trace, span.id): span for span in gathered.spans}
         self._kinds = {key: kind_of(span) for key, span in self._spans.items()}
-        self._turns: list[SpanTurn] = []
+        first = gathered.spans[0]
+        self._dialogue = SpanDialogue(gathered.case, gathered.trial, gathered.session, first.id, first.line)
+        self._turns = self._dialogue.turns
         self._users: list[str] = []
         self._top = ("", "")
-        self._notes: list[str] = []
-        self._instructions = ""
-        self._tools: list[JsonObject] = []
         self._executed: dict[tuple[str, str], SpanCall] = {}
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
 
     def read(self) -> SpanDialogue:
         """Return the conversation."""
-        own: JsonObject = {}
-        spans = self._gathered.spans
+        dialogue, spans = self._dialogue, self._gathered.spans
         chats = [span for span in spans if self._kinds[span.trace, span.id] == "chat"]
         self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
         for span in spans:
             self._note_oddities(span)
-            self._tools += [tool for tool in tools_in(span) if tool not in self._tools]
-            if not self._instructions and (value := span.first(INSTRUCTIONS)) is not None:
-                self._instructions = "\n".join(message.text or "" for message in read_messages(value, "system") or ())
+            dialogue.tools += [tool for tool in tools_in(span) if tool not in dialogue.tools]
+            if not dialogue.instructions and (value := span.first(INSTRUCTIONS)) is not None:
+                dialogue.instructions = "\n".join(
+                    message.text or "" for message in read_messages(value, "system") or ()
+                )
             kind = self._kinds[span.trace, span.id]
             if kind == "tool":
                 self._execute(span)
@@ -203,30 +202,17 @@ class _Reader:
                 kind == "agent" and self._top_of(span) == (span.trace, span.id) not in self._speaking
             ):
                 self._chat(span)
-            own = own or object_of(span.attributes.get(OWN_EPISODE))
-        if not own:
+            dialogue.own = dialogue.own or object_of(span.attributes.get(OWN_EPISODE))
+        if not dialogue.own:
             self._leave_out_handoffs()
-        for turn in own.pop("after", ()):
+        for turn in dialogue.own.pop("after", ()):
             self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
-        first = spans[0]
-        gathered = self._gathered
-        notes = tuple(islice(self._notes, _NOTES))
-        return SpanDialogue(
-            gathered.case,
-            gathered.trial,
-            gathered.session,
-            first.id,
-            first.line,
-            tuple(self._turns),
-            notes,
-            own,
-            self._instructions,
-            tuple(self._tools),
-            next((str(user) for span in spans if (user := span.first(USER))), ""),
-            min((span.start for span in spans if span.start), default=0),
-            bool(self._speaking or self._executed or own),
-        )
+        dialogue.tells_calls = bool(self._speaking or self._executed or dialogue.own)
+        del dialogue.notes[_NOTES:]
+        dialogue.user = next((str(user) for span in spans if (user := span.first(USER))), "")
+        dialogue.begun = min((span.start for span in spans if span.start), default=0)
+        return dialogue
 
     def _leave_out_handoffs(self) -> None:
         """Leave out the calls by which an agent hands over to another: the framework carries them out, and no tool of the user's does."""
@@ -241,7 +227,7 @@ class _Reader:
             turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
     def _note(self, span: Span, message: str) -> None:
-        self._notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
+        self._dialogue.notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
 
     def _note_oddities(self, span: Span) -> None:
         if span.again:
@@ -253,24 +239,23 @@ class _Reader:
 
     def _top_of(self, span: Span) -> tuple[str, str]:
         """Return the outermost agent around a span, or its root, which may be missing: what one of the user's messages is answered by."""
-        top = here = (span.trace, span.id)
-        seen = set()
-        while here in self._spans and here not in seen:
-            seen.add(here)
-            if self._kinds[here] == "agent" or self._kinds[top] != "agent":
-                top = here
-            here = (span.trace, self._spans[here].parent)
-        return here if here[1] and here not in seen and self._kinds[top] != "agent" else top
+        way = self._upwards(span.trace, span.id)
+        agents = [place for place in way if self._kinds[place] == "agent"]
+        above = (span.trace, self._spans[way[-1]].parent)
+        return agents[-1] if agents else above if above[1] and above not in way else way[-1]
+
+    def _upwards(self, trace: str, span: str) -> list[tuple[str, str]]:
+        """Return a span and those around it, from the inside out, as far as they are there; each once."""
+        way: dict[tuple[str, str], None] = {}
+        here = (trace, span)
+        while here in self._spans and here not in way:
+            way[here] = None
+            here = (trace, self._spans[here].parent)
+        return [*way]
 
     def _below_tool(self, span: Span) -> bool:
         """Return whether a span stands in that of a tool: an agent there answers another agent."""
-        here, seen = (span.trace, span.parent), set[tuple[str, str]]()
-        while here in self._spans and here not in seen:
-            seen.add(here)
-            if self._kinds[here] == "tool":
-                return True
-            here = (span.trace, self._spans[here].parent)
-        return False
+        return any(self._kinds[place] == "tool" for place in self._upwards(span.trace, span.parent))
 
     # -- turns
 
@@ -294,7 +279,7 @@ class _Reader:
         inner = self._below_tool(span)
         heard = messages_in(span) or []
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
-        self._instructions = self._instructions or system
+        self._dialogue.instructions = self._dialogue.instructions or system
         if not inner:
             self._hear(heard, span)
         for message in heard:
@@ -458,13 +443,10 @@ class _Reader:
 
     def _told_before(self, span: Span, call_id: str, name: str) -> SpanCall | None:
         """Return the call of a span that tells it once more: it stands within the call's own span, or has the call's id, as where two instrumentations are on."""
-        here, seen = (span.trace, span.parent), set[tuple[str, str]]()
-        while here in self._spans and here not in seen:
-            around = self._executed.get(here)
+        for place in self._upwards(span.trace, span.parent):
+            around = self._executed.get(place)
             if around is not None and around.name == name and (call_id == around.id or not (call_id and around.id)):
                 return around
-            seen.add(here)
-            here = (span.trace, self._spans[here].parent)
         return next(
             (call for call in self._executed.values() if call_id and (call.id, call.name) == (call_id, name)), None
         )
@@ -617,15 +599,31 @@ def kind_of(span: Span) -> Kind:
 
 def messages_in(span: Span) -> list[Message] | None:
     """Return the messages that a model or an agent was given in a span; None where the span does not tell."""
-    for prefix in _NUMBERED_IN:
+    return _messages(span, "user", _NUMBERED_IN, _MESSAGES_IN, _VALUES_IN)
+
+
+def messages_out(span: Span) -> list[Message] | None:
+    """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
+    return _messages(span, "assistant", _NUMBERED_OUT, _MESSAGES_OUT, _VALUES_OUT)
+
+
+def _messages(
+    span: Span, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
+) -> list[Message] | None:
+    """Return the messages of the first form in which a span has them; ``role``: of those that have none."""
+    for prefix in prefixes:
         if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, "user"), span.first(_VALUES_IN), "user")
-    if (value := span.first(_MESSAGES_IN)) is not None:
-        return read_messages(value, "user")
-    if messages := [message for kind, message in _events(span) if kind != "choice"]:
+            return _fuller(read_messages(listed, role), span.first(values), role)
+    if (value := span.first(names)) is not None:
+        return read_messages(value, role)
+    if role == "assistant" and not span.attributes.keys().isdisjoint(("ai.response.text", "ai.response.toolCalls")):
+        text = span.attributes.get("ai.response.text") or ""
+        calls = objects_of(span.attributes.get("ai.response.toolCalls"))
+        return read_messages([{"role": role, "content": text, "tool_calls": calls}], role)
+    if messages := [message for of, message in _events(span) if of == role]:
         return messages
-    value = span.first(_VALUES_IN)
-    return None if value is None else read_messages(value, "user", loose=kind_of(span) != "chat")
+    value = span.first(values)
+    return None if value is None else read_messages(value, role, loose=kind_of(span) != "chat")
 
 
 def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
@@ -638,25 +636,6 @@ def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Messag
 
 def _tells(message: Message) -> bool:
     return bool(message.text or message.calls or message.results)
-
-
-def messages_out(span: Span) -> list[Message] | None:
-    """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
-    for prefix in _NUMBERED_OUT:
-        if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, "assistant"), span.first(_VALUES_OUT), "assistant")
-    if (value := span.first(_MESSAGES_OUT)) is not None:
-        return read_messages(value, "assistant")
-    if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
-        text, calls = (
-            span.attributes.get("ai.response.text") or "",
-            objects_of(span.attributes.get("ai.response.toolCalls")),
-        )
-        return read_messages([{"role": "assistant", "content": text, "tool_calls": calls}], "assistant")
-    if choices := [message for kind, message in _events(span) if kind == "choice"]:
-        return choices
-    value = span.first(_VALUES_OUT)
-    return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
 
 
 def tools_in(span: Span) -> list[JsonObject]:
@@ -690,7 +669,7 @@ _EVENT_INPUT, _EVENT_OUTPUT = (
 
 
 def _events(span: Span) -> Iterator[tuple[str, Message]]:
-    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is ``choice`` or of a message before it."""
+    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is a reply of the assistant's (``assistant``), or stands before it (``user``)."""
     listed = [(name, attributes) for name, attributes in span.events]
     listed += [(str(event.get("event.name", "")), event) for event in objects_of(span.attributes.get("events"))]
     for name, attributes in listed:
@@ -712,8 +691,8 @@ def _events(span: Span) -> Iterator[tuple[str, Message]]:
         )
         choice = name == "gen_ai.choice"
         gave = [{**body, "role": "assistant"}] if choice else attributes.get(_EVENT_OUTPUT.get(name, ""))
-        yield from (("before", message) for message in read_messages(given, "user") or ())
-        yield from (("choice", message) for message in read_messages(gave, "assistant") or ())
+        for role, messages in (("user", given), ("assistant", gave)):
+            yield from ((role, message) for message in read_messages(messages, role) or ())
 
 
 def object_of(value: Json) -> JsonObject:

@@ -124,7 +124,7 @@ def test_odd_spans_are_named_with_their_id_and_line(tmp_path) -> None:
     dialogue = only(path)
     assert said(dialogue) == WHOLE[:2]
     assert len(calls(dialogue)) == 1
-    assert dialogue.notes == (
+    assert tuple(dialogue.notes) == (
         "span '0000000000000002' (line 1): the span around it, '0000000000000001', is not among those of its conversation",
         "span '0000000000000003' (line 2): the span around it, '0000000000000001', is not among those of its conversation",
         "span '0000000000000003' (line 2): ends before it begins",

@@ -357,19 +357,6 @@ def _point(row: JsonObject) -> str:
     return f"{row['lon']},{row['lat']}"
 
 
-def manifest_of(seed: int, count: int) -> SuiteManifest:
-    """Return the manifest of a suite of a made-up city.
-
-    Args:
-        seed: the seed that the city is made from.
-        count: how many cases it has.
-    """
-    told = plan_data()["manifest"]
-    return SuiteManifest.model_validate(
-        {"schema_version": SUITE_SCHEMA, "version": f"seed-{seed}", "cases": count, **told}
-    )
-
-
 def _slot(minute: int) -> str:
     """Return the part of the day of a minute."""
     return next(
@@ -427,7 +414,8 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     for name, entry in queries.items():
         if name not in names:
             raise UsageError(f"{entry.place}: case {shown(name)} is none of the suite{hint_at(name, sorted(names))}")
-    manifest = manifest_of(request.seed, count)
+    of_seed = {"schema_version": SUITE_SCHEMA, "version": f"seed-{request.seed}", "cases": count}
+    manifest = SuiteManifest.model_validate({**of_seed, **plan_data()["manifest"]})
     writer = Writer(world.tables, manifest)
     wordings = _Wordings(request.seed, [entry.text for entry in queries.values()])
     by_file: dict[str, list[JsonObject]] = {}

@@ -55,10 +55,7 @@ class Trait:
             else:
                 hours[0] = draws.between(*_OPENS[has])
         elif isinstance(value, str):
-            if has:
-                row.setdefault(self.column, []).append(value)
-            else:
-                row.setdefault(self.column, [])
+            row.setdefault(self.column, []).extend([value] if has else [])
         elif isinstance(value, bool):
             row[self.column] = value
         else:
