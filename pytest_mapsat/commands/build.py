@@ -5,13 +5,8 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, Command, add_options, tell, with_model, write, write_json
-
-if TYPE_CHECKING:
-    from pytest_mapsat.drafts import Draft
-
+from .shared import FINDINGS, OK, Command, add_options, respond, tell, with_model, write_json
 
 LANGUAGES = ("en", "zh", "mixed")
 #: Options that say something of logs only.
@@ -92,11 +87,7 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
     build = partial(build_from_logs, folder, options.dest, redact=bool(options.redact))
     build = partial(build, each=options.each or 1, cases=options.cases or 1000)
     report = with_model(options, lambda model: build(model=model))
-    if options.json:
-        write_json(report.to_json())
-    else:
-        write([f"{options.dest}:", *report.lines()])
-    return OK
+    return respond(options, report.to_json(), [f"{options.dest}:", *report.lines()])
 
 
 def _build_world(options: argparse.Namespace) -> int:
@@ -128,12 +119,9 @@ def _build_world(options: argparse.Namespace) -> int:
             )
             if not (folder / "suite.yaml").exists():  # a builder that makes cases writes its own
                 write_manifest(folder / "suite.yaml", manifest)
-    if options.json:
-        write_json(rows)
-    else:
-        write([f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())])
-        write([f"next: mapsat lint {dest}"] if own or "cases" in rows else _next_steps(dest, options))
-    return OK
+    lines = [f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())]
+    steps = [f"next: mapsat lint {dest}"] if own or "cases" in rows else _next_steps(dest, options)
+    return respond(options, rows, [*lines, *steps])
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
@@ -206,42 +194,27 @@ def _run(options: argparse.Namespace) -> int:
             f"the name of the file is or has {named}, and places in the log begin with it: rename the file"
         )
     if personal.found and not options.redact:
-        return _refuse(personal, as_json=options.json)
+        listed = list(dict.fromkeys(map(str, personal.found)))
+        if options.json:
+            write_json({"case": None, "files": [], "personal": listed})
+        nothing = f"nothing is written: the log has personal data in {_places(len(listed))}"
+        for line in [*(() if options.json else listed), f"{nothing}; --redact puts an alias in the place of each"]:
+            tell(line)
+        return FINDINGS
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)
     name = options.id or case_id_of(conversation.id or source.name.partition(".")[0])
     draft = with_model(options, lambda model: draft_of(conversation, name, suite, model))
     files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
-    _tell(draft, root, files, len(personal.found), as_json=options.json)
-    return OK
-
-
-def _tell(draft: Draft, root: Path, files: list[str], redacted: int, *, as_json: bool) -> None:
-    """Print what was made; ``redacted``: in how many places there were personal data."""
-    name, proposals, notes = draft.case.id, len(draft.case.truth.proposals), list(draft.notes)
-    if as_json:
-        write_json({"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted})
-        return
-    write(f"{path}: new" for path in files)
+    proposals, notes, redacted = len(draft.case.truth.proposals), list(draft.notes), len(personal.found)
     count = f"{proposals} proposal{'s' * (proposals != 1)}"
-    write([f"case {name}: a draft with {count}; look at it with: mapsat review {root}"])
-    if redacted:
+    lines = [f"case {name}: a draft with {count}; look at it with: mapsat review {root}"]
+    data = {"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted}
+    respond(options, data, [*(f"{path}: new" for path in files), *lines])
+    if redacted and not options.json:
         tell(f"{_places(redacted)} with personal data: the values have aliases now")
-    for note in notes:
+    for note in () if options.json else notes:
         tell(note)
-
-
-def _refuse(personal: object, *, as_json: bool) -> int:
-    """Tell the personal data, each with its place, and that nothing was written."""
-    listed = list(dict.fromkeys(str(datum) for datum in getattr(personal, "found", ())))
-    if as_json:
-        write_json({"case": None, "files": [], "personal": listed})
-    else:
-        for line in listed:
-            tell(line)
-    tell(
-        f"nothing is written: the log has personal data in {_places(len(listed))}; --redact puts an alias in the place of each"
-    )
-    return FINDINGS
+    return OK
 
 
 def _places(count: int) -> str:

@@ -18,6 +18,7 @@ from .shared import (
     add_suite,
     load_added,
     print_run,
+    respond,
     suite_paths,
     tell,
     width,
@@ -67,8 +68,7 @@ def _compare(options: argparse.Namespace) -> int:
         if not drops:
             raise UsageError("--aa holds runs against rules: give some with --max-drop, as --max-drop=ar:0.02")
         alarms = false_alarms(sides, drops)
-        write_json(alarms) if options.json else write(_alarm_lines(alarms))
-        return OK
+        return respond(options, alarms, _alarm_lines(alarms))
     if len(sides) != _PAIR:
         raise UsageError(f"compare: found {len(sides)} runs, expected the earlier one and the new one (or --aa)")
     inconclusive: Literal["pass", "fail"] = options.inconclusive or "pass"
@@ -116,11 +116,7 @@ def _memories(options: argparse.Namespace) -> int:
             told = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
             raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {told}")
     rows = memory_rows(runs)
-    if options.json:
-        write_json([row.model_dump(mode="json") for row in rows])
-    else:
-        write(memory_lines(rows, width()))
-    return OK
+    return respond(options, [row.model_dump(mode="json") for row in rows], memory_lines(rows, width()))
 
 
 def _accepted(options: argparse.Namespace) -> int:
@@ -264,7 +260,9 @@ def _told(result: Run | Batched, options: argparse.Namespace) -> int:
 
     if not isinstance(result, Run):
         if options.batch_out is not None and result.open:
-            return _told_what_to_ask(result, options)
+            # As long as something is to be asked, there is nothing to sum up.
+            summary = f"{result.written} requests written to {options.batch_out}; --batch-in reads what comes back"
+            return respond(options, {"requests": result.written, "read": result.taken}, [summary])
         result = result.run
     if options.save is not None:
         save_run(options.save, result)
@@ -302,25 +300,13 @@ def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace
     from pytest_mapsat.runs.regrade import regrade_in_batches
     from pytest_mapsat.store import Store, store_folder
 
-    store = Store(store_folder())
-    try:
+    with closing(Store(store_folder())) as store:
         batched = regrade_in_batches(regraded, Cache(store), read=options.batch_in, write=options.batch_out)
-    finally:
-        store.close()
     for problem in batched.problems:
         tell(str(problem))
     if options.batch_in is not None:
         tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
     return batched
-
-
-def _told_what_to_ask(batched: Batched, options: argparse.Namespace) -> int:
-    """Say what was written: as long as something is to be asked, there is nothing to sum up."""
-    if options.json:
-        write_json({"requests": batched.written, "read": batched.taken})
-    else:
-        write([f"{batched.written} requests written to {options.batch_out}; --batch-in reads what comes back"])
-    return OK
 
 
 COMMANDS |= {

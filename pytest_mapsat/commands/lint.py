@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .shared import FINDINGS, OK, Command, add_plugins, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, Command, add_plugins, load_added, respond, tell
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof, Proof, Retrieval, SuiteWorth
@@ -76,13 +77,10 @@ def _run(options: argparse.Namespace) -> int:
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
     parts = [*_parts(options, findings, sandboxes, sound=sound)]
-    if options.json:
-        listed = [finding.to_json() for finding in findings]
-        write_json({"findings": listed, **{part.name: part.data for part in parts}} if parts else listed)
-    else:
-        _write_findings(findings)
-        for part in parts:
-            write(["", *part.lines])
+    listed = [finding.to_json() for finding in findings]
+    data = {"findings": listed, **{part.name: part.data for part in parts}} if parts else listed
+    lines = (line for part in parts for line in ("", *part.lines))
+    respond(options, data, chain(_finding_lines(findings), lines))
     return OK if sound and not any(part.wrong for part in parts) else FINDINGS
 
 
@@ -97,25 +95,25 @@ def _parts(
     if options.mutants:
         proof = _mutants(options.suite, findings, sandboxes)
         yield _Part("mutants", proof.to_json(), table(proof))
-    if options.answers and sound:
+    if not sound:
+        left_out = (("answers", "judged"), ("baselines", "played"), ("retrieval", "measured"), ("misses", "looked at"))
+        for name, done in left_out:
+            if getattr(options, name):
+                yield _Part(name, None, [f"{name}: not {done}, as the suite has errors"])
+        return
+    if options.answers:
         answers = _judged_answers(options, sandboxes)
         yield _Part("answers", answers.to_json(), answer_table(answers), bool(answers.wrong))
-    elif options.answers:
-        yield _Part("answers", None, ["answers: not judged, as the suite has errors"])
-    if options.baselines and sound:
+    if options.baselines:
         worth = _worth(options, sandboxes)
         wrong = options.card is not None and not _card(options, worth)
         yield _Part("baselines", worth.to_json(), worth_table(worth), wrong)
-    elif options.baselines:
-        yield _Part("baselines", None, ["baselines: not played, as the suite has errors"])
-    if options.retrieval and sound:
+    if options.retrieval:
         measured = _retrieval(options, sandboxes)
         yield _Part("retrieval", measured.to_json(), measured.lines())
-    elif options.retrieval:
-        yield _Part("retrieval", None, ["retrieval: not measured, as the suite has errors"])
     if options.misses is not None:
-        offers = offers_of(read_saved(options.misses), open_suites([options.suite])) if sound else None
-        yield _Part("misses", None if offers is None else [offer.to_json() for offer in offers], _offer_lines(offers))
+        offers = offers_of(read_saved(options.misses), open_suites([options.suite]))
+        yield _Part("misses", [offer.to_json() for offer in offers], _offer_lines(offers))
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -151,8 +149,8 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
     return sorted(kept, key=lambda finding: finding.order)
 
 
-def _write_findings(findings: Sequence[LintFinding]) -> None:
-    """Tell each finding once, with the other places where it is found: a slip in a tool shows in every case that calls it."""
+def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
+    """Give each finding once, with the other places where it is found: a slip in a tool shows in every case that calls it."""
     places: dict[tuple[str, ...], tuple[LintFinding, dict[str, None]]] = {}
     for finding in findings:
         problem = finding.problem
@@ -160,12 +158,12 @@ def _write_findings(findings: Sequence[LintFinding]) -> None:
         _, where = places.setdefault((finding.severity, finding.rule, what, problem.hint), (finding, {}))
         where[f"{problem.path}:{problem.line}"] = None
     for finding, where in places.values():
-        write([finding])
+        yield finding
         if others := list(where)[1:]:
             more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
-            write([f"    likewise {', '.join(others[:_PLACES])}{more}"])
+            yield f"    likewise {', '.join(others[:_PLACES])}{more}"
     counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
-    write([", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)])
+    yield ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)
 
 
 # -- mutants, answers, misses ------------------------------------------------------------------------------------------
@@ -304,10 +302,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
     )
 
 
-def _offer_lines(offers: Sequence[Offer] | None) -> Iterator[str]:
-    if offers is None:
-        yield "misses: not looked at, as the suite has errors"
-        return
+def _offer_lines(offers: Sequence[Offer]) -> Iterator[str]:
     for offer in offers:
         yield from (*offer.lines(), "")
     times = sum(offer.times for offer in offers)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .shared import OK, Command, tell, write, write_json
+from .shared import OK, Command, respond, tell, write_json
 
 NOUNS = ("case", "report", "requirements", "run", "tools")
 
@@ -61,7 +62,7 @@ def _cache(options: argparse.Namespace) -> int:
     folder = store_folder()
     if options.step == "clear":
         clear_store(folder)
-        return _tell(options, {"folder": str(folder)}, f"{folder}: empty now")
+        return respond(options, {"folder": str(folder)}, [f"{folder}: empty now"])
     count, size = indexes_in(folder)
     indexes = f"{folder / ARRAYS}: {count} indexes of large tables, {size / 1e6:.1f} MB"
     try:
@@ -69,19 +70,19 @@ def _cache(options: argparse.Namespace) -> int:
     except UsageError as error:  # the extra is not installed; what it keeps cannot be read
         if options.step != "info":
             raise
-        return _tell(options, {"folder": str(folder), "indexes": count, "index_bytes": size}, f"{indexes}\n{error}")
-    try:
+        return respond(options, {"folder": str(folder), "indexes": count, "index_bytes": size}, [indexes, error])
+    with closing(store):
         cache = Cache(store)
         if options.step == "export":
             exported = export_entries(cache, options.file)
-            return _tell(options, {"answers": exported}, f"{options.file}: {exported} answers")
+            return respond(options, {"answers": exported}, [f"{options.file}: {exported} answers"])
         if options.step == "import":
             imported = import_entries(cache, options.file)
             for problem in imported.problems:
                 tell(problem)
             summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
             told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
-            return max(_tell(options, told, summary), int(bool(imported.problems)))
+            return respond(options, told, [summary]) or int(bool(imported.problems))
         models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries())
         models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
         told = {
@@ -97,14 +98,7 @@ def _cache(options: argparse.Namespace) -> int:
         }
         lines = [f"{folder}: {models.total()} answers, {store.size() / 1e6:.1f} MB"]
         lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in sorted(models.items())]
-        return _tell(options, told, "\n".join([*lines, indexes]))
-    finally:
-        store.close()
-
-
-def _tell(options: argparse.Namespace, told: dict[str, Any], summary: str) -> int:
-    write_json(told) if options.json else write([summary])
-    return OK
+        return respond(options, told, [*lines, indexes])
 
 
 COMMANDS = {

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, Command, add_plugins, add_run, add_suite, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, Command, add_plugins, add_run, add_suite, load_added, respond, tell, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.drafts import Proposal, ProposalReview
@@ -91,18 +91,13 @@ def _run(options: argparse.Namespace) -> int:
     load_added(options.plugins, suites)
     review = _opened(options, suites)
     if options.list:
-        _list(review.open, as_json=options.json)
-        return OK
+        data = [question.to_json() for question in review.open]
+        return respond(options, data, _listed(review.open))
     taken = _ask(review) if options.given is None else review.take_file(options.given)
     told = list(review.add_answers()) if options.with_dialogues else []
     left = len(review.open)
-    if options.json:
-        write_json({"labelled": taken, "open": left, "dialogues": told})
-    else:
-        write(
-            [*told, f"{_count(taken, 'label')} given, {left} open" + ("; mapsat regrade counts them" if taken else "")]
-        )
-    return OK
+    summary = f"{_count(taken, 'label')} given, {left} open" + ("; mapsat regrade counts them" if taken else "")
+    return respond(options, {"labelled": taken, "open": left, "dialogues": told}, [*told, summary])
 
 
 def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
@@ -116,18 +111,15 @@ def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
     return Review(saved, suites, options.labels, options.by)
 
 
-def _list(questions: Sequence[Question], *, as_json: bool) -> None:
+def _listed(questions: Sequence[Question]) -> Iterator[str]:
     from pytest_mapsat.reports import columns, printable, wrap
     from pytest_mapsat.runs.people_labels import dialogue_name
 
-    if as_json:
-        write_json([question.to_json() for question in questions])
-        return
     for question in questions:
         named = f"{dialogue_name(question.card)}, {question.requirement.id}"
         text = f"{question.state}: {named}: {printable(_cut(question.label.why))}"
-        write(wrap(text, columns(_WIDTH), hang=2))
-    write([f"{_count(len(questions), 'label')} open"])
+        yield from wrap(text, columns(_WIDTH), hang=2)
+    yield f"{_count(len(questions), 'label')} open"
 
 
 # -- questions on the terminal -----------------------------------------------------------------
@@ -232,18 +224,14 @@ def _review_proposals(options: argparse.Namespace) -> int:
         proposals = review.open
         if options.json:
             write_json([proposal.to_json() | {"log": _logged(review, proposal)} for proposal in proposals])
-        else:
-            for proposal in proposals:
-                write([f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}"])
-            write([f"{_count(len(proposals), 'proposal')} open"])
+            return OK
+        write(f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}" for proposal in proposals)
+        write([f"{_count(len(proposals), 'proposal')} open"])
         return OK
     taken = _decide(review) if options.given is None else review.take_file(options.given)
     left = len(review.open)
-    if options.json:
-        write_json({"decided": taken, "open": left})
-    else:
-        write([f"{_count(taken, 'proposal')} decided, {left} open"])
-    return OK
+    summary = f"{_count(taken, 'proposal')} decided, {left} open"
+    return respond(options, {"decided": taken, "open": left}, [summary])
 
 
 def _count(number: int, noun: str) -> str:
@@ -378,11 +366,9 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
     agreement = agreement_of(saved, suites, options.labels)
     required, level = options.require or ({}, proof.LEVEL)
     rates = proof.rates_of(agreement, level)
-    if options.json:
-        by_kind = {kind: {name: rate.model_dump() for name, rate in both.items()} for kind, both in rates.items()}
-        write_json(agreement.to_json() | {"rates": by_kind})
-    else:
-        write([*proof.agreement_table(agreement), "", *proof.certificate_table(rates, level)])
+    by_kind = {kind: {name: rate.model_dump() for name, rate in both.items()} for kind, both in rates.items()}
+    tables = [*proof.agreement_table(agreement), "", *proof.certificate_table(rates, level)]
+    respond(options, agreement.to_json() | {"rates": by_kind}, tables)
     if short := [*proof.lacking(rates["all"], required, level)]:
         for line in short:
             tell(line)

@@ -144,6 +144,12 @@ def write_json(value: Any, **options: Any) -> None:
     sys.stdout.flush()
 
 
+def respond(options: argparse.Namespace, data: Any, lines: Iterable[object]) -> int:
+    """Print a result as JSON where ``--json`` asks for it, else as lines. Return the exit status of a command that did its work."""
+    write_json(data) if options.json else write(lines)
+    return OK
+
+
 def tell(message: object) -> None:
     """Print a line that is no result, such as a warning."""
     sys.stderr.write(f"mapsat: {printed(message)}\n")

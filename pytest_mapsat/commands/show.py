@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import OK, Command, add_plugins, add_run, add_suite, load_added, status_of, width, write, write_json
+from .shared import (
+    OK,
+    Command,
+    add_plugins,
+    add_run,
+    add_suite,
+    load_added,
+    respond,
+    status_of,
+    width,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from pytest_mapsat.judges import Judged
@@ -23,7 +36,6 @@ _TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
-    parser.add_argument("--trial", metavar="N", type=int, help="only this trial (default: all of them)")
     parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
     about = "list claims with verdict and evidence; RUN may be recorded dialogues"
     parser.add_argument("--claims", action="store_true", help=about)
@@ -46,13 +58,10 @@ def _show(options: argparse.Namespace) -> int:
         from pytest_mapsat.reports import group_lines
 
         lines = group_lines(saved, options.by, width=width())
-        if options.json:
-            groups = saved.groups[options.by].items()
-            write_json({name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups})
-        else:
-            write(line.text for line in lines)
-        return OK
-    cards = _cards(saved, options.case, options.trial)
+        groups = saved.groups[options.by].items()
+        means = {name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups}
+        return respond(options, means, (line.text for line in lines))
+    cards = _cards(saved, options.case)
     if options.json:
         from pytest_mapsat.reports import dialogue_data
 
@@ -76,7 +85,7 @@ def _line(card: Scorecard) -> str:
     return printable(f"{card.outcome:<12}{card.id}{trial}{agent}" + (f": {card.reason}" if card.reason else ""))
 
 
-def _cards(saved: Run, case: str | None, trial: int | None) -> list[Scorecard]:
+def _cards(saved: Run, case: str | None) -> list[Scorecard]:
     """Return the episodes that were asked for. Raises UsageError where the run has none."""
     from pytest_mapsat.model import UsageError, did_you_mean, shown
 
@@ -84,11 +93,7 @@ def _cards(saved: Run, case: str | None, trial: int | None) -> list[Scorecard]:
     if not cards and case is not None:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))
         raise UsageError(f"the run has no case {shown(case)}" + (f"; {hint}" if hint else ""))
-    kept = [card for card in cards if trial in (None, card.trial)]
-    if cards and not kept:
-        trials = ", ".join(sorted({str(card.trial) for card in cards}))
-        raise UsageError(f"--trial: found {trial}, expected one of the case's trials: {trials}")
-    return kept
+    return cards
 
 
 def _show_claims(options: argparse.Namespace) -> int:
@@ -96,20 +101,15 @@ def _show_claims(options: argparse.Namespace) -> int:
 
     paths = options.suites(options)
     suites = open_suites(paths, load_added(options.plugins, paths).sandboxes)
-    claims = list(_claims(options.run, suites, options.case, options.trial))
-    if options.json:
-        write_json([_claim_data(*claim) for claim in claims])
-        return OK
-    write(_claim_line(*claim) for claim in claims)
-    verdicts = [judged.verdict for _, judged in claims]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    write([f"{len(claims)} claim{'' if len(claims) == 1 else 's'}" + (f": {counts}" if counts else "")])
-    return OK
+    claims = list(_claims(options.run, suites, options.case))
+    verdicts = Counter(judged.verdict for _, judged in claims)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    total = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}" + (f": {counts}" if counts else "")
+    lines = [*(_claim_line(*claim) for claim in claims), total]
+    return respond(options, [_claim_data(*claim) for claim in claims], lines)
 
 
-def _claims(
-    path: Path, suites: Sequence[Suite], case: str | None, trial: int | None
-) -> Iterator[tuple[Trajectory, Judged]]:
+def _claims(path: Path, suites: Sequence[Suite], case: str | None) -> Iterator[tuple[Trajectory, Judged]]:
     """Yield the claims of a file of dialogues, in its order. Raises UsageError, SuiteError."""
     from pytest_mapsat.agents import open_recorded
     from pytest_mapsat.judges import Context
@@ -118,7 +118,7 @@ def _claims(
 
     source = open_recorded(str(path), root=Path.cwd())
     places = places_in(suites)
-    wanted = [key for key in source.trajectories if case in (None, key[0]) and trial in (None, key[1])]
+    wanted = [key for key in source.trajectories if case in (None, key[0], f"{key[0]}-t{key[1]}")]
     if not wanted:
         names = sorted({name for name, _ in source.trajectories})
         raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint_at(case or "", names))
