@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .shared import FINDINGS, OK, SUITE, Command, add_plugins, add_suite, load_added, respond, tell, width, write
+from . import shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -199,7 +200,7 @@ def _replies(trajectory: Trajectory, examination: Examination) -> Finding:
         return Finding("failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
     if not any(reply.strip() for reply in behaviour.replies):
         return Finding("failed", "the reply is empty", "return a text, a dict with text, or a Reply")
-    observed = f"{_quoted(behaviour.replies[0])} after {_calls(behaviour)}"
+    observed = f"{_quoted(behaviour.replies[0])} after {shared.counted(len(behaviour.calls), 'call')}"
     missing = [step.tool for step in trajectory.calls if step.tool not in examination.suite.tools]
     if missing:
         advice = f"it calls {missing[0]}, which the suite does not have: describe the tool in the suite, or rename it in the agent"
@@ -401,10 +402,10 @@ def answer_once() -> None:
     request = json.loads(sys.stdin.read())
     try:
         suite = open_suite(Path(request["suite"]))
-        suite.sandboxes = load_added(request["plugins"], [suite.root]).sandboxes
+        suite.sandboxes = shared.load_added(request["plugins"], [suite.root]).sandboxes
         source = resolve_source(request["spec"], root=Path.cwd())
-        cases = tuple(suite.load(entry) for entry in _entries(suite) if entry.id == request["case"])
-        behaviour = behaviour_of(Examination(request["spec"], source, suite, cases, float(request["timeout"])).play())
+        case = suite.load(shared.named_case(_entries(suite), request["case"], suite.root))
+        behaviour = behaviour_of(Examination(request["spec"], source, suite, (case,), float(request["timeout"])).play())
     except MapsatError as error:
         sys.exit(str(error))
     finally:
@@ -418,11 +419,13 @@ def answer_once() -> None:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
-    add_suite(parser, "the suite whose first cases are asked, if there is none that of mapsat init", action="store")
+    shared.add_suite(
+        parser, "the suite whose first cases are asked, if there is none that of mapsat init", action="store"
+    )
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
     about = f"what one episode may take (default: {_TIMEOUT:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=_TIMEOUT, help=about)
-    add_plugins(parser)
+    shared.add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
@@ -432,16 +435,16 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
     suite, plugins = _suite(options)
-    suite.sandboxes = load_added(plugins, [suite.root]).sandboxes
+    suite.sandboxes = shared.load_added(plugins, [suite.root]).sandboxes
     cases = _cases(suite, options.case)
     source = resolve_source(options.agent, root=Path.cwd())
     if source.kind == "recorded":
         raise UsageError(f"{options.agent}: a file of dialogues cannot be asked; give an agent, such as mymod:agent")
     examination = Examination(options.agent, source, suite, cases, options.timeout)
     if not options.json:
-        shared = "one object for all cases" if source.shared else "made anew for each case"
+        made = "one object for all cases" if source.shared else "made anew for each case"
         asked = " and ".join(case.id for case in cases)
-        write([f"{options.agent}: {shared}; asked about {asked}", ""])
+        shared.write([f"{options.agent}: {made}; asked about {asked}", ""])
     findings = []
     outcomes = Counter[Outcome]()
     try:
@@ -449,13 +452,13 @@ def _run(options: argparse.Namespace) -> int:
             findings.append({"check": check, **finding._asdict()})
             outcomes[finding.outcome] += 1
             if not options.json:
-                write(_lines(check, finding))
+                shared.write(_lines(check, finding))
     finally:
         shutdown()
     failed, warnings = outcomes["failed"], outcomes["warning"]
     data = {"agent": options.agent, "findings": findings, "failed": failed}
-    respond(options, data, ["", f"{failed} failed, {warnings} warning{'s' * (warnings != 1)}"])
-    return FINDINGS if failed else OK
+    shared.respond(options, data, ["", f"{failed} failed, {shared.counted(warnings, 'warning')}"])
+    return shared.FINDINGS if failed else shared.OK
 
 
 def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
@@ -468,39 +471,29 @@ def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
         return open_suite(root), options.plugins
     if options.suite is not None:
         raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
-    tell(f"no {SUITE} here: the cases are those of `mapsat init`; --suite names others")
+    shared.tell(f"no {shared.SUITE} here: the cases are those of `mapsat init`; --suite names others")
     starter = Path(str(files("pytest_mapsat") / "starter"))
-    return open_suite(starter / SUITE), [*options.plugins, str(starter / "conftest.py")]
+    return open_suite(starter / shared.SUITE), [*options.plugins, str(starter / "conftest.py")]
 
 
-def _entries(suite: Suite) -> Iterator[CaseEntry]:
-    for file in suite.inventory.cases:
-        yield from suite.entries(file)
+def _entries(suite: Suite) -> list[CaseEntry]:
+    return [entry for file in suite.inventory.cases for entry in suite.entries(file)]
 
 
 def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
     """Return the case to ask about first, and another one where the suite has one with another query."""
-    from pytest_mapsat.model import UsageError, hint_at
-
-    entries = list(_entries(suite))
-    chosen = [entry for entry in entries if name in (None, entry.id)]
-    if not chosen:
-        named = f" {name!r}{hint_at(name, [entry.id for entry in entries])}" if name else ""
-        raise UsageError(f"{suite.root}: there is no case{named}")
-    first = suite.load(chosen[0])
-    for entry in entries:
-        other = suite.load(entry)
-        if other.visible.query != first.visible.query:
-            return first, other
-    return (first,)
+    entries = _entries(suite)
+    first = suite.load(shared.named_case(entries, name, suite.root))
+    others = (case for case in map(suite.load, entries) if case.visible.query != first.visible.query)
+    return first, *islice(others, 1)
 
 
 def _lines(check: str, finding: Finding) -> Iterator[str]:
     from pytest_mapsat.reports import printable, wrap
 
-    yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", width(), hang=9)
+    yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", shared.width(), hang=9)
     if finding.advice:
-        yield from wrap(f"-> {printable(finding.advice)}", width(), indent=" " * 9, hang=3)
+        yield from wrap(f"-> {printable(finding.advice)}", shared.width(), indent=" " * 9, hang=3)
 
 
 def _quoted(text: str) -> str:
@@ -508,12 +501,8 @@ def _quoted(text: str) -> str:
     return f'"{words[:_QUOTED]}..."' if len(words) > _QUOTED else f'"{words}"'
 
 
-def _calls(behaviour: Behaviour) -> str:
-    return "1 call" if len(behaviour.calls) == 1 else f"{len(behaviour.calls)} calls"
-
-
 COMMANDS = {
-    "doctor": Command(
+    "doctor": shared.Command(
         "It plays about 20 short episodes with your agent, offline but for what your agent itself asks. Exit status 1 when a check failed.",
         _arguments,
         _run,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -13,15 +14,15 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .shared import FINDINGS, OK, Command, add_plugins, load_added, respond, tell
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof, Proof, Retrieval, SuiteWorth
     from pytest_mapsat.recording import Offer
     from pytest_mapsat.sandbox import SandboxHook
-    from pytest_mapsat.suite import LintFinding, Suite
+    from pytest_mapsat.suite import LintFinding, Severity, Suite
 
-_SEVERITIES = ("error", "warning", "note")
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 #: So many other places of a finding are named.
 _PLACES = 3
 #: So many changed lines of a card are told.
@@ -54,7 +55,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranker", metavar="SPEC", help=about)
     about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
-    add_plugins(parser)
+    shared.add_plugins(parser)
 
 
 class _Part(NamedTuple):
@@ -73,15 +74,15 @@ def _run(options: argparse.Namespace) -> int:
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
             raise UsageError(f"--{name} goes with --{other}")
-    sandboxes = load_added(options.plugins, [options.suite]).sandboxes
+    sandboxes = shared.load_added(options.plugins, [options.suite]).sandboxes
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
     parts = [*_parts(options, findings, sandboxes, sound=sound)]
     listed = [finding.to_json() for finding in findings]
     data = {"findings": listed, **{part.name: part.data for part in parts}} if parts else listed
     lines = (line for part in parts for line in ("", *part.lines))
-    respond(options, data, chain(_finding_lines(findings), lines))
-    return OK if sound and not any(part.wrong for part in parts) else FINDINGS
+    shared.respond(options, data, chain(_finding_lines(findings), lines))
+    return shared.OK if sound and not any(part.wrong for part in parts) else shared.FINDINGS
 
 
 def _parts(
@@ -162,8 +163,8 @@ def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
         if others := list(where)[1:]:
             more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
             yield f"    likewise {', '.join(others[:_PLACES])}{more}"
-    counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
-    yield ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)
+    counts = Counter(finding.severity for finding in findings)
+    yield ", ".join(shared.counted(counts[severity], severity) for severity in _SEVERITIES)
 
 
 # -- mutants, answers, misses ------------------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
 
 def _reopened(path: Path, plugins: Sequence[str]) -> Suite:
     """Return the suite as another process opens it."""
-    return _opened(path, load_added(plugins, [path]).sandboxes)
+    return _opened(path, shared.load_added(plugins, [path]).sandboxes)
 
 
 def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> SuiteWorth:
@@ -267,9 +268,9 @@ def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
     changed = [
         line for line in unified_diff(old, new, "there", "now", n=0, lineterm="") if line[:2] not in ("--", "++")
     ]
-    tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
+    shared.tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
     for line in changed[:_SHOWN_CHANGES]:
-        tell(line)
+        shared.tell(line)
     return False
 
 
@@ -296,7 +297,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
     with replacing(path) as file:
         file.write(json.dumps({"schema": own.schema_} | own.to_json(), indent=1, ensure_ascii=False).encode() + b"\n")
     enough = sum(sum(counts) >= own.least for counts in own.cells.values())
-    tell(
+    shared.tell(
         f"{shown_path(path)}: {len(own.cells)} kinds of failures from {len(judgings)} answers; {enough} of them have the {own.least} failures that make them "
         "count. Answers that the checks were mended on flatter: calibrate on fresh ones."
     )
@@ -305,8 +306,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
 def _offer_lines(offers: Sequence[Offer]) -> Iterator[str]:
     for offer in offers:
         yield from (*offer.lines(), "")
-    times = sum(offer.times for offer in offers)
-    yield f"{times} call{'' if times == 1 else 's'} missed, {len(offers)} different"
+    yield f"{shared.counted(sum(offer.times for offer in offers), 'call')} missed, {len(offers)} different"
 
 
-COMMANDS = {"lint": Command("Exit status 1 when something is found that would stop a run.", _arguments, _run)}
+COMMANDS = {"lint": shared.Command("Exit status 1 when something is found that would stop a run.", _arguments, _run)}

@@ -10,19 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import (
-    OK,
-    Command,
-    add_plugins,
-    add_run,
-    add_suite,
-    load_added,
-    respond,
-    status_of,
-    width,
-    write,
-    write_json,
-)
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.judges import Judged
@@ -34,15 +22,15 @@ _TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run(parser)
+    shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
     about = "list claims with verdict and evidence; RUN may be recorded dialogues"
     parser.add_argument("--claims", action="store_true", help=about)
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
-    add_suite(parser)
-    add_plugins(parser)
+    shared.add_suite(parser)
+    shared.add_plugins(parser)
     parser.add_argument(
         "--json", action="store_true", help="print a list of episodes, or of claims, as JSON; with --by the means"
     )
@@ -57,24 +45,24 @@ def _show(options: argparse.Namespace) -> int:
     if options.by is not None:
         from pytest_mapsat.reports import group_lines
 
-        lines = group_lines(saved, options.by, width=width())
+        lines = group_lines(saved, options.by, width=shared.width())
         groups = saved.groups[options.by].items()
         means = {name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups}
-        return respond(options, means, (line.text for line in lines))
+        return shared.respond(options, means, (line.text for line in lines))
     cards = _cards(saved, options.case)
     if options.json:
         from pytest_mapsat.reports import dialogue_data
 
-        write_json([dialogue_data(card) for card in cards], sort_keys=True)
+        shared.write_json([dialogue_data(card) for card in cards], sort_keys=True)
     elif options.case is None:
-        write(map(_line, cards))
+        shared.write(map(_line, cards))
     else:
         from pytest_mapsat.reports import dialogue_lines
 
         for number, card in enumerate(cards):
-            write([""] if number else [])
-            write(line.text for line in dialogue_lines(saved, card, width(), full=options.full))
-    return OK
+            shared.write([""] if number else [])
+            shared.write(line.text for line in dialogue_lines(saved, card, shared.width(), full=options.full))
+    return shared.OK
 
 
 def _line(card: Scorecard) -> str:
@@ -100,13 +88,13 @@ def _show_claims(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.regrade import open_suites
 
     paths = options.suites(options)
-    suites = open_suites(paths, load_added(options.plugins, paths).sandboxes)
+    suites = open_suites(paths, shared.load_added(options.plugins, paths).sandboxes)
     claims = list(_claims(options.run, suites, options.case))
     verdicts = Counter(judged.verdict for _, judged in claims)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    total = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}" + (f": {counts}" if counts else "")
+    total = f"{shared.counted(len(claims), 'claim')}" + (f": {counts}" if counts else "")
     lines = [*(_claim_line(*claim) for claim in claims), total]
-    return respond(options, [_claim_data(*claim) for claim in claims], lines)
+    return shared.respond(options, [_claim_data(*claim) for claim in claims], lines)
 
 
 def _claims(path: Path, suites: Sequence[Suite], case: str | None) -> Iterator[tuple[Trajectory, Judged]]:
@@ -185,10 +173,10 @@ def _report(options: argparse.Namespace) -> int:
         raise UsageError(f"found {given[-1]!r}, expected TYPE:PATH, as in html:report.html")
     if others and len(runs) > 1:
         raise UsageError(f"{others[0]}: found {len(runs)} runs, expected one")
-    status = _write_reports(runs[0], others) if others else OK
+    status = _write_reports(runs[0], others) if others else shared.OK
     for text in of_packages:
         name, _, folder = text.partition(":")
-        write(map(str, write_report_of_package(name, _named_runs(runs), Path(folder))))
+        shared.write(map(str, write_report_of_package(name, _named_runs(runs), Path(folder))))
     return status
 
 
@@ -204,8 +192,8 @@ def _write_reports(path: Path, wanted: list[str]) -> int:
         raise UsageError(f"{path} is the run itself: give the report another place")
     whole = is_journal(path)
     saved = read_saved(path, keep=opening)
-    write(write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
-    return status_of(saved)
+    shared.write(write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
+    return shared.status_of(saved)
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
@@ -221,6 +209,8 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 
 
 COMMANDS = {
-    "show": Command("Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show),
-    "report": Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
+    "show": shared.Command(
+        "Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show
+    ),
+    "report": shared.Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
 }

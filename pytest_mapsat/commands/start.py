@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
-from .shared import Command, respond, tell
+from . import shared
 
 #: Where each file goes, and what it is in ``starter/``.
 FILES = {
@@ -88,14 +88,14 @@ def _init(options: argparse.Namespace) -> int:
     steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
     steps += [command for command, _ in following]
     for note in _missing(options.start):
-        tell(note)
+        shared.tell(note)
     width = max(len(command) for command, _ in following)
     lines = [f"wrote {printable(str(folder / place))}" for place in places]
     lines += ["", "next:", *(f"  {step}" for step in steps[: -len(following)])]
     lines += [f"  {command:{width}}  # {what}" for command, what in following]
     if not options.start:
         lines += ["", "or a smaller start, for what you have: mapsat init --for service|function|FRAMEWORK"]
-    return respond(options, {"folder": printable(str(folder)), "files": list(places), "next": steps}, lines)
+    return shared.respond(options, {"folder": printable(str(folder)), "files": list(places), "next": steps}, lines)
 
 
 def _missing(start: str | None) -> Iterator[str]:
@@ -173,14 +173,14 @@ def _import(options: argparse.Namespace) -> int:
     recordings = f"{report.recordings} recordings ({report.orphans} of no case, kept aside)"
     summary = f"{options.dest}: {report.cases} cases, {report.tools} tools, {recordings}"
     left = [f"not carried over: {count} {what}" for what, count in report.not_carried.items()]
-    return respond(options, report.to_json(), [summary, *left, *report.notes])
+    return shared.respond(options, report.to_json(), [summary, *left, *report.notes])
 
 
 COMMANDS = {
-    "init": Command(
+    "init": shared.Command(
         "Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there.",
         _init_arguments,
         _init,
     ),
-    "import": Command("", _import_arguments, _import),
+    "import": shared.Command("", _import_arguments, _import),
 }
