@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -396,7 +395,6 @@ _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 _TRIAL = re.compile(r"-t\d+$")
 #: The fields that an entry holds, in the order in which they are written.
 HEADER = ("id", "domains", "difficulty", "language", "attributes", "group")
-_header_of = attrgetter(*HEADER)
 _QUOTED = {name: f'"{name}"'.encode() for name in HEADER}
 _CANONICAL = re.compile(
     rb'(?:\xef\xbb\xbf)?\{"id": ?(?P<id>"[A-Za-z0-9_.-]{1,80}")'
@@ -451,13 +449,6 @@ class _Header(Noun):
     language: str = ""
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
-
-
-def header_differs(entry: CaseEntry, case: Case) -> str:
-    """Return the name of the first header field in which the case is not what its entry said, or an empty string."""
-    if _header_of(entry) == _header_of(case):
-        return ""
-    return next(name for name in HEADER if getattr(entry, name) != getattr(case, name))
 
 
 def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:

@@ -59,7 +59,6 @@ from .common import (
     case_of,
     documents_of_yaml,
     entry_of_yaml,
-    header_differs,
     list_jsonl,
     not_a_case,
     read_common,
@@ -178,8 +177,7 @@ class Suite:
 
     def refuse_odd_files(self) -> None:
         """Raise SuiteError where something in the folder must not be read, such as a link that leads out of it."""
-        if self.inventory.problems:
-            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
+        raise_for_problems(self.inventory.problems)
 
     def holds_cases(self, path: Path) -> bool:
         """Say whether a file is one of the suite's case files, by its place and name."""
@@ -333,16 +331,12 @@ class Suite:
         case = None if problems else case_of(document, entry.path, problems)
         if case is None:
             raise SuiteError(*problems)
-        if differs := header_differs(entry, case):
-            found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
-            message = f"{differs}: found {found}, but the case was listed with {listed}"
-            raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
         if entry.draft != bool(case.truth.proposals):
             message = f"it was listed as {'a draft' if entry.draft else 'no draft'}, and is another"
             raise SuiteError(Problem(shown_path(entry.path), entry.line, message, 'write the plain "draft": true'))
         if errors := list(self._errors_of(case)):
             lines = self.lines_of(entry)
-            raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
+            raise_for_problems([placed(remark, entry.path, lines) for remark in errors])
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:

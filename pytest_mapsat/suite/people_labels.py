@@ -31,7 +31,12 @@ def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
     problems: list[Problem] = []
     answers: list[Placed[PeopleLabels]] = []
     for path in suite.inventory.labels:
-        for placed in _of_file(path, problems):
+        in_file: tuple[Placed[PeopleLabels], ...] = ()
+        try:
+            in_file = read_nouns(path, PeopleLabels)
+        except SuiteError as error:
+            problems += error.problems
+        for placed in in_file:
             if placed.noun.trial is not None:
                 message = "a trial is of a run, and a suite has none"
                 problems.append(placed.problem(["trial"], message, "mapsat review RUN --from takes such lines"))
@@ -60,19 +65,6 @@ def is_labels(path: Path) -> bool:
     except SuiteError:
         return False
     return isinstance(data, dict) and isinstance(data.get("labels"), dict)
-
-
-def read_label_file(path: Path) -> tuple[Placed[PeopleLabels], ...]:
-    """Return the labels of people in one file; whether they fit their cases is not looked at.
-
-    Raises:
-        UsageError: there is no such file.
-        SuiteError: it holds something else.
-    """
-    problems: list[Problem] = []
-    answers = _of_file(path, problems)
-    raise_for_problems(problems)
-    return tuple(answers)
 
 
 def stale_labels(suite: Suite) -> Iterator[Problem]:
@@ -120,11 +112,3 @@ def _misfits(
     if labels.text is not None and not case.truth.oracle:
         message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
         yield placed.problem(["text"], message, "give turns, the whole dialogue")
-
-
-def _of_file(path: Path, problems: list[Problem]) -> list[Placed[PeopleLabels]]:
-    try:
-        return list(read_nouns(path, PeopleLabels))
-    except SuiteError as error:
-        problems.extend(error.problems)
-        return []
