@@ -451,6 +451,11 @@ class _Header(Noun):
     group: Membership | None = None
 
 
+def header_differs(entry: CaseEntry, case: Case) -> str:
+    """Return the name of the first header field in which the case is not what its entry said, or an empty string."""
+    return next((name for name in HEADER if getattr(entry, name) != getattr(case, name)), "")
+
+
 def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     """Return the entries of a JSONL file. Raises SuiteError."""
     name = shown_path(path)

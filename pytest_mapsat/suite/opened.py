@@ -59,6 +59,7 @@ from .common import (
     case_of,
     documents_of_yaml,
     entry_of_yaml,
+    header_differs,
     list_jsonl,
     not_a_case,
     read_common,
@@ -331,6 +332,10 @@ class Suite:
         case = None if problems else case_of(document, entry.path, problems)
         if case is None:
             raise SuiteError(*problems)
+        if differs := header_differs(entry, case):  # another process listed it, of a file that has changed since
+            found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
+            message = f"{differs}: found {found}, but the case was listed with {listed}"
+            raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
         if entry.draft != bool(case.truth.proposals):
             message = f"it was listed as {'a draft' if entry.draft else 'no draft'}, and is another"
             raise SuiteError(Problem(shown_path(entry.path), entry.line, message, 'write the plain "draft": true'))
