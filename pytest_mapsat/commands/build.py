@@ -5,13 +5,8 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, Command, add_options, tell, with_model, write, write_json
-
-if TYPE_CHECKING:
-    from pytest_mapsat.drafts import Draft
-
+from . import shared
 
 LANGUAGES = ("en", "zh", "mixed")
 #: Options that say something of logs only.
@@ -48,7 +43,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--redact", action="store_true", default=None, help=about)
     about = "logs: a model, as in openai/gpt-4o, that proposes needs beside what the log shows; it is asked three times at a query"
     parser.add_argument("--propose", metavar="MODEL", help=about)
-    add_options(parser, "cache", "max-cost", max_cost="logs: US dollars that the model may cost")
+    shared.add_options(parser, "cache", "max-cost", max_cost="logs: US dollars that the model may cost")
     parser.add_argument("--json", action="store_true", help="print the numbers of rows, or the report, as JSON")
 
 
@@ -91,12 +86,8 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
     build = partial(build_from_logs, folder, options.dest, redact=bool(options.redact))
     build = partial(build, each=options.each or 1, cases=options.cases or 1000)
-    report = with_model(options, lambda model: build(model=model))
-    if options.json:
-        write_json(report.to_json())
-    else:
-        write([f"{options.dest}:", *report.lines()])
-    return OK
+    report = shared.with_model(options, lambda model: build(model=model))
+    return shared.respond(options, report.to_json(), [f"{options.dest}:", *report.lines()])
 
 
 def _build_world(options: argparse.Namespace) -> int:
@@ -128,12 +119,9 @@ def _build_world(options: argparse.Namespace) -> int:
             )
             if not (folder / "suite.yaml").exists():  # a builder that makes cases writes its own
                 write_manifest(folder / "suite.yaml", manifest)
-    if options.json:
-        write_json(rows)
-    else:
-        write([f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())])
-        write([f"next: mapsat lint {dest}"] if own or "cases" in rows else _next_steps(dest, options))
-    return OK
+    lines = [f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())]
+    steps = [f"next: mapsat lint {dest}"] if own or "cases" in rows else _next_steps(dest, options)
+    return shared.respond(options, rows, [*lines, *steps])
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
@@ -148,7 +136,7 @@ def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
 
 
 COMMANDS = {
-    "build": Command(
+    "build": shared.Command(
         "KIND makes up a world from a seed; LOGS, a folder of behaviour logs, becomes a suite of the cases that it holds. The same seed, and the same logs, give the same bytes on every machine.",
         _arguments,
         _build,
@@ -172,7 +160,7 @@ def _new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--redact", action="store_true", help=about)
     about = "a model, as in openai/gpt-4o, that reads out of the user's words which fields decided, and what told it before; it is asked three times"
     parser.add_argument("--propose", metavar="MODEL", help=about)
-    add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
+    shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 
@@ -206,48 +194,30 @@ def _run(options: argparse.Namespace) -> int:
             f"the name of the file is or has {named}, and places in the log begin with it: rename the file"
         )
     if personal.found and not options.redact:
-        return _refuse(personal, as_json=options.json)
+        listed = list(dict.fromkeys(map(str, personal.found)))
+        if options.json:
+            shared.write_json({"case": None, "files": [], "personal": listed})
+        nothing = f"nothing is written: the log has personal data in {shared.counted(len(listed), 'place')}"
+        for line in [*(() if options.json else listed), f"{nothing}; --redact puts an alias in the place of each"]:
+            shared.tell(line)
+        return shared.FINDINGS
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)
     name = options.id or case_id_of(conversation.id or source.name.partition(".")[0])
-    draft = with_model(options, lambda model: draft_of(conversation, name, suite, model))
+    draft = shared.with_model(options, lambda model: draft_of(conversation, name, suite, model))
     files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
-    _tell(draft, root, files, len(personal.found), as_json=options.json)
-    return OK
-
-
-def _tell(draft: Draft, root: Path, files: list[str], redacted: int, *, as_json: bool) -> None:
-    """Print what was made; ``redacted``: in how many places there were personal data."""
-    name, proposals, notes = draft.case.id, len(draft.case.truth.proposals), list(draft.notes)
-    if as_json:
-        write_json({"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted})
-        return
-    write(f"{path}: new" for path in files)
-    count = f"{proposals} proposal{'s' * (proposals != 1)}"
-    write([f"case {name}: a draft with {count}; look at it with: mapsat review {root}"])
-    if redacted:
-        tell(f"{_places(redacted)} with personal data: the values have aliases now")
-    for note in notes:
-        tell(note)
-
-
-def _refuse(personal: object, *, as_json: bool) -> int:
-    """Tell the personal data, each with its place, and that nothing was written."""
-    listed = list(dict.fromkeys(str(datum) for datum in getattr(personal, "found", ())))
-    if as_json:
-        write_json({"case": None, "files": [], "personal": listed})
-    else:
-        for line in listed:
-            tell(line)
-    tell(
-        f"nothing is written: the log has personal data in {_places(len(listed))}; --redact puts an alias in the place of each"
-    )
-    return FINDINGS
-
-
-def _places(count: int) -> str:
-    return f"{count} place{'s' * (count != 1)}"
+    proposals, notes, redacted = len(draft.case.truth.proposals), list(draft.notes), len(personal.found)
+    lines = [
+        f"case {name}: a draft with {shared.counted(proposals, 'proposal')}; look at it with: mapsat review {root}"
+    ]
+    data = {"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted}
+    shared.respond(options, data, [*(f"{path}: new" for path in files), *lines])
+    if redacted and not options.json:
+        shared.tell(f"{shared.counted(redacted, 'place')} with personal data: the values have aliases now")
+    for note in () if options.json else notes:
+        shared.tell(note)
+    return shared.OK
 
 
 COMMANDS |= {
-    "new": Command("What the user did next becomes proposals, which mapsat review shows.", _new_arguments, _run)
+    "new": shared.Command("What the user did next becomes proposals, which mapsat review shows.", _new_arguments, _run)
 }

@@ -8,22 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import (
-    FINDINGS,
-    OK,
-    Command,
-    add_options,
-    add_plugins,
-    add_run,
-    add_suite,
-    load_added,
-    print_run,
-    suite_paths,
-    tell,
-    width,
-    write,
-    write_json,
-)
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
@@ -37,9 +22,9 @@ _PAIR = 2
 
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the baseline, then the new run")
-    add_options(parser, "max-drop")
+    shared.add_options(parser, "max-drop")
     parser.add_argument("--common", action="store_true", help="compare the cases that are the same in both runs")
-    add_options(parser, "inconclusive")
+    shared.add_options(parser, "inconclusive")
     about = "make the new run the baseline: write it there, without its dialogues"
     parser.add_argument("--accept", action="store_true", help=about)
     about = "runs of one agent, or halves of the trials of one run: count false alarms"
@@ -67,8 +52,7 @@ def _compare(options: argparse.Namespace) -> int:
         if not drops:
             raise UsageError("--aa holds runs against rules: give some with --max-drop, as --max-drop=ar:0.02")
         alarms = false_alarms(sides, drops)
-        write_json(alarms) if options.json else write(_alarm_lines(alarms))
-        return OK
+        return shared.respond(options, alarms, _alarm_lines(alarms))
     if len(sides) != _PAIR:
         raise UsageError(f"compare: found {len(sides)} runs, expected the earlier one and the new one (or --aa)")
     inconclusive: Literal["pass", "fail"] = options.inconclusive or "pass"
@@ -79,16 +63,18 @@ def _compare(options: argparse.Namespace) -> int:
     if not (comparison.comparable or options.accept or missing):
         raise UsageError("\n".join(comparison.reasons).replace("mapsat compare --common", "--common"))
     if options.json:
-        write_json(comparison.model_dump(mode="json"))
+        shared.write_json(comparison.model_dump(mode="json"))
     else:
-        write(line.text for line in change_lines(comparison, width(), full=options.verbose))
+        shared.write(line.text for line in change_lines(comparison, shared.width(), full=options.verbose))
         more = ": no case flipped; --max-drop says how far a mean may fall" if outcome == "passed" and not drops else ""
         if outcome == "invalid":
             more = f": {comparison.reasons[-1]}".replace("mapsat compare --common", "--common")
-        write([f"{'outcome':9}{outcome}{more}"])
+        shared.write([f"{'outcome':9}{outcome}{more}"])
     if options.accept:
         return _accepted(options)
-    return OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else FINDINGS
+    return (
+        shared.OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else shared.FINDINGS
+    )
 
 
 def _memories(options: argparse.Namespace) -> int:
@@ -116,11 +102,7 @@ def _memories(options: argparse.Namespace) -> int:
             told = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
             raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {told}")
     rows = memory_rows(runs)
-    if options.json:
-        write_json([row.model_dump(mode="json") for row in rows])
-    else:
-        write(memory_lines(rows, width()))
-    return OK
+    return shared.respond(options, [row.model_dump(mode="json") for row in rows], memory_lines(rows, shared.width()))
 
 
 def _accepted(options: argparse.Namespace) -> int:
@@ -128,8 +110,8 @@ def _accepted(options: argparse.Namespace) -> int:
 
     accept(options.runs[1], options.runs[0])
     if not options.json:
-        write([f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it"])
-    return OK
+        shared.write([f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it"])
+    return shared.OK
 
 
 def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
@@ -147,13 +129,13 @@ def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
 def _merge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
     parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
-    add_suite(parser)
-    add_options(parser, "compare", "max-drop")
+    shared.add_suite(parser)
+    shared.add_options(parser, "compare", "max-drop")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
 def _merge(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import read_run, save_run
+    from pytest_mapsat.formats import read_run
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import merge, open_suites
@@ -173,19 +155,18 @@ def _merge(options: argparse.Namespace) -> int:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
     nodeids = [card.nodeid for part in parts.values() for card in part.cases]
     drops = tuple(options.max_drop or ())
-    opened = open_suites(suite_paths(options, nodeids))
+    opened = open_suites(shared.suite_paths(options, nodeids))
     whole: Run = with_bodies(nodeids, opened, lambda _, suites: merge(parts, suites, baselines, drops))
-    save_run(options.out, whole)
-    return print_run(whole, as_json=options.json, saved=options.out)
+    return shared.deliver_run(whole, as_json=options.json, saved=options.out)
 
 
 COMMANDS = {
-    "compare": Command(
+    "compare": shared.Command(
         "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases.",
         _compare_arguments,
         _compare,
     ),
-    "merge": Command(
+    "merge": shared.Command(
         "An episode that is in two parts, or in none, is an error. The gate is decided on the whole. "
         "Exit status 1 when it does not hold, or a case failed.",
         _merge_arguments,
@@ -198,18 +179,18 @@ COMMANDS = {
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    add_run(parser)
-    add_suite(parser)
-    add_options(parser, "judge", "judge-votes", "cache")
+    shared.add_run(parser)
+    shared.add_suite(parser)
+    shared.add_options(parser, "judge", "judge-votes", "cache")
     about = "make no calls; write uncached requests as JSON lines for a batch service"
     parser.add_argument("--batch-out", metavar="FILE", type=Path, help=about)
     about = "read the results of a batch into the cache first"
     parser.add_argument("--batch-in", metavar="FILE", type=Path, help=about)
     about = "labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
-    add_options(parser, "fail-under", "assert", "metrics", "compare", "allow-undecided")
-    add_plugins(parser)
-    add_options(parser, "save", save="write the regraded run file")
+    shared.add_options(parser, "fail-under", "assert", "metrics", "compare", "allow-undecided")
+    shared.add_plugins(parser)
+    shared.add_options(parser, "save", save="write the regraded run file")
     about = "play cases in Python that ask for fixtures, too; without it their labels are kept"
     parser.add_argument("--with-fixtures", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
@@ -217,7 +198,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.judges import asks_model
-    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.model import Run, UsageError
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
     from pytest_mapsat.runs.request import door_for
@@ -230,8 +211,8 @@ def _run(options: argparse.Namespace) -> int:
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
     nodeids = [card.nodeid for card in saved.cases]
-    paths = suite_paths(options, nodeids)
-    added = load_added(options.plugins, paths or [Path.cwd()])
+    paths = shared.suite_paths(options, nodeids)
+    added = shared.load_added(options.plugins, paths or [Path.cwd()])
     opened = open_suites(paths, added.sandboxes)
     baselines = read_baselines(options.compare or ())
 
@@ -239,7 +220,7 @@ def _run(options: argparse.Namespace) -> int:
         for suite in suites:
             suite.sandboxes = added.sandboxes
         for warning in changed_suites(saved, suites, changes):
-            tell(f"warning: {warning}")
+            shared.tell(f"warning: {warning}")
 
         def regraded(client: ModelClient | None) -> Run:
             sets, root = added.metric_sets, Path.cwd()
@@ -254,21 +235,14 @@ def _run(options: argparse.Namespace) -> int:
         with closing(door_for(options.cache or "auto")) as client:
             return regraded(client)
 
-    return _told(with_bodies(nodeids, opened, work, fixtures=options.with_fixtures), options)
-
-
-def _told(result: Run | Batched, options: argparse.Namespace) -> int:
-    """Save and print what came of it; return the exit status."""
-    from pytest_mapsat.formats import save_run
-    from pytest_mapsat.model import Run
-
+    result = with_bodies(nodeids, opened, work, fixtures=options.with_fixtures)
     if not isinstance(result, Run):
         if options.batch_out is not None and result.open:
-            return _told_what_to_ask(result, options)
+            # As long as something is to be asked, there is nothing to sum up.
+            summary = f"{result.written} requests written to {options.batch_out}; --batch-in reads what comes back"
+            return shared.respond(options, {"requests": result.written, "read": result.taken}, [summary])
         result = result.run
-    if options.save is not None:
-        save_run(options.save, result)
-    return print_run(result, as_json=options.json, saved=options.save)
+    return shared.deliver_run(result, as_json=options.json, saved=options.save)
 
 
 def _changes(options: argparse.Namespace) -> Changes:
@@ -302,29 +276,17 @@ def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace
     from pytest_mapsat.runs.regrade import regrade_in_batches
     from pytest_mapsat.store import Store, store_folder
 
-    store = Store(store_folder())
-    try:
+    with closing(Store(store_folder())) as store:
         batched = regrade_in_batches(regraded, Cache(store), read=options.batch_in, write=options.batch_out)
-    finally:
-        store.close()
     for problem in batched.problems:
-        tell(str(problem))
+        shared.tell(str(problem))
     if options.batch_in is not None:
-        tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
+        shared.tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
     return batched
 
 
-def _told_what_to_ask(batched: Batched, options: argparse.Namespace) -> int:
-    """Say what was written: as long as something is to be asked, there is nothing to sum up."""
-    if options.json:
-        write_json({"requests": batched.written, "read": batched.taken})
-    else:
-        write([f"{batched.written} requests written to {options.batch_out}; --batch-in reads what comes back"])
-    return OK
-
-
 COMMANDS |= {
-    "regrade": Command(
+    "regrade": shared.Command(
         "What is not given stays as it was in the run. Exit status 1 when the gate does not hold, or a case failed.",
         _arguments,
         _run,

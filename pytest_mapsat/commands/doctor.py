@@ -7,16 +7,18 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .shared import FINDINGS, OK, SUITE, Command, add_plugins, add_suite, load_added, tell, width, write, write_json
+from . import shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,18 +43,15 @@ _AGAIN = {"en": "Please repeat your last answer.", "zh": "请把你刚才的回�
 Outcome = Literal["ok", "warning", "failed", "skipped"]
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """What one check found.
 
     Attributes:
-        check: what was checked, as users read it.
         outcome: a warning is worth knowing and breaks nothing; skipped: the check could not tell.
         observed: what the agent did.
         advice: what to do about it; empty where there is nothing to do.
     """
 
-    check: str
     outcome: Outcome
     observed: str
     advice: str = ""
@@ -76,14 +75,10 @@ def behaviour_of(trajectory: Trajectory) -> Behaviour:
     """Return what the agent did in an episode."""
     replies = tuple(turn.text for turn in trajectory.turns if turn.role == "agent")
     calls = tuple(json.dumps([step.tool, step.arguments], sort_keys=True) for step in trajectory.calls)
-    fault = trajectory.fault
-    if fault is None:
+    if (fault := trajectory.fault) is None:
         return Behaviour(replies, calls)
-    return Behaviour(
-        replies,
-        calls,
-        fault.message if fault.blame == "agent" else f"{fault.message} (not the agent's fault: {fault.blame})",
-    )
+    not_its = "" if fault.blame == "agent" else f" (not the agent's fault: {fault.blame})"
+    return Behaviour(replies, calls, fault.message + not_its)
 
 
 @dataclass(frozen=True)
@@ -170,75 +165,73 @@ class Examination:
         return trajectory
 
 
-def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[Finding]:
-    """Yield what each check finds; the later ones are left out where the agent gives no first reply.
+def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[tuple[str, Finding]]:
+    """Yield each check, as users read it, with what it finds; the later ones are left out where the agent gives no first reply.
 
     Args:
         examination: the agent and its cases.
         plugins: modules that a fresh process loads, too.
     """
     fresh, finding = _in_fresh_process(examination, plugins)
-    yield finding
+    yield "works in a fresh process", finding
     first = examination.play()
     reference = behaviour_of(first)
-    yield _replies(first, examination)
+    yield "takes a message and tools, and replies", _replies(first, examination)
     if reference.fault or not any(reference.replies):
         return
     again = behaviour_of(examination.play())
     steady = reference == again
     # Two fresh processes and the first episode of this one agree, and the second does not: what it kept makes the difference.
     keeps = not steady and fresh == reference == _in_fresh_process(examination, plugins)[0]
-    yield _same_answer(reference, again, keeps=keeps)
-    yield _separate_cases(examination, reference, steady=steady, keeps=keeps)
-    yield _remembers(examination, reference)
-    yield _tool_error(examination, reference)
-    yield _at_once(examination, reference, steady=steady)
-    yield _usage(first, examination.source)
-    yield _isolated(examination, reference, steady=steady)
-    yield Finding("answers in time", "ok", f"{median(examination.seconds):.2f} s a reply at the median")
+    yield "gives the same answer twice", _same_answer(reference, again, keeps=keeps)
+    separate = _separate_cases(examination, reference, steady=steady, keeps=keeps)
+    yield "keeps nothing from one case to the next", separate
+    yield "remembers the turn before", _remembers(examination, reference)
+    yield "tells the user when tools fail", _tool_error(examination, reference)
+    yield f"serves {_AT_ONCE} episodes at once", _at_once(examination, reference, steady=steady)
+    yield "reports its usage", _usage(first, examination.source)
+    yield "works isolated (--mapsat-isolate)", _isolated(examination, reference, steady=steady)
+    yield "answers in time", Finding("ok", f"{median(examination.seconds):.2f} s a reply at the median")
 
 
 def _replies(trajectory: Trajectory, examination: Examination) -> Finding:
-    check = "takes a message and tools, and replies"
     behaviour = behaviour_of(trajectory)
     if behaviour.fault:
-        return Finding(check, "failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
+        return Finding("failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
     if not any(reply.strip() for reply in behaviour.replies):
-        return Finding(check, "failed", "the reply is empty", "return a text, a dict with text, or a Reply")
-    observed = f"{_quoted(behaviour.replies[0])} after {_calls(behaviour)}"
+        return Finding("failed", "the reply is empty", "return a text, a dict with text, or a Reply")
+    observed = f"{_quoted(behaviour.replies[0])} after {shared.counted(len(behaviour.calls), 'call')}"
     missing = [step.tool for step in trajectory.calls if step.tool not in examination.suite.tools]
     if missing:
         advice = f"it calls {missing[0]}, which the suite does not have: describe the tool in the suite, or rename it in the agent"
-        return Finding(check, "warning", observed, advice)
+        return Finding("warning", observed, advice)
     if not behaviour.calls:
         advice = "no tool was called: if it should have been, hand `tools` on to your model, or see docs/how-to/connect-an-agent.md"
-        return Finding(check, "warning", observed, advice)
-    return Finding(check, "ok", observed)
+        return Finding("warning", observed, advice)
+    return Finding("ok", observed)
 
 
 def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Finding:
-    check = "gives the same answer twice"
     if reference == again:
-        return Finding(check, "ok", "the same calls and words")
+        return Finding("ok", "the same calls and words")
     if keeps:
-        return Finding(check, "skipped", "the next line says why it does not")
+        return Finding("skipped", "the next line says why it does not")
     part = "other words" if reference.calls == again.calls else "other calls"
     advice = "use --mapsat-trials for a rate, or temperature 0 and a seed for a run that repeats"
-    return Finding(check, "warning", part, advice)
+    return Finding("warning", part, advice)
 
 
 def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Finding:
     from pytest_mapsat.agents import SourceElsewhere
 
-    check = "keeps nothing from one case to the next"
     if kept := _kept(examination, reference, steady=steady, keeps=keeps):
         advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
-        return Finding(check, "failed", kept, advice)
+        return Finding("failed", kept, advice)
     if not steady:
-        return Finding(check, "skipped", "not known: the answers vary anyway")
+        return Finding("skipped", "not known: the answers vary anyway")
     if examination.source.shared or isinstance(examination.source, SourceElsewhere):
-        return Finding(check, "skipped", "not known: no answer shows another case, and what else it keeps is not seen")
-    return Finding(check, "ok", "made anew for each case, and the same answers after another case")
+        return Finding("skipped", "not known: no answer shows another case, and what else it keeps is not seen")
+    return Finding("ok", "made anew for each case, and the same answers after another case")
 
 
 def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> str:
@@ -267,22 +260,19 @@ def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps
 
 
 def _remembers(examination: Examination, reference: Behaviour) -> Finding:
-    check = "remembers the turn before"
     case = examination.cases[0]
     message = _AGAIN["zh" if case.language.startswith("zh") else "en"]
     dialogue = behaviour_of(examination.play(more=(message,)))
     if dialogue.fault:
-        return Finding(
-            check, "failed", f"second message: {dialogue.fault}", "an agent is asked as often as users go on"
-        )
+        return Finding("failed", f"second message: {dialogue.fault}", "an agent is asked as often as users go on")
     alone = behaviour_of(examination.play(_asking(case, message)))
     second = dialogue.replies[-1]
     if (second,) == alone.replies:
         if second == reference.replies[0]:
-            return Finding(check, "skipped", "the same reply with and without a turn before")
+            return Finding("skipped", "the same reply with and without a turn before")
         advice = "`session.messages` has the dialogue so far; hand it on to your model"
-        return Finding(check, "warning", f"{_quoted(second)}, as without a turn before", advice)
-    return Finding(check, "ok", f"to {message!r}: {_quoted(second)}")
+        return Finding("warning", f"{_quoted(second)}, as without a turn before", advice)
+    return Finding("ok", f"to {message!r}: {_quoted(second)}")
 
 
 def _asking(case: Case, message: str) -> Case:
@@ -290,23 +280,21 @@ def _asking(case: Case, message: str) -> Case:
 
 
 def _tool_error(examination: Examination, reference: Behaviour) -> Finding:
-    check = "tells the user when tools fail"
     if not reference.calls:
-        return Finding(check, "skipped", "it called no tool")
+        return Finding("skipped", "it called no tool")
     broken = behaviour_of(examination.play(sandbox=_BrokenTools(examination.suite.tools)))
     if broken.fault:
         advice = 'a tool that fails returns {"status": "error", "message": ...}: read it before you use the result'
-        return Finding(check, "failed", broken.fault, advice)
+        return Finding("failed", broken.fault, advice)
     if broken.replies == reference.replies:
         advice = (
             "if it should differ, read the status of a result: an answer that does not depend on results is made up"
         )
-        return Finding(check, "warning", "the same answer as with working tools", advice)
-    return Finding(check, "ok", _quoted(broken.replies[-1]))
+        return Finding("warning", "the same answer as with working tools", advice)
+    return Finding("ok", _quoted(broken.replies[-1]))
 
 
 def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
-    check = f"serves {_AT_ONCE} episodes at once"
     cases = examination.cases
     if steady:
         expected = [reference, *(behaviour_of(examination.play(case)) for case in cases[1:])]
@@ -319,25 +307,24 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
     broken = [episode.fault for episode in episodes if episode.fault]
     advice = "run it with --mapsat-concurrency=1, or keep what belongs to an episode in `session.state`"
     if broken:
-        return Finding(check, "failed", f"{len(broken)} of {_AT_ONCE} broke: {broken[0]}", advice)
+        return Finding("failed", f"{len(broken)} of {_AT_ONCE} broke: {broken[0]}", advice)
     mixed = sum(steady and episode != expected[n % len(cases)] for n, episode in enumerate(episodes))
     if mixed:
-        return Finding(check, "failed", f"{mixed} of {_AT_ONCE} differ from the same case alone", advice)
-    return Finding(check, "ok", f"{seconds:.2f} s for all")
+        return Finding("failed", f"{mixed} of {_AT_ONCE} differ from the same case alone", advice)
+    return Finding("ok", f"{seconds:.2f} s for all")
 
 
 def _usage(trajectory: Trajectory, source: Source) -> Finding:
     from pytest_mapsat.agents import SourceElsewhere
 
-    check = "reports its usage"
     usages = [turn.usage for turn in trajectory.turns if turn.role == "agent" and turn.usage is not None]
     told = {name for usage in usages for name, value in usage.model_dump().items() if value is not None}
     if told:
-        return Finding(check, "ok", ", ".join(sorted(told)))
+        return Finding("ok", ", ".join(sorted(told)))
     usage = '{"input_tokens": ..., "output_tokens": ..., "cost": ...}'
     elsewhere = isinstance(source, SourceElsewhere)
     way = f'put "usage": {usage} into the JSON of the reply' if elsewhere else f"return Reply(text, usage={usage})"
-    return Finding(check, "warning", "nothing", f"for limits on tokens and cost {way}")
+    return Finding("warning", "nothing", f"for limits on tokens and cost {way}")
 
 
 def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
@@ -345,26 +332,23 @@ def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -
     from pytest_mapsat.agents.isolation import Isolation, isolated_source
     from pytest_mapsat.model import UsageError
 
-    check = "works isolated (--mapsat-isolate)"
     if not names_own_code(examination.spec):
-        return Finding(check, "skipped", "it runs in no process of ours")
+        return Finding("skipped", "it runs in no process of ours")
     if not hasattr(os, "fork"):
-        return Finding(check, "skipped", "this system cannot fork")
+        return Finding("skipped", "this system cannot fork")
     try:
         source = isolated_source(examination.spec, Path.cwd(), Isolation(tuple(sys.path), {}))
     except UsageError as error:
-        return Finding(check, "warning", str(error), "--mapsat-isolate=env:NAME passes a variable of the environment")
+        return Finding("warning", str(error), "--mapsat-isolate=env:NAME passes a variable of the environment")
     try:
         alone = behaviour_of(examination.play(source=source))
     finally:
         source.close()
     if alone.fault:
-        return Finding(check, "warning", alone.fault, "an isolated agent has no environment but what env:NAME passes")
+        return Finding("warning", alone.fault, "an isolated agent has no environment but what env:NAME passes")
     if steady and alone != reference:
-        return Finding(
-            check, "warning", "another answer than in this process", "it reads something that it is not given"
-        )
-    return Finding(check, "ok", "the same answer" if steady else _quoted(alone.replies[-1]))
+        return Finding("warning", "another answer than in this process", "it reads something that it is not given")
+    return Finding("ok", "the same answer" if steady else _quoted(alone.replies[-1]))
 
 
 # -- in a fresh process ------------------------------------------------------------------------------------------------
@@ -372,7 +356,6 @@ def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -
 
 def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Finding]:
     """Have the first case answered by an agent in a new interpreter; nothing in this one can then be the reason why it works."""
-    check = "works in a fresh process"
     request = {
         "spec": examination.spec,
         "suite": str(examination.suite.root),
@@ -393,7 +376,7 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return None, Finding(check, "failed", "it took too long", "import nothing that waits; raise --timeout")
+        return None, Finding("failed", "it took too long", "import nothing that waits; raise --timeout")
     seconds = perf_counter() - began
     last = process.stdout.rpartition("\n")[2]
     if process.returncode or not last.startswith("{"):
@@ -401,12 +384,12 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
 
         words = scrubbed((process.stderr.strip() or process.stdout.strip() or "no word").splitlines()[-1])
         status = f"exit status {process.returncode}: {words}"
-        return None, Finding(check, "failed", status, "start python there, and import the module by hand")
+        return None, Finding("failed", status, "start python there, and import the module by hand")
     given = json.loads(last)
     behaviour = Behaviour(tuple(given["replies"]), tuple(given["calls"]), given["fault"])
     if behaviour.fault:
-        return behaviour, Finding(check, "failed", behaviour.fault)
-    return behaviour, Finding(check, "ok", f"{seconds:.1f} s with a first reply")
+        return behaviour, Finding("failed", behaviour.fault)
+    return behaviour, Finding("ok", f"{seconds:.1f} s with a first reply")
 
 
 def answer_once() -> None:
@@ -419,10 +402,10 @@ def answer_once() -> None:
     request = json.loads(sys.stdin.read())
     try:
         suite = open_suite(Path(request["suite"]))
-        suite.sandboxes = load_added(request["plugins"], [suite.root]).sandboxes
+        suite.sandboxes = shared.load_added(request["plugins"], [suite.root]).sandboxes
         source = resolve_source(request["spec"], root=Path.cwd())
-        cases = tuple(suite.load(entry) for entry in _entries(suite) if entry.id == request["case"])
-        behaviour = behaviour_of(Examination(request["spec"], source, suite, cases, float(request["timeout"])).play())
+        case = suite.load(shared.named_case(_entries(suite), request["case"], suite.root))
+        behaviour = behaviour_of(Examination(request["spec"], source, suite, (case,), float(request["timeout"])).play())
     except MapsatError as error:
         sys.exit(str(error))
     finally:
@@ -436,11 +419,13 @@ def answer_once() -> None:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
-    add_suite(parser, "the suite whose first cases are asked, if there is none that of mapsat init", action="store")
+    shared.add_suite(
+        parser, "the suite whose first cases are asked, if there is none that of mapsat init", action="store"
+    )
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
     about = f"what one episode may take (default: {_TIMEOUT:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=_TIMEOUT, help=about)
-    add_plugins(parser)
+    shared.add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
@@ -450,31 +435,30 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
     suite, plugins = _suite(options)
-    suite.sandboxes = load_added(plugins, [suite.root]).sandboxes
+    suite.sandboxes = shared.load_added(plugins, [suite.root]).sandboxes
     cases = _cases(suite, options.case)
     source = resolve_source(options.agent, root=Path.cwd())
     if source.kind == "recorded":
         raise UsageError(f"{options.agent}: a file of dialogues cannot be asked; give an agent, such as mymod:agent")
     examination = Examination(options.agent, source, suite, cases, options.timeout)
     if not options.json:
-        shared = "one object for all cases" if source.shared else "made anew for each case"
+        made = "one object for all cases" if source.shared else "made anew for each case"
         asked = " and ".join(case.id for case in cases)
-        write([f"{options.agent}: {shared}; asked about {asked}", ""])
+        shared.write([f"{options.agent}: {made}; asked about {asked}", ""])
     findings = []
+    outcomes = Counter[Outcome]()
     try:
-        for finding in examine(examination, plugins):
-            findings.append(finding)
+        for check, finding in examine(examination, plugins):
+            findings.append({"check": check, **finding._asdict()})
+            outcomes[finding.outcome] += 1
             if not options.json:
-                write(_lines(finding))
+                shared.write(_lines(check, finding))
     finally:
         shutdown()
-    failed = sum(finding.outcome == "failed" for finding in findings)
-    if options.json:
-        write_json({"agent": options.agent, "findings": [asdict(finding) for finding in findings], "failed": failed})
-    else:
-        warnings = sum(finding.outcome == "warning" for finding in findings)
-        write(["", f"{failed} failed, {warnings} warning{'s' * (warnings != 1)}"])
-    return FINDINGS if failed else OK
+    failed, warnings = outcomes["failed"], outcomes["warning"]
+    data = {"agent": options.agent, "findings": findings, "failed": failed}
+    shared.respond(options, data, ["", f"{failed} failed, {shared.counted(warnings, 'warning')}"])
+    return shared.FINDINGS if failed else shared.OK
 
 
 def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
@@ -487,40 +471,29 @@ def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
         return open_suite(root), options.plugins
     if options.suite is not None:
         raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
-    tell(f"no {SUITE} here: the cases are those of `mapsat init`; --suite names others")
+    shared.tell(f"no {shared.SUITE} here: the cases are those of `mapsat init`; --suite names others")
     starter = Path(str(files("pytest_mapsat") / "starter"))
-    return open_suite(starter / SUITE), [*options.plugins, str(starter / "conftest.py")]
+    return open_suite(starter / shared.SUITE), [*options.plugins, str(starter / "conftest.py")]
 
 
-def _entries(suite: Suite) -> Iterator[CaseEntry]:
-    for file in suite.inventory.cases:
-        yield from suite.entries(file)
+def _entries(suite: Suite) -> list[CaseEntry]:
+    return [entry for file in suite.inventory.cases for entry in suite.entries(file)]
 
 
 def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
     """Return the case to ask about first, and another one where the suite has one with another query."""
-    from pytest_mapsat.model import UsageError, hint_at
-
-    entries = list(_entries(suite))
-    chosen = [entry for entry in entries if name in (None, entry.id)]
-    if not chosen:
-        named = f" {name!r}{hint_at(name, [entry.id for entry in entries])}" if name else ""
-        raise UsageError(f"{suite.root}: there is no case{named}")
-    first = suite.load(chosen[0])
-    for entry in entries:
-        other = suite.load(entry)
-        if other.visible.query != first.visible.query:
-            return first, other
-    return (first,)
+    entries = _entries(suite)
+    first = suite.load(shared.named_case(entries, name, suite.root))
+    others = (case for case in map(suite.load, entries) if case.visible.query != first.visible.query)
+    return first, *islice(others, 1)
 
 
-def _lines(finding: Finding) -> Iterator[str]:
+def _lines(check: str, finding: Finding) -> Iterator[str]:
     from pytest_mapsat.reports import printable, wrap
 
-    told = printable(f"{finding.check}: {finding.observed}")
-    yield from wrap(f"{finding.outcome:8} {told}", width(), hang=9)
+    yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", shared.width(), hang=9)
     if finding.advice:
-        yield from wrap(f"-> {printable(finding.advice)}", width(), indent=" " * 9, hang=3)
+        yield from wrap(f"-> {printable(finding.advice)}", shared.width(), indent=" " * 9, hang=3)
 
 
 def _quoted(text: str) -> str:
@@ -528,12 +501,8 @@ def _quoted(text: str) -> str:
     return f'"{words[:_QUOTED]}..."' if len(words) > _QUOTED else f'"{words}"'
 
 
-def _calls(behaviour: Behaviour) -> str:
-    return "1 call" if len(behaviour.calls) == 1 else f"{len(behaviour.calls)} calls"
-
-
 COMMANDS = {
-    "doctor": Command(
+    "doctor": shared.Command(
         "It plays about 20 short episodes with your agent, offline but for what your agent itself asks. Exit status 1 when a check failed.",
         _arguments,
         _run,

@@ -5,22 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .shared import FINDINGS, OK, Command, add_plugins, load_added, tell, write, write_json
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof, Proof, Retrieval, SuiteWorth
     from pytest_mapsat.recording import Offer
     from pytest_mapsat.sandbox import SandboxHook
-    from pytest_mapsat.suite import LintFinding, Suite
+    from pytest_mapsat.suite import LintFinding, Severity, Suite
 
-_SEVERITIES = ("error", "warning", "note")
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 #: So many other places of a finding are named.
 _PLACES = 3
 #: So many changed lines of a card are told.
@@ -53,7 +55,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranker", metavar="SPEC", help=about)
     about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
-    add_plugins(parser)
+    shared.add_plugins(parser)
 
 
 class _Part(NamedTuple):
@@ -72,18 +74,15 @@ def _run(options: argparse.Namespace) -> int:
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
             raise UsageError(f"--{name} goes with --{other}")
-    sandboxes = load_added(options.plugins, [options.suite]).sandboxes
+    sandboxes = shared.load_added(options.plugins, [options.suite]).sandboxes
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
     parts = [*_parts(options, findings, sandboxes, sound=sound)]
-    if options.json:
-        listed = [finding.to_json() for finding in findings]
-        write_json({"findings": listed, **{part.name: part.data for part in parts}} if parts else listed)
-    else:
-        _write_findings(findings)
-        for part in parts:
-            write(["", *part.lines])
-    return OK if sound and not any(part.wrong for part in parts) else FINDINGS
+    listed = [finding.to_json() for finding in findings]
+    data = {"findings": listed, **{part.name: part.data for part in parts}} if parts else listed
+    lines = (line for part in parts for line in ("", *part.lines))
+    shared.respond(options, data, chain(_finding_lines(findings), lines))
+    return shared.OK if sound and not any(part.wrong for part in parts) else shared.FINDINGS
 
 
 def _parts(
@@ -97,25 +96,25 @@ def _parts(
     if options.mutants:
         proof = _mutants(options.suite, findings, sandboxes)
         yield _Part("mutants", proof.to_json(), table(proof))
-    if options.answers and sound:
+    if not sound:
+        left_out = (("answers", "judged"), ("baselines", "played"), ("retrieval", "measured"), ("misses", "looked at"))
+        for name, done in left_out:
+            if getattr(options, name):
+                yield _Part(name, None, [f"{name}: not {done}, as the suite has errors"])
+        return
+    if options.answers:
         answers = _judged_answers(options, sandboxes)
         yield _Part("answers", answers.to_json(), answer_table(answers), bool(answers.wrong))
-    elif options.answers:
-        yield _Part("answers", None, ["answers: not judged, as the suite has errors"])
-    if options.baselines and sound:
+    if options.baselines:
         worth = _worth(options, sandboxes)
         wrong = options.card is not None and not _card(options, worth)
         yield _Part("baselines", worth.to_json(), worth_table(worth), wrong)
-    elif options.baselines:
-        yield _Part("baselines", None, ["baselines: not played, as the suite has errors"])
-    if options.retrieval and sound:
+    if options.retrieval:
         measured = _retrieval(options, sandboxes)
         yield _Part("retrieval", measured.to_json(), measured.lines())
-    elif options.retrieval:
-        yield _Part("retrieval", None, ["retrieval: not measured, as the suite has errors"])
     if options.misses is not None:
-        offers = offers_of(read_saved(options.misses), open_suites([options.suite])) if sound else None
-        yield _Part("misses", None if offers is None else [offer.to_json() for offer in offers], _offer_lines(offers))
+        offers = offers_of(read_saved(options.misses), open_suites([options.suite]))
+        yield _Part("misses", [offer.to_json() for offer in offers], _offer_lines(offers))
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -151,8 +150,8 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
     return sorted(kept, key=lambda finding: finding.order)
 
 
-def _write_findings(findings: Sequence[LintFinding]) -> None:
-    """Tell each finding once, with the other places where it is found: a slip in a tool shows in every case that calls it."""
+def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
+    """Give each finding once, with the other places where it is found: a slip in a tool shows in every case that calls it."""
     places: dict[tuple[str, ...], tuple[LintFinding, dict[str, None]]] = {}
     for finding in findings:
         problem = finding.problem
@@ -160,12 +159,12 @@ def _write_findings(findings: Sequence[LintFinding]) -> None:
         _, where = places.setdefault((finding.severity, finding.rule, what, problem.hint), (finding, {}))
         where[f"{problem.path}:{problem.line}"] = None
     for finding, where in places.values():
-        write([finding])
+        yield finding
         if others := list(where)[1:]:
             more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
-            write([f"    likewise {', '.join(others[:_PLACES])}{more}"])
-    counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
-    write([", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)])
+            yield f"    likewise {', '.join(others[:_PLACES])}{more}"
+    counts = Counter(finding.severity for finding in findings)
+    yield ", ".join(shared.counted(counts[severity], severity) for severity in _SEVERITIES)
 
 
 # -- mutants, answers, misses ------------------------------------------------------------------------------------------
@@ -216,7 +215,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
 
 def _reopened(path: Path, plugins: Sequence[str]) -> Suite:
     """Return the suite as another process opens it."""
-    return _opened(path, load_added(plugins, [path]).sandboxes)
+    return _opened(path, shared.load_added(plugins, [path]).sandboxes)
 
 
 def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> SuiteWorth:
@@ -269,9 +268,9 @@ def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
     changed = [
         line for line in unified_diff(old, new, "there", "now", n=0, lineterm="") if line[:2] not in ("--", "++")
     ]
-    tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
+    shared.tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
     for line in changed[:_SHOWN_CHANGES]:
-        tell(line)
+        shared.tell(line)
     return False
 
 
@@ -298,20 +297,16 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
     with replacing(path) as file:
         file.write(json.dumps({"schema": own.schema_} | own.to_json(), indent=1, ensure_ascii=False).encode() + b"\n")
     enough = sum(sum(counts) >= own.least for counts in own.cells.values())
-    tell(
+    shared.tell(
         f"{shown_path(path)}: {len(own.cells)} kinds of failures from {len(judgings)} answers; {enough} of them have the {own.least} failures that make them "
         "count. Answers that the checks were mended on flatter: calibrate on fresh ones."
     )
 
 
-def _offer_lines(offers: Sequence[Offer] | None) -> Iterator[str]:
-    if offers is None:
-        yield "misses: not looked at, as the suite has errors"
-        return
+def _offer_lines(offers: Sequence[Offer]) -> Iterator[str]:
     for offer in offers:
         yield from (*offer.lines(), "")
-    times = sum(offer.times for offer in offers)
-    yield f"{times} call{'' if times == 1 else 's'} missed, {len(offers)} different"
+    yield f"{shared.counted(sum(offer.times for offer in offers), 'call')} missed, {len(offers)} different"
 
 
-COMMANDS = {"lint": Command("Exit status 1 when something is found that would stop a run.", _arguments, _run)}
+COMMANDS = {"lint": shared.Command("Exit status 1 when something is found that would stop a run.", _arguments, _run)}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from .shared import OK, Command, tell, write, write_json
+from . import shared
 
 NOUNS = ("case", "report", "requirements", "run", "tools")
 
@@ -31,8 +32,8 @@ def _schema(options: argparse.Namespace) -> int:
         "run": Run,
         "tools": Tool | list[Tool],
     }
-    write_json(TypeAdapter(nouns[options.noun]).json_schema())
-    return OK
+    shared.write_json(TypeAdapter(nouns[options.noun]).json_schema())
+    return shared.OK
 
 
 _ABOUT = {
@@ -61,7 +62,7 @@ def _cache(options: argparse.Namespace) -> int:
     folder = store_folder()
     if options.step == "clear":
         clear_store(folder)
-        return _tell(options, {"folder": str(folder)}, f"{folder}: empty now")
+        return shared.respond(options, {"folder": str(folder)}, [f"{folder}: empty now"])
     count, size = indexes_in(folder)
     indexes = f"{folder / ARRAYS}: {count} indexes of large tables, {size / 1e6:.1f} MB"
     try:
@@ -69,19 +70,19 @@ def _cache(options: argparse.Namespace) -> int:
     except UsageError as error:  # the extra is not installed; what it keeps cannot be read
         if options.step != "info":
             raise
-        return _tell(options, {"folder": str(folder), "indexes": count, "index_bytes": size}, f"{indexes}\n{error}")
-    try:
+        return shared.respond(options, {"folder": str(folder), "indexes": count, "index_bytes": size}, [indexes, error])
+    with closing(store):
         cache = Cache(store)
         if options.step == "export":
             exported = export_entries(cache, options.file)
-            return _tell(options, {"answers": exported}, f"{options.file}: {exported} answers")
+            return shared.respond(options, {"answers": exported}, [f"{options.file}: {exported} answers"])
         if options.step == "import":
             imported = import_entries(cache, options.file)
             for problem in imported.problems:
-                tell(problem)
+                shared.tell(problem)
             summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
             told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
-            return max(_tell(options, told, summary), int(bool(imported.problems)))
+            return shared.respond(options, told, [summary]) or int(bool(imported.problems))
         models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries())
         models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
         told = {
@@ -97,17 +98,12 @@ def _cache(options: argparse.Namespace) -> int:
         }
         lines = [f"{folder}: {models.total()} answers, {store.size() / 1e6:.1f} MB"]
         lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in sorted(models.items())]
-        return _tell(options, told, "\n".join([*lines, indexes]))
-    finally:
-        store.close()
-
-
-def _tell(options: argparse.Namespace, told: dict[str, Any], summary: str) -> int:
-    write_json(told) if options.json else write([summary])
-    return OK
+        return shared.respond(options, told, [*lines, indexes])
 
 
 COMMANDS = {
-    "schema": Command("", _schema_arguments, _schema),
-    "cache": Command("They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says.", _cache_arguments, _cache),
+    "schema": shared.Command("", _schema_arguments, _schema),
+    "cache": shared.Command(
+        "They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says.", _cache_arguments, _cache
+    ),
 }

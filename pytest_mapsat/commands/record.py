@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, Command, add_options, add_plugins, add_suite, load_added, tell, write, write_json
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
@@ -22,15 +22,15 @@ _SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (
 def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox; or the file of a saved run, with --to"
     parser.add_argument("tools", metavar="TOOLS", help=about)
-    add_suite(parser, "the suite", action="store")
+    shared.add_suite(parser, "the suite", action="store")
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
-    add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
+    shared.add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
     parser.set_defaults(agent=_ORACLE)
     about = "of a saved run: make a copy of the suite in which what tables answered in the run is recorded"
     parser.add_argument("--to", metavar="DEST", type=Path, help=about)
     about = "let new answers of your tools replace older ones"
     parser.add_argument("--replace", action="store_true", help=about)
-    add_plugins(parser)
+    shared.add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
 
 
@@ -43,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.suite import find_suite, open_suite, write_tool
 
     options.suite = options.suites(options)[0]
-    load_added(options.plugins, [options.suite])
+    shared.load_added(options.plugins, [options.suite])
     root = find_suite(options.suite)
     if root is None:
         hint = "mapsat init writes one" if not options.suite.exists() else "expected a suite.yaml there or above"
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         suite, described = describe_tools(own, open_suite(root))
         if not options.json:
-            write(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
+            shared.write(f"{shown_path(path)}: new, described from its signature; look it over" for path in described)
         entries, unread = _entries(suite, tuple(options.case or ()))
         recordings, problems, redacted = _played(own, suite, entries, source, by_oracle=options.agent == _ORACLE)
         problems = [*unread, *problems]
@@ -81,12 +81,12 @@ def _run(options: argparse.Namespace) -> int:
             "problems": problems,
             "warnings": warnings,
         }
-        write_json(report)
+        shared.write_json(report)
     else:
         _tell(kept, redacted, problems)
         for warning in warnings:
-            tell(warning)
-    return FINDINGS if problems or kept.problems else OK
+            shared.tell(warning)
+    return shared.FINDINGS if problems or kept.problems else shared.OK
 
 
 def _of_run(options: argparse.Namespace, root: Path) -> int:
@@ -97,10 +97,10 @@ def _of_run(options: argparse.Namespace, root: Path) -> int:
 
     kept = recorded_copy(open_suite(root), options.to, read_saved(Path(options.tools)))
     if options.json:
-        write_json({"recordings": kept.to_json(), "problems": []})
+        shared.write_json({"recordings": kept.to_json(), "problems": []})
     else:
         _tell(kept, set(), [])
-    return FINDINGS if kept.problems else OK
+    return shared.FINDINGS if kept.problems else shared.OK
 
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
@@ -185,18 +185,18 @@ def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
     from pytest_mapsat.formats import shown_path
 
-    counts = [f"{kept.added} recording{'' if kept.added == 1 else 's'} added"]
+    counts = [f"{shared.counted(kept.added, 'recording')} added"]
     counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
-    write([f"{shown_path(kept.path)}: {', '.join(counts)}"])
+    shared.write([f"{shown_path(kept.path)}: {', '.join(counts)}"])
     if redacted:
-        write([f"redacted: {', '.join(sorted(redacted))}"])
+        shared.write([f"redacted: {', '.join(sorted(redacted))}"])
     for problem in (*problems, *kept.problems):
-        tell(f"not kept: {problem}")
+        shared.tell(f"not kept: {problem}")
 
 
 COMMANDS = {
-    "record": Command(
+    "record": shared.Command(
         (
             "New tools are described from their signatures and docstrings. Each case is played, by its oracle dialogue or by an agent, with every call passed "
             "on to your tools. Exit status 1 when something was not kept."

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, Command, add_plugins, add_run, add_suite, load_added, tell, write, write_json
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.drafts import Proposal, ProposalReview
@@ -36,11 +36,11 @@ _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    add_run(
+    shared.add_run(
         parser,
         "a file that --mapsat-save wrote, or a journal; or a suite, or a file or folder in it, whose proposals are reviewed",
     )
-    add_suite(parser)
+    shared.add_suite(parser)
     about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement the known labels: a suite, a file of them, "
     about += "or verdicts (a run file, JSON lines, or a table)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
@@ -58,7 +58,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--require", metavar="RATES", type=_required, help=f"with --agreement: {about}")
     about = "where the judge's certificate goes (default: judge-certificate.json of the suite)"
     parser.add_argument("--save", metavar="FILE", type=Path, help=f"with --agreement: {about}")
-    add_plugins(parser)
+    shared.add_plugins(parser)
     about = "print the list, with --from the counts, with --agreement all figures, as JSON"
     parser.add_argument("--json", action="store_true", help=about)
 
@@ -88,21 +88,16 @@ def _run(options: argparse.Namespace) -> int:
     for name in ("require", "save"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} goes with --agreement")
-    load_added(options.plugins, suites)
+    shared.load_added(options.plugins, suites)
     review = _opened(options, suites)
     if options.list:
-        _list(review.open, as_json=options.json)
-        return OK
+        data = [question.to_json() for question in review.open]
+        return shared.respond(options, data, _listed(review.open))
     taken = _ask(review) if options.given is None else review.take_file(options.given)
     told = list(review.add_answers()) if options.with_dialogues else []
     left = len(review.open)
-    if options.json:
-        write_json({"labelled": taken, "open": left, "dialogues": told})
-    else:
-        write(
-            [*told, f"{_count(taken, 'label')} given, {left} open" + ("; mapsat regrade counts them" if taken else "")]
-        )
-    return OK
+    summary = f"{shared.counted(taken, 'label')} given, {left} open" + ("; mapsat regrade counts them" if taken else "")
+    return shared.respond(options, {"labelled": taken, "open": left, "dialogues": told}, [*told, summary])
 
 
 def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
@@ -112,22 +107,19 @@ def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
 
     saved, suites = read_run(options.run), open_suites(paths)
     for warning in changed_suites(saved, suites, Changes(decisions=options.labels)):
-        tell(f"warning: {warning}")
+        shared.tell(f"warning: {warning}")
     return Review(saved, suites, options.labels, options.by)
 
 
-def _list(questions: Sequence[Question], *, as_json: bool) -> None:
+def _listed(questions: Sequence[Question]) -> Iterator[str]:
     from pytest_mapsat.reports import columns, printable, wrap
     from pytest_mapsat.runs.people_labels import dialogue_name
 
-    if as_json:
-        write_json([question.to_json() for question in questions])
-        return
     for question in questions:
         named = f"{dialogue_name(question.card)}, {question.requirement.id}"
         text = f"{question.state}: {named}: {printable(_cut(question.label.why))}"
-        write(wrap(text, columns(_WIDTH), hang=2))
-    write([f"{_count(len(questions), 'label')} open"])
+        yield from wrap(text, columns(_WIDTH), hang=2)
+    yield f"{shared.counted(len(questions), 'label')} open"
 
 
 # -- questions on the terminal -----------------------------------------------------------------
@@ -137,7 +129,7 @@ def _ask(review: Review) -> int:
     """Put the open questions one by one; each decision is kept at once. Return how many were taken."""
     asked, taken = review.open, 0
     for number, question in enumerate(asked, 1):
-        write(_question_lines(question, number, len(asked)))
+        shared.write(_question_lines(question, number, len(asked)))
         key, why = _key(question.requirement)
         if key == "q":
             break
@@ -189,11 +181,13 @@ def _part(name: str, *paragraphs: str) -> Iterator[str]:
         yield from (line.text for line in labelled(label, printable(paragraph), columns(_WIDTH)))
 
 
-def _typed() -> str:
-    """Return the line that was typed; empty at the end of the input. What does not come from a terminal leaves the line of the prompt open: it ends here."""
+def _typed(prompt: str) -> str:
+    """Ask, and return the line that was typed; empty at the end of the input. What does not come from a terminal leaves the line of the prompt open: it ends here."""
+    sys.stdout.write(prompt)
+    sys.stdout.flush()
     line = sys.stdin.readline()
     if not line or not sys.stdin.isatty():
-        write([""])
+        shared.write([""])
     return line
 
 
@@ -202,9 +196,7 @@ def _key(requirement: Requirement) -> tuple[str, str]:
     from pytest_mapsat.model import fits, shown
 
     while True:
-        sys.stdout.write(f"{_KEYS} > ")
-        sys.stdout.flush()
-        line = _typed()
+        line = _typed(f"{_KEYS} > ")
         if not line:
             return "q", ""
         key, _, why = line.strip().partition(" ")
@@ -212,7 +204,7 @@ def _key(requirement: Requirement) -> tuple[str, str]:
         if key in {"s", "q"} or (key in _MARKS and fits(_MARKS[key], requirement)):
             return key, why.strip()[:_WHY]
         levels = " or a level (0.25, 0.5, 0.75)" if fits(0.5, requirement) else ""
-        write([f"found {shown(line.strip())}, expected p, f, s, q{levels}"])
+        shared.write([f"found {shown(line.strip())}, expected p, f, s, q{levels}"])
 
 
 # -- proposals of drafts ----------------------------------------------------------------------
@@ -227,27 +219,19 @@ def _review_proposals(options: argparse.Namespace) -> int:
     ]
     if given:
         raise UsageError(f"--{given[0].replace('_', '-')} goes with a run, and {options.run} is of a suite")
-    review = ProposalReview(options.run, options.by, load_added(options.plugins, [options.run]).sandboxes)
+    review = ProposalReview(options.run, options.by, shared.load_added(options.plugins, [options.run]).sandboxes)
     if options.list:
         proposals = review.open
         if options.json:
-            write_json([proposal.to_json() | {"log": _logged(review, proposal)} for proposal in proposals])
-        else:
-            for proposal in proposals:
-                write([f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}"])
-            write([f"{_count(len(proposals), 'proposal')} open"])
-        return OK
+            shared.write_json([proposal.to_json() | {"log": _logged(review, proposal)} for proposal in proposals])
+            return shared.OK
+        shared.write(f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}" for proposal in proposals)
+        shared.write([f"{shared.counted(len(proposals), 'proposal')} open"])
+        return shared.OK
     taken = _decide(review) if options.given is None else review.take_file(options.given)
     left = len(review.open)
-    if options.json:
-        write_json({"decided": taken, "open": left})
-    else:
-        write([f"{_count(taken, 'proposal')} decided, {left} open"])
-    return OK
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    summary = f"{shared.counted(taken, 'proposal')} decided, {left} open"
+    return shared.respond(options, {"decided": taken, "open": left}, [summary])
 
 
 def _proposed(proposal: Proposal) -> str:
@@ -294,7 +278,7 @@ def _decide(review: ProposalReview) -> int:
     asked, taken = review.open, 0
     for number, earlier in enumerate(asked, 1):
         proposal = next(each for each in review.open if (each.case.id, each.name) == (earlier.case.id, earlier.name))
-        write(_proposal_lines(review, proposal, number, len(asked)))
+        shared.write(_proposal_lines(review, proposal, number, len(asked)))
         while True:
             outcome, given = _choice()
             if outcome in ("s", "q"):
@@ -303,7 +287,7 @@ def _decide(review: ProposalReview) -> int:
                 data = {"case": proposal.case.id, "proposal": proposal.name, "outcome": outcome, **given}
                 review.decide(proposal, ProposalDecision.model_validate(data))
             except (MapsatError, ValueError) as error:
-                write([str(error)])
+                shared.write([str(error)])
                 continue
             taken += 1
             break
@@ -318,9 +302,7 @@ def _choice() -> tuple[str, dict[str, object]]:
 
     outcomes = {"a": "accepted", "c": "changed", "d": "dropped"}
     while True:
-        sys.stdout.write("a accept, c change (kind= text= value=), d drop, s skip, q quit > ")
-        sys.stdout.flush()
-        line = _typed()
+        line = _typed("a accept, c change (kind= text= value=), d drop, s skip, q quit > ")
         key, _, rest = line.strip().partition(" ")
         if not line or key in ("s", "q"):
             return (key or "q"), {}
@@ -332,11 +314,11 @@ def _choice() -> tuple[str, dict[str, object]]:
                 given["value"] = json.loads(str(given["value"]))
         kind = given.get("kind", _KINDS[0])
         if key in outcomes and kind not in _KINDS:
-            write([f"kind: found {shown(kind)}, expected asked, hard or soft{hint_at(kind, _KINDS)}"])
+            shared.write([f"kind: found {shown(kind)}, expected asked, hard or soft{hint_at(kind, _KINDS)}"])
             continue
         if key in outcomes and (given or key != "c"):
             return outcomes[key], given
-        write([f"found {shown(line.strip())}, expected a, c with kind=, text= or value=, d, s, q"])
+        shared.write([f"found {shown(line.strip())}, expected a, c with kind=, text= or value=, d, s, q"])
 
 
 def _proposal_lines(review: ProposalReview, proposal: Proposal, number: int, total: int) -> Iterator[str]:
@@ -378,25 +360,23 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
     agreement = agreement_of(saved, suites, options.labels)
     required, level = options.require or ({}, proof.LEVEL)
     rates = proof.rates_of(agreement, level)
-    if options.json:
-        by_kind = {kind: {name: rate.model_dump() for name, rate in both.items()} for kind, both in rates.items()}
-        write_json(agreement.to_json() | {"rates": by_kind})
-    else:
-        write([*proof.agreement_table(agreement), "", *proof.certificate_table(rates, level)])
+    by_kind = {kind: {name: rate.model_dump() for name, rate in both.items()} for kind, both in rates.items()}
+    tables = [*proof.agreement_table(agreement), "", *proof.certificate_table(rates, level)]
+    shared.respond(options, agreement.to_json() | {"rates": by_kind}, tables)
     if short := [*proof.lacking(rates["all"], required, level)]:
         for line in short:
-            tell(line)
-        return FINDINGS
+            shared.tell(line)
+        return shared.FINDINGS
     if required or options.save is not None:
         certificate, suite = proof.certificate_of(saved, suites, agreement, level)
         path = options.save or suite.root / proof.CERTIFICATE
         proof.write_certificate(path, certificate)
-        tell(f"wrote {shown_path(path)}")
-    return OK
+        shared.tell(f"wrote {shown_path(path)}")
+    return shared.OK
 
 
 COMMANDS = {
-    "review": Command(
+    "review": shared.Command(
         (
             "Each label is kept at once; regrade applies it to a saved run. Of a suite: accept, change or drop what drafts propose. With --agreement: measure the judge of the run against known labels."
         ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, TextIO
 
-from .shared import OK, Command, add_plugins, load_added, tell, write
+from . import shared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "serve over streamable HTTP in place of standard input and output (default: a free port of this computer)"
     parser.add_argument("--http", metavar="HOST:PORT", nargs="?", const="127.0.0.1:0", type=_address, help=about)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write the calls, a line of JSON for each")
-    add_plugins(parser)
+    shared.add_plugins(parser)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
         file = None if options.save is None else stack.enter_context(options.save.open("w", encoding="utf-8"))
         calls = _Calls(make_sandbox(case, suite), file)
         toolbox = Toolbox(calls.tools, calls.answer)
-        tell(f"case {case.id}: {len(calls.tools)} tools. Its user says: {printable(case.visible.query)}")
+        shared.tell(f"case {case.id}: {len(calls.tools)} tools. Its user says: {printable(case.visible.query)}")
         stack.enter_context(suppress(KeyboardInterrupt))
         if options.http is None:
             _tell_command(options, case)
@@ -61,27 +61,23 @@ def _run(options: argparse.Namespace) -> int:
             endpoint = stack.enter_context(ToolServer(host, port).lease(toolbox))
             _tell_address(host, endpoint.url, endpoint.token, endpoint.url_with_token)
             Event().wait()
-    tell(f"{calls.made} calls")
-    return OK
+    shared.tell(f"{calls.made} calls")
+    return shared.OK
 
 
 def _case(options: argparse.Namespace) -> tuple[Suite, Case]:
     """Return the case that was asked for, and its suite."""
-    from pytest_mapsat.model import UsageError, hint_at
+    from pytest_mapsat.model import UsageError
     from pytest_mapsat.suite import find_suite, open_suite
 
     root = find_suite(options.suite)
     if root is None:
         raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
     suite = open_suite(root)
-    suite.sandboxes = list(load_added(options.plugins, [options.suite]).sandboxes)
+    suite.sandboxes = list(shared.load_added(options.plugins, [options.suite]).sandboxes)
     path = options.suite.resolve()
     entries = [entry for file in suite.files() if file.is_relative_to(path) for entry in suite.entries(file)]
-    chosen = next((entry for entry in entries if options.case in (None, entry.id)), None)
-    if chosen is None:
-        named = f" {options.case!r}{hint_at(options.case, [entry.id for entry in entries])}" if options.case else ""
-        raise UsageError(f"{options.suite}: there is no case{named}")
-    return suite, suite.load(chosen)
+    return suite, suite.load(shared.named_case(entries, options.case, options.suite))
 
 
 def _tell_command(options: argparse.Namespace, case: Case) -> None:
@@ -89,16 +85,18 @@ def _tell_command(options: argparse.Namespace, case: Case) -> None:
     arguments = ["serve", str(options.suite.resolve()), "--case", case.id]
     arguments += [argument for plugin in options.plugins for argument in ("-p", plugin)]
     server = {"command": sys.argv[0], "args": arguments, "cwd": str(Path.cwd())}
-    tell(f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}}, ensure_ascii=False)}")
+    shared.tell(f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}}, ensure_ascii=False)}")
     if sys.stdin.isatty():
-        tell("a client starts this command itself and talks with it; to have a server to connect to, give --http")
+        shared.tell(
+            "a client starts this command itself and talks with it; to have a server to connect to, give --http"
+        )
 
 
 def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
     if host not in _LOOPBACK:
-        tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
+        shared.tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
-    write(
+    shared.write(
         [
             f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}})}",
             f"for a client that sends no headers: {url_with_token}",
@@ -131,7 +129,7 @@ class _Calls:
             try:
                 answer = self.sandbox.call(name, arguments) if name in self.tools else unknown_tool(name, self.tools)
             except MapsatError as error:
-                tell(error)
+                shared.tell(error)
                 answer = Answer({"status": "error", "message": "the sandbox of tools broke"}, "error")
             self.made += 1
             self._tell(answer.step(name, arguments, f"c{self.made}"))
@@ -140,16 +138,16 @@ class _Calls:
     def _tell(self, step: Step) -> None:
         from pytest_mapsat.reports import answered_by, call_notes, call_text, cut
 
-        tell(f"{cut(call_text(step.tool, step.arguments), _SHOWN)}  [{answered_by(step)}]")
+        shared.tell(f"{cut(call_text(step.tool, step.arguments), _SHOWN)}  [{answered_by(step)}]")
         for note in call_notes(step):
-            tell(f"  {note}")
+            shared.tell(f"  {note}")
         if self.file is not None:
             self.file.write(json.dumps(step.to_json(), ensure_ascii=False) + "\n")
             self.file.flush()
 
 
 COMMANDS = {
-    "serve": Command(
+    "serve": shared.Command(
         "A client lists and calls them, and sees nothing else of the case. Each call is told on standard error with what answered it. Needs the extra mcp.",
         _arguments,
         _run,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.model import Run
     from pytest_mapsat.sandbox import SandboxHook
+    from pytest_mapsat.suite import CaseEntry
 
 T = TypeVar("T")
 OK, FINDINGS = 0, 1
@@ -126,6 +127,25 @@ def suite_paths(options: argparse.Namespace, nodeids: Iterable[str]) -> list[Pat
     return [] if in_python and options.suite is None else list(options.suites(options))
 
 
+def named_case(entries: Iterable[CaseEntry], name: str | None, place: object) -> CaseEntry:
+    """Return the case of a name, or the first of all.
+
+    Raises:
+        UsageError: there is none at the place.
+    """
+    from pytest_mapsat.model import UsageError, hint_at
+
+    by_id = {entry.id: entry for entry in entries}
+    if not by_id or (name is not None and name not in by_id):
+        raise UsageError(f"{place}: there is no case" + (f" {name!r}{hint_at(name, by_id)}" if name else ""))
+    return next(iter(by_id.values())) if name is None else by_id[name]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return how many of a thing there are, in words."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def add_plugins(parser: argparse.ArgumentParser) -> None:
     """Add the option that names modules with checks, metrics and sandboxes."""
     about = "a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)"
@@ -144,6 +164,12 @@ def write_json(value: Any, **options: Any) -> None:
     sys.stdout.flush()
 
 
+def respond(options: argparse.Namespace, data: Any, lines: Iterable[object]) -> int:
+    """Print a result as JSON where ``--json`` asks for it, else as lines. Return the exit status of a command that did its work."""
+    write_json(data) if options.json else write(lines)
+    return OK
+
+
 def tell(message: object) -> None:
     """Print a line that is no result, such as a warning."""
     sys.stderr.write(f"mapsat: {printed(message)}\n")
@@ -154,16 +180,19 @@ def width() -> int:
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
-def print_run(run: Run, *, as_json: bool, saved: Path | None = None) -> int:
-    """Print what came of a run, without its episodes, and return the exit status.
+def deliver_run(run: Run, *, as_json: bool, saved: Path | None) -> int:
+    """Save a run where that is asked for, print what came of it, without its episodes, and return the exit status.
 
     Args:
         run: the run.
         as_json: whether it is printed as JSON.
-        saved: the file that holds it, where there is one.
+        saved: the file that it is written to; None: it is not saved.
     """
+    from pytest_mapsat.formats import save_run
     from pytest_mapsat.reports import summary_lines
 
+    if saved is not None:
+        save_run(saved, run)
     if as_json:
         write_json(run.model_dump(mode="json", exclude={"cases", "timing", "starts"}, by_alias=True))
     else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import OK, Command, add_plugins, add_run, add_suite, load_added, status_of, width, write, write_json
+from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.judges import Judged
@@ -21,16 +22,15 @@ _TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run(parser)
+    shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
-    parser.add_argument("--trial", metavar="N", type=int, help="only this trial (default: all of them)")
     parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
     about = "list claims with verdict and evidence; RUN may be recorded dialogues"
     parser.add_argument("--claims", action="store_true", help=about)
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
-    add_suite(parser)
-    add_plugins(parser)
+    shared.add_suite(parser)
+    shared.add_plugins(parser)
     parser.add_argument(
         "--json", action="store_true", help="print a list of episodes, or of claims, as JSON; with --by the means"
     )
@@ -45,27 +45,24 @@ def _show(options: argparse.Namespace) -> int:
     if options.by is not None:
         from pytest_mapsat.reports import group_lines
 
-        lines = group_lines(saved, options.by, width=width())
-        if options.json:
-            groups = saved.groups[options.by].items()
-            write_json({name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups})
-        else:
-            write(line.text for line in lines)
-        return OK
-    cards = _cards(saved, options.case, options.trial)
+        lines = group_lines(saved, options.by, width=shared.width())
+        groups = saved.groups[options.by].items()
+        means = {name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups}
+        return shared.respond(options, means, (line.text for line in lines))
+    cards = _cards(saved, options.case)
     if options.json:
         from pytest_mapsat.reports import dialogue_data
 
-        write_json([dialogue_data(card) for card in cards], sort_keys=True)
+        shared.write_json([dialogue_data(card) for card in cards], sort_keys=True)
     elif options.case is None:
-        write(map(_line, cards))
+        shared.write(map(_line, cards))
     else:
         from pytest_mapsat.reports import dialogue_lines
 
         for number, card in enumerate(cards):
-            write([""] if number else [])
-            write(line.text for line in dialogue_lines(saved, card, width(), full=options.full))
-    return OK
+            shared.write([""] if number else [])
+            shared.write(line.text for line in dialogue_lines(saved, card, shared.width(), full=options.full))
+    return shared.OK
 
 
 def _line(card: Scorecard) -> str:
@@ -76,7 +73,7 @@ def _line(card: Scorecard) -> str:
     return printable(f"{card.outcome:<12}{card.id}{trial}{agent}" + (f": {card.reason}" if card.reason else ""))
 
 
-def _cards(saved: Run, case: str | None, trial: int | None) -> list[Scorecard]:
+def _cards(saved: Run, case: str | None) -> list[Scorecard]:
     """Return the episodes that were asked for. Raises UsageError where the run has none."""
     from pytest_mapsat.model import UsageError, did_you_mean, shown
 
@@ -84,32 +81,23 @@ def _cards(saved: Run, case: str | None, trial: int | None) -> list[Scorecard]:
     if not cards and case is not None:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))
         raise UsageError(f"the run has no case {shown(case)}" + (f"; {hint}" if hint else ""))
-    kept = [card for card in cards if trial in (None, card.trial)]
-    if cards and not kept:
-        trials = ", ".join(sorted({str(card.trial) for card in cards}))
-        raise UsageError(f"--trial: found {trial}, expected one of the case's trials: {trials}")
-    return kept
+    return cards
 
 
 def _show_claims(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.regrade import open_suites
 
     paths = options.suites(options)
-    suites = open_suites(paths, load_added(options.plugins, paths).sandboxes)
-    claims = list(_claims(options.run, suites, options.case, options.trial))
-    if options.json:
-        write_json([_claim_data(*claim) for claim in claims])
-        return OK
-    write(_claim_line(*claim) for claim in claims)
-    verdicts = [judged.verdict for _, judged in claims]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    write([f"{len(claims)} claim{'' if len(claims) == 1 else 's'}" + (f": {counts}" if counts else "")])
-    return OK
+    suites = open_suites(paths, shared.load_added(options.plugins, paths).sandboxes)
+    claims = list(_claims(options.run, suites, options.case))
+    verdicts = Counter(judged.verdict for _, judged in claims)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    total = f"{shared.counted(len(claims), 'claim')}" + (f": {counts}" if counts else "")
+    lines = [*(_claim_line(*claim) for claim in claims), total]
+    return shared.respond(options, [_claim_data(*claim) for claim in claims], lines)
 
 
-def _claims(
-    path: Path, suites: Sequence[Suite], case: str | None, trial: int | None
-) -> Iterator[tuple[Trajectory, Judged]]:
+def _claims(path: Path, suites: Sequence[Suite], case: str | None) -> Iterator[tuple[Trajectory, Judged]]:
     """Yield the claims of a file of dialogues, in its order. Raises UsageError, SuiteError."""
     from pytest_mapsat.agents import open_recorded
     from pytest_mapsat.judges import Context
@@ -118,7 +106,7 @@ def _claims(
 
     source = open_recorded(str(path), root=Path.cwd())
     places = places_in(suites)
-    wanted = [key for key in source.trajectories if case in (None, key[0]) and trial in (None, key[1])]
+    wanted = [key for key in source.trajectories if case in (None, key[0], f"{key[0]}-t{key[1]}")]
     if not wanted:
         names = sorted({name for name, _ in source.trajectories})
         raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint_at(case or "", names))
@@ -185,10 +173,10 @@ def _report(options: argparse.Namespace) -> int:
         raise UsageError(f"found {given[-1]!r}, expected TYPE:PATH, as in html:report.html")
     if others and len(runs) > 1:
         raise UsageError(f"{others[0]}: found {len(runs)} runs, expected one")
-    status = _write_reports(runs[0], others) if others else OK
+    status = _write_reports(runs[0], others) if others else shared.OK
     for text in of_packages:
         name, _, folder = text.partition(":")
-        write(map(str, write_report_of_package(name, _named_runs(runs), Path(folder))))
+        shared.write(map(str, write_report_of_package(name, _named_runs(runs), Path(folder))))
     return status
 
 
@@ -204,8 +192,8 @@ def _write_reports(path: Path, wanted: list[str]) -> int:
         raise UsageError(f"{path} is the run itself: give the report another place")
     whole = is_journal(path)
     saved = read_saved(path, keep=opening)
-    write(write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
-    return status_of(saved)
+    shared.write(write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
+    return shared.status_of(saved)
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
@@ -221,6 +209,8 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 
 
 COMMANDS = {
-    "show": Command("Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show),
-    "report": Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
+    "show": shared.Command(
+        "Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show
+    ),
+    "report": shared.Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
 }

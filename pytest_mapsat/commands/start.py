@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
-from .shared import OK, Command, tell, write, write_json
+from . import shared
 
 #: Where each file goes, and what it is in ``starter/``.
 FILES = {
@@ -88,17 +88,14 @@ def _init(options: argparse.Namespace) -> int:
     steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
     steps += [command for command, _ in following]
     for note in _missing(options.start):
-        tell(note)
-    if options.json:
-        write_json({"folder": printable(str(folder)), "files": list(places), "next": steps})
-        return OK
+        shared.tell(note)
     width = max(len(command) for command, _ in following)
-    write(f"wrote {printable(str(folder / place))}" for place in places)
-    write(["", "next:", *(f"  {step}" for step in steps[: -len(following)])])
-    write(f"  {command:{width}}  # {what}" for command, what in following)
+    lines = [f"wrote {printable(str(folder / place))}" for place in places]
+    lines += ["", "next:", *(f"  {step}" for step in steps[: -len(following)])]
+    lines += [f"  {command:{width}}  # {what}" for command, what in following]
     if not options.start:
-        write(["", "or a smaller start, for what you have: mapsat init --for service|function|FRAMEWORK"])
-    return OK
+        lines += ["", "or a smaller start, for what you have: mapsat init --for service|function|FRAMEWORK"]
+    return shared.respond(options, {"folder": printable(str(folder)), "files": list(places), "next": steps}, lines)
 
 
 def _missing(start: str | None) -> Iterator[str]:
@@ -173,21 +170,17 @@ def _import(options: argparse.Namespace) -> int:
     from pytest_mapsat.suite import importer_of
 
     report = importer_of(options.format)(options.src, options.dest)
-    if options.json:
-        write_json(report.to_json())
-        return OK
     recordings = f"{report.recordings} recordings ({report.orphans} of no case, kept aside)"
-    write([f"{options.dest}: {report.cases} cases, {report.tools} tools, {recordings}"])
-    write(f"not carried over: {count} {what}" for what, count in report.not_carried.items())
-    write(report.notes)
-    return OK
+    summary = f"{options.dest}: {report.cases} cases, {report.tools} tools, {recordings}"
+    left = [f"not carried over: {count} {what}" for what, count in report.not_carried.items()]
+    return shared.respond(options, report.to_json(), [summary, *left, *report.notes])
 
 
 COMMANDS = {
-    "init": Command(
+    "init": shared.Command(
         "Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there.",
         _init_arguments,
         _init,
     ),
-    "import": Command("", _import_arguments, _import),
+    "import": shared.Command("", _import_arguments, _import),
 }

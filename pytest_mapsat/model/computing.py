@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -424,9 +424,7 @@ class RowPatch(Noun):
         add: rows that are added.
     """
 
-    ways: ClassVar[tuple[str, ...]] = ("set", "hide", "add")
-
-    table: str = ""
+    table: str
     where: JsonObject = Field(default_factory=dict)
     set: JsonObject = Field(default_factory=dict)
     hide: bool = False
@@ -434,14 +432,11 @@ class RowPatch(Noun):
 
     @model_validator(mode="after")
     def _one_thing(self) -> Self:
-        given = [way for way in self.ways if getattr(self, way)]
+        given = [way for way in ("set", "hide", "add") if getattr(self, way)]
         if len(given) != 1:
-            found = " and ".join(given) or "none"
-            raise ValueError(f"found {found}, expected one of {', '.join(self.ways)}")
-        if bool(self.table) == (given == ["like"]):
-            raise ValueError("set, hide and add need a table; like has none")
+            raise ValueError(f"found {' and '.join(given) or 'none'}, expected one of set, hide, add")
         if bool(self.where) != (bool(self.set) or self.hide):
-            raise ValueError("set and hide need where, which says what rows; add and like have none")
+            raise ValueError("set and hide need where, which says what rows; add has none")
         return self
 
 
@@ -449,13 +444,9 @@ class Overlay(RowPatch):
     """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
 
     Attributes:
-        overlay: its name; that of a case is laid over the tables for this case, others are taken in by ``like``.
-        like: other overlays that are laid on first.
+        overlay: the id of the case whose tables it changes.
         note: why; nothing reads it.
     """
 
-    ways: ClassVar[tuple[str, ...]] = ("like", "set", "hide", "add")
-
     overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
-    like: tuple[str, ...] = ()
     note: str = ""

@@ -46,7 +46,6 @@ from pytest_mapsat.suite import (
     is_labels,
     open_suite,
     read_answers,
-    read_label_file,
 )
 
 from .assemble import Outcome, assemble
@@ -147,7 +146,7 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
 
 def _answers_at(path: Path) -> Sequence[Placed[PeopleLabels]]:
     if path.is_file():
-        return read_label_file(path)
+        return read_nouns(path, PeopleLabels)
     root = find_suite(path)
     if root is None:
         raise UsageError(f"--labels {shown_path(path)}: this folder is no suite and in none")

@@ -20,7 +20,6 @@ from .opened import project_suite as project_suite
 from .opened import role_of as role_of
 from .people_labels import is_labels as is_labels
 from .people_labels import read_answers as read_answers
-from .people_labels import read_label_file as read_label_file
 from .tables import PlacedRecording as PlacedRecording
 from .writing import ImportLog as ImportLog
 from .writing import ImportReport as ImportReport

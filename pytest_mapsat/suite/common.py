@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -396,10 +395,9 @@ _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 _TRIAL = re.compile(r"-t\d+$")
 #: The fields that an entry holds, in the order in which they are written.
 HEADER = ("id", "domains", "difficulty", "language", "attributes", "group")
-_header_of = attrgetter(*HEADER)
-_QUOTED = tuple(f'"{name}"'.encode() for name in HEADER)
+_QUOTED = {name: f'"{name}"'.encode() for name in HEADER}
 _CANONICAL = re.compile(
-    rb'(?:\xef\xbb\xbf)?\{"id": ?"(?P<id>[A-Za-z0-9_.-]{1,80})"'
+    rb'(?:\xef\xbb\xbf)?\{"id": ?(?P<id>"[A-Za-z0-9_.-]{1,80}")'
     rb'(?:, ?"domains": ?(?P<domains>\[[A-Za-z0-9_.", -]*\]))?'
     rb'(?:, ?"difficulty": ?(?P<difficulty>"[^"\\\x00-\x1f]*"))?'
     rb'(?:, ?"language": ?(?P<language>"[A-Za-z0-9-]*"))?'
@@ -455,9 +453,7 @@ class _Header(Noun):
 
 def header_differs(entry: CaseEntry, case: Case) -> str:
     """Return the name of the first header field in which the case is not what its entry said, or an empty string."""
-    if _header_of(entry) == _header_of(case):
-        return ""
-    return next(name for name in HEADER if getattr(entry, name) != getattr(case, name))
+    return next((name for name in HEADER if getattr(entry, name) != getattr(case, name)), "")
 
 
 def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
@@ -468,21 +464,17 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     for line in read_lines(path, limits.CASE_BYTES):
         header = _scanned(line.data) or _parsed(line, name, problems)
         if header is not None:
-            case_id, domains, difficulty, language, attributes, group = header
-            if (problem := id_problem(case_id, name, line.number)) is not None:
+            if (problem := id_problem(header["id"], name, line.number)) is not None:
                 problems.append(problem)
+            header.setdefault("domains", common.domains(path))
+            header.setdefault("language", common.manifest.language)
             entry = CaseEntry(
-                case_id,
-                path,
-                line.number,
-                common.domains(path) if domains is None else domains,
-                difficulty or "",
-                common.manifest.language if language is None else language,
-                attributes or _NO_ATTRIBUTES,
-                group,
-                _holds_proposals(line.data),
-                line.offset,
-                len(line.data),
+                path=path,
+                line=line.number,
+                draft=_holds_proposals(line.data),
+                offset=line.offset,
+                length=len(line.data),
+                **header,
             )
             entries.append(entry)
         if len(problems) >= limits.PROBLEMS:
@@ -512,35 +504,24 @@ def id_problem(case_id: str, path: str, line: int) -> Problem | None:
     return Problem(path, line, message, "choose another end: the run appends -t1, -t2, ... to the id of each trial")
 
 
-def _scanned(raw: bytes) -> tuple[Any, ...] | None:
-    """Return the header fields of a canonical line, None for those left out; None for any other line, and for what only a full parse can explain."""
+def _scanned(raw: bytes) -> dict[str, Any] | None:
+    """Return the header fields that a canonical line gives, None for any other line, and for what only a full parse can explain."""
     match = _CANONICAL.match(raw)
     if match is None:
         return None
-    case_id, domains, difficulty, language, attributes, group = groups = match.groups()
-    if None in groups and any(
-        # It may still stand further on in the line.
-        value is None and raw.find(name, match.end()) >= 0
-        for name, value in zip(_QUOTED, groups, strict=True)
-    ):
-        return None
+    fields = match.groupdict()
+    if any(value is None and raw.find(_QUOTED[name], match.end()) >= 0 for name, value in fields.items()):
+        return None  # it stands further on in the line
     try:
-        return (
-            case_id.decode(),
-            _value("domains", domains),
-            _value("difficulty", difficulty),
-            _value("language", language),
-            _value("attributes", attributes),
-            _value("group", group),
-        )
+        return {name: _value(name, value) for name, value in fields.items() if value is not None}
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=4096)
-def _value(name: str, raw: bytes | None) -> Any:
+def _value(name: str, raw: bytes) -> Any:
     """Return the value of a header field; many cases share one. Raises ValueError."""
-    return None if raw is None else _reader(name)(raw)
+    return _reader(name)(raw)
 
 
 @cache
@@ -548,8 +529,8 @@ def _reader(name: str) -> Callable[[bytes], Any]:
     return TypeAdapter(types_of(_Header)[name]).validate_json
 
 
-def _parsed(line: RawLine, path: str, problems: list[Problem]) -> tuple[Any, ...] | None:
-    """Return the header fields of any line, None for those left out; None after adding its problems."""
+def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """Return the header fields that a line gives, or None after adding its problems."""
     document = document_of(line.data, path, line.number, problems)
     if document is None:
         return None
@@ -557,9 +538,7 @@ def _parsed(line: RawLine, path: str, problems: list[Problem]) -> tuple[Any, ...
         problems.append(problem)
         return None
     header = validate(_Header, document, path, problems)
-    if header is None:
-        return None
-    return tuple(getattr(header, name) if name in header.model_fields_set else None for name in HEADER)
+    return None if header is None else {name: getattr(header, name) for name in header.model_fields_set}
 
 
 def not_a_case(document: Located, path: str) -> Problem | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from inspect import signature
 from itertools import islice
 from math import inf
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
@@ -63,18 +63,10 @@ from .tables import StateFiles, circle_in
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
-#: The nouns that name a tool, and in which field.
-_NAMES_TOOL: dict[type[Noun], str] = {
-    ExpectedTool: "name",
-    Calls: "tool",
-    CallPattern: "tool",
-    Recommends: "tool",
-    Bound: "tool",
-    Output: "tool",
-    PlannedCall: "tool",
-    ScriptedCall: "tool",
-}
-_TOOL_NAMERS: frozenset[type[Noun]] = frozenset(_NAMES_TOOL)
+#: The nouns that name a tool.
+_TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
+    {ExpectedTool, Calls, CallPattern, Recommends, Bound, Output, PlannedCall, ScriptedCall}
+)
 _OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
 #: Where bound values of a call may stand: in ``match`` of an expected tool.
 _HOPS, _MATCH = ("truth", "tools"), 3
@@ -129,9 +121,9 @@ def errors_of(
                     message = f"found yuan, but the suite's currency is {manifest.currency}"
                     hint = "write unit: money, or change currency in suite.yaml"
                     yield _error("currency", (*place, name), message, hint)
-        for field in _tool_field(noun):
-            name = getattr(noun, field)
-            yield from _tool_named(name, (*place, field), tools, _caller(noun, place))
+        if (called := _tool_of(noun)) is not None:
+            field = "name" if isinstance(noun, ExpectedTool) else "tool"
+            yield from _tool_named(called, (*place, field), tools, _caller(noun, place))
     yield from _expected(case)
     yield from _end_of_both(case, tools)
     if case.world != World():
@@ -192,19 +184,18 @@ def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
 def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
     """Give what of a case no call of the suite's tools, and no output, can ever fulfil: errors for lint, which no run stops at."""
     for place, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
-        for tool in (tools.get(getattr(noun, field)) for field in _tool_field(noun)):
-            if tool is not None:
-                yield from _parameters(noun, place, tool)
+        if (tool := tools.get(_tool_of(noun) or "")) is not None:
+            yield from _parameters(noun, place, tool)
     schema = case.visible.output_schema
     for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
         if not isinstance(noun, Output) or not schema:
             continue
         if noun.equals and noun.path:
             for wrong in impossible({noun.path: noun.equals}, schema):
-                yield _error("never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
+                yield replace(wrong, place=(*place, "equals", *wrong.place[1:]))
         for name, match in noun.entry.items():
             for wrong in impossible({_below(noun.path, schema, name): match}, schema):
-                yield _error("never-matches", (*place, "entry", name, *wrong.place[1:]), wrong.message, wrong.hint)
+                yield replace(wrong, place=(*place, "entry", name, *wrong.place[1:]))
 
 
 #: Texts in which a pattern that means something does not find it everywhere.
@@ -274,7 +265,7 @@ def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
         if not patch.set or patch.table not in state.tables:
             continue
         added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
-        held = {*state.columns(patch.table, patch.set), *(column for row in added for column in row)}
+        held = {*state.columns(patch.table), *(column for row in added for column in row)}
         for column in patch.set.keys() - held:
             hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
             message = f"no row of the table {patch.table} has a column {shown(column)}"
@@ -283,15 +274,19 @@ def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
 
 def tools_named(case: Case) -> Iterator[str]:
     """Give the tools that a case expects, checks or plays, as often as it names them."""
-    for _, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
-        yield from (getattr(noun, field) for field in _tool_field(noun))
+    names = (_tool_of(noun) for _, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS))
+    return filter(None, names)
 
 
-def _tool_field(noun: Noun) -> Iterator[str]:
-    """Give the field in which a noun names a tool, if it does."""
-    field = _NAMES_TOOL.get(type(noun))
-    if field and (noun.of_tool if isinstance(noun, Recommends) else getattr(noun, field)) is not None:
-        yield field
+def _tool_of(noun: Noun) -> str | None:
+    """Return the tool that a noun names, if it does."""
+    if isinstance(noun, Recommends) and noun.of_tool is None:
+        return None
+    return (
+        getattr(noun, "name" if isinstance(noun, ExpectedTool) else "tool", None)
+        if type(noun) in _TOOL_NAMERS
+        else None
+    )
 
 
 def _end_check(
@@ -569,7 +564,7 @@ def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
     matches = {path: match for path, match in matches.items() if path in declared or path.partition(".")[0] in declared}
     for wrong in impossible(matches, tool.parameters):
         message = f"no call of {tool.name} can fulfil {wrong.place[0]}: {wrong.message}"
-        yield Remark(severity, "never-matches", (*place, field, *wrong.place), message, wrong.hint)
+        yield replace(wrong, severity=severity, place=(*place, field, *wrong.place), message=message)
 
 
 def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
@@ -605,28 +600,24 @@ _TYPES: dict[type[Noun], frozenset[str]] = {
 }
 
 
-class Impossible(NamedTuple):
-    """A match that can never hold."""
-
-    place: Place
-    message: str
-    hint: str = ""
+def _never(message: str, hint: str = "") -> Remark:
+    return Remark("error", "never-matches", (), message, hint)
 
 
-def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Impossible]:
+def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Remark]:
     """Yield what among matches no object of a schema can fulfil."""
     for path, match in matches.items():
         part = schema
         names = [path] if path in _properties(schema) else path.split(".")
         for index, name in enumerate(names):
             below = _impossible_below(part, name)
-            if isinstance(below, Impossible):
+            if isinstance(below, Remark):
                 at = ".".join(names[:index]) or "it"
-                yield below._replace(place=(path,), message=f"{at} {below.message}")
+                yield replace(below, place=(path,), message=f"{at} {below.message}")
                 break
             part = below
         else:
-            yield from (wrong._replace(place=(path, *wrong.place)) for wrong in _unmatched(match, part))
+            yield from (replace(wrong, place=(path, *wrong.place)) for wrong in _unmatched(match, part))
 
 
 def _properties(schema: Json) -> Mapping[str, Json]:
@@ -641,25 +632,25 @@ def _types(schema: Json) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def _impossible_below(schema: Json, name: str) -> Json | Impossible:
+def _impossible_below(schema: Json, name: str) -> Json | Remark:
     """Return the schema of what stands under a name, None where that is open, or why nothing can."""
     if not isinstance(schema, Mapping):
         return None
     types, properties = _types(schema), _properties(schema)
     if types and types <= _SCALARS:
-        return Impossible((), f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}")
+        return _never(f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}")
     if name == "*" or name.isdecimal():
         return schema.get("items") if "array" in types else None
     if name in properties:
         return properties[name]
     if types == {"array"}:
-        return Impossible((), f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element")
+        return _never(f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element")
     hint = did_you_mean(name, properties)
     closed = bool(properties) and (bool(hint) or schema.get("additionalProperties") is False)
-    return Impossible((), f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
+    return _never(f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
 
 
-def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C901  a branch per kind of match
+def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a branch per kind of match
     """Yield why no value of a schema can fulfil a match; nothing where one may."""
     if not isinstance(schema, Mapping):
         return
@@ -669,13 +660,13 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C90
         bound = getattr(match, "bound", None) is not None  # what will be found is not known here
         if not bound and all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
             hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
-            yield Impossible((), f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
+            yield _never(f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
         return
     takes = _TYPES.get(type(match), frozenset())
     if isinstance(match, WithinM) and match.lat_from is not None:
         takes = _NUMBERS | {"string"}
     if types and takes and not types & takes:
-        yield Impossible((), f"a value of type {' or '.join(sorted(types))} can never fulfil {match.op}")
+        yield _never(f"a value of type {' or '.join(sorted(types))} can never fulfil {match.op}")
     elif isinstance(match, Between):
         yield from _out_of_range(match, schema, types)
     elif isinstance(match, Equal):
@@ -687,28 +678,28 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C90
     elif isinstance(match, SameItems):
         for index, value in enumerate(match.values):
             item = Equal(op="equal", value=value)
-            yield from (inner._replace(place=("values", index)) for inner in _unmatched(item, schema.get("items")))
+            yield from (replace(inner, place=("values", index)) for inner in _unmatched(item, schema.get("items")))
 
 
-def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Impossible]:
+def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
     if match.min is not None and match.max is not None and match.min > match.max:
-        yield Impossible((), f"no number is at least {match.min:g} and at most {match.max:g}")
+        yield _never(f"no number is at least {match.min:g} and at most {match.max:g}")
         return
     least, most = schema.get("minimum"), schema.get("maximum")
     if types and types <= _NUMBERS:
         if isinstance(most, int | float) and match.min is not None and match.min > most:
-            yield Impossible((), f"the schema allows at most {most:g}")
+            yield _never(f"the schema allows at most {most:g}")
         elif isinstance(least, int | float) and match.max is not None and match.max < least:
-            yield Impossible((), f"the schema allows at least {least:g}")
+            yield _never(f"the schema allows at least {least:g}")
 
 
-def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Impossible]:
+def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
     """Yield why no value of a schema equals one, however it is written: ``"5"`` equals 5."""
     if not types:
         return
     if isinstance(value, Mapping | list | tuple):
         if not types & {"object" if isinstance(value, Mapping) else "array", "string"}:
-            yield Impossible((), f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
+            yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
         return
     figure = number(value)
     written = {
@@ -719,6 +710,6 @@ def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> I
         "null": value is None,
     }
     if not any(written.get(name) for name in types):
-        yield Impossible((), f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
+        yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
     elif figure is not None:
         yield from _out_of_range(Between(op="between", min=figure, max=figure), schema, types)

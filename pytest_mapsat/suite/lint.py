@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from pytest_mapsat.formats import DataPath, Lines, shown_path
+from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Asserted,
@@ -31,7 +32,16 @@ from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
 from .common import CaseEntry
-from .crosscheck import Severity, deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
+from .crosscheck import (
+    Remark,
+    Severity,
+    deciding_nothing,
+    never_failing,
+    nouns_in,
+    tools_named,
+    unfulfillable,
+    unknown_columns,
+)
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
 from .tables import PlacedRecording, RequestKey, read_recordings, request_key
@@ -109,29 +119,28 @@ class _Linter:
     def _tell(self, severity: Severity, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
         self._findings.append(LintFinding(severity, rule, Problem(shown_path(place[0]), place[1], message, hint)))
 
+    @contextmanager
+    def _errors_as(self, rule: str) -> Iterator[None]:
+        """Make findings of the problems of what cannot be read."""
+        try:
+            yield
+        except SuiteError as error:
+            self._findings += errors_of(error, rule)
+
     def _load_cases(self) -> None:
         self._findings += [LintFinding("error", "file", problem) for problem in self._suite.inventory.problems]
         if not self._suite.inventory.cases:
             self._tell("error", "empty", (self._suite.root, 0), "the suite has no case files")
         for path in self._suite.inventory.cases:
-            try:
+            entries: Sequence[CaseEntry] = ()
+            with self._errors_as("case"):
                 entries = self._suite.entries(path)
-            except SuiteError as error:
-                self._findings += errors_of(error, "case")
-                continue
             for entry in entries:
-                try:
-                    case = self._suite.load(entry)
-                except SuiteError as error:
-                    self._findings += errors_of(error, "case")
-                else:
-                    self._cases[case.id] = case
+                with self._errors_as("case"):
+                    self._cases[entry.id] = case = self._suite.load(entry)
                     self._about_case(case, entry)
-
-        try:
+        with self._errors_as("sequence"):
             self._suite.refuse_broken_sequences()
-        except SuiteError as error:
-            self._findings += errors_of(error, "sequence")
 
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
@@ -144,26 +153,21 @@ class _Linter:
         if case.visible.context.location is not None and manifest.coordinates is None:
             message = "it stands at a place, and suite.yaml does not say in which coordinates"
             place = ("visible", "context", "location")
-            gaps.append(("warning", "no-coordinates", place, message, "add coordinates: wgs84, or gcj02"))
+            gaps.append(Remark("warning", "no-coordinates", place, message, "add coordinates: wgs84, or gcj02"))
         lines = self._suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
-        for remark in remarks:
-            problem = placed(remark, entry.path, lines)
+        problems = [placed(remark, entry.path, lines) for remark in remarks]
+        for gap in gaps:
+            message = f"case {case.id}: {gap.message}"
+            problems.append(lines.problem(shown_path(entry.path), gap.place, message, gap.hint))
+        for remark, problem in zip([*remarks, *gaps], problems, strict=True):
             self._findings.append(LintFinding(remark.severity, remark.rule, problem))
-        for severity, rule, part, message, hint in gaps:
-            problem = lines.problem(shown_path(entry.path), part, f"case {case.id}: {message}", hint)
-            self._findings.append(LintFinding(severity, rule, problem))
 
     def _load_recordings(self) -> None:
-        try:
-            spans = self._suite.recording_spans()
-        except SuiteError as error:
-            self._findings += errors_of(error, "recording")
-            return
-        for span in (span for case in sorted(spans) for span in spans[case]):
-            try:
-                self._recordings += read_recordings([span], self._suite.reader)
-            except SuiteError as error:
-                self._findings += errors_of(error, "recording")
+        with self._errors_as("recording"):
+            for _, spans in sorted(self._suite.recording_spans().items()):
+                for span in spans:
+                    with self._errors_as("recording"):
+                        self._recordings += read_recordings([span], self._suite.reader)
 
     def _about_recordings(self) -> None:
         of_request: dict[RequestKey, list[PlacedRecording]] = {}
@@ -194,19 +198,10 @@ class _Linter:
                     self._tell("note", "conflict", place, message)
 
     def _about_overlays(self) -> None:
-        state = self._suite.state
-        try:
-            placed = [*state.overlays]
-            problems = [] if state.overlays.at_once else state.unfit()
-        except SuiteError as error:
-            placed, problems = [], list(error.problems)
-        if problems:
-            self._findings += errors_of(SuiteError(*problems), "overlay")
-        used = {other for line, _ in placed for other in line.like}
-        for name, place in sorted({overlay.overlay: place for overlay, place in reversed(placed)}.items()):
-            if name not in used and name not in self._cases:
-                message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
-                self._tell("warning", "orphan", place, message, did_you_mean(name, sorted(self._cases)))
+        for name, lines in sorted(self._suite.state.overlays.items()):
+            if name not in self._cases:
+                message = f"the suite has no case {shown(name)}: nothing is changed"
+                self._tell("warning", "orphan", lines[0][1], message, did_you_mean(name, sorted(self._cases)))
 
     def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
         """Return whether a hook gives a sandbox for a case, or breaks, which is told where its oracle is played."""
@@ -267,82 +262,66 @@ class _Linter:
         if suite.manifest.license is None:
             hint = "others may use it only where license: says under which"
             self._tell("note", "no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
-        for path in suite.inventory.strangers:
-            message = "is not read: tools are *.yaml or *.yml, recordings and tables *.jsonl or *.jsonl.gz, answers any of these"
-            self._tell("warning", "not-read", (path, 0), message)
         self._findings += [LintFinding("warning", "not-read", problem) for problem in suite.inventory.unread]
 
     def _about_labels(self) -> None:
         """Tell what is wrong with labels of people; nothing where the cases that they are held against cannot be read."""
         if any(finding.severity == "error" for finding in self._findings):
             return
-        try:
+        with self._errors_as("label"):
             read_answers(self._suite)
-        except SuiteError as error:
-            self._findings += errors_of(error, "label")
-        try:
+        with self._errors_as("label"):
             self._findings += [LintFinding("warning", "label", problem) for problem in stale_labels(self._suite)]
-        except SuiteError as error:
-            self._findings += errors_of(error, "label")
 
 
-#: Something that a case lacks: severity, rule, place in the case, message, hint.
-_Gap = tuple[Severity, str, DataPath, str, str]
-
-
-def _gaps(case: Case, *, silent: bool) -> Iterator[_Gap]:
+def _gaps(case: Case, *, silent: bool) -> Iterator[Remark]:
     """Give what the truth of a case lacks."""
     truth = case.truth
     unchecked = [requirement.id for requirement in truth.by_kind if not requirement.leaves]
     if unchecked:
         message = f"{len(unchecked)} of {len(truth.requirements)} requirements have no check and need a judge: {' '.join(unchecked)}"
-        yield "note", "no-check", ("truth",), message, ""
+        yield Remark("note", "no-check", ("truth",), message)
     if not truth.asked and not truth.implicit:
         message = "has no requirement of kind asked, hard or soft: nothing says what would satisfy the user, so no run can evaluate it"
-        yield "error", "no-requirements", ("truth",), message, ""
+        yield Remark("error", "no-requirements", ("truth",), message)
     timeless = truth.requirements if case.visible.context.now is None else ()
     for index, requirement in enumerate(timeless):
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(requirement, ())):
             message = f"{requirement.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
-            yield "warning", "no-time", ("truth", "requirements", index), message, ""
+            yield Remark("warning", "no-time", ("truth", "requirements", index), message)
     visible = case.visible.model_copy(update={"interactions": ()}).model_dump_json().casefold()
     for index, preference in enumerate(truth.preferences):
         if json.dumps(preference, ensure_ascii=False)[1:-1].casefold() in visible:
             message = f"{shown(preference)} stands word for word in what the agent sees"
-            yield (
-                "warning",
-                "preference-told",
-                ("truth", "preferences", index),
-                message,
-                "what a memory is for, no context tells",
-            )
+            hint = "what a memory is for, no context tells"
+            yield Remark("warning", "preference-told", ("truth", "preferences", index), message, hint)
     if not truth.reference_turns:
         message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
-        yield "note", "no-clarification", ("truth",), message, ""
+        yield Remark("note", "no-clarification", ("truth",), message)
     if not truth.oracle:
-        yield "note", "no-oracle", ("truth",), "has no oracle dialogue: baseline:oracle cannot run it", ""
+        yield Remark("note", "no-oracle", ("truth",), "has no oracle dialogue: baseline:oracle cannot run it")
     if not truth.user.answers and truth.user.confirms is None and not silent:
-        yield "note", "no-script", ("truth",), "has no scripted answers: the scripted user has no preferences", ""
+        yield Remark("note", "no-script", ("truth",), "has no scripted answers: the scripted user has no preferences")
 
 
-def _drafts(case: Case) -> Iterator[_Gap]:
+def _drafts(case: Case) -> Iterator[Remark]:
     """Give what of a case is proposed and accepted by no person yet."""
     hint = "mapsat review SUITE shows it beside its evidence; until then no run counts the case"
     for index, requirement in enumerate(case.truth.requirements):
         if requirement.draft:
             message = f"proposes {requirement.id} ({requirement.kind}): {shown(requirement.text)}"
-            yield "note", "draft", ("truth", "requirements", index), message, hint
+            yield Remark("note", "draft", ("truth", "requirements", index), message, hint)
     for index, answer in enumerate(case.truth.user.answers):
         if answer.draft:
             message = f"proposes that the user answers {shown(answer.say)} when asked for {shown(answer.asked[0])}"
-            yield "note", "draft", ("truth", "user", "answers", index), message, hint
+            yield Remark("note", "draft", ("truth", "user", "answers", index), message, hint)
 
 
-def _unasserted(case: Case, asserted: Sequence[Asserted] | None) -> Iterator[_Gap]:
+def _unasserted(case: Case, asserted: Sequence[Asserted] | None) -> Iterator[Remark]:
     """Give that a case has requirements and none that fails its item by what the suite asserts."""
     kinds = DEFAULT_ASSERTED if asserted is None else asserted
     if not case.truth.requirements or "none" in kinds or "success" in kinds:
         return
     if not any(getattr(case.truth, kind) for kind in kinds):
         message = f"no item can fail: it has no requirement of {', '.join(kinds)}, which are asserted"
-        yield "warning", "not-asserted", ("truth",), message, ""
+        yield Remark("warning", "not-asserted", ("truth",), message)

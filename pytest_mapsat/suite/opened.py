@@ -66,7 +66,7 @@ from .common import (
     read_manifest,
 )
 from .crosscheck import Remark, errors_of, is_before
-from .tables import OVERLAYS, PlacedRecording, Span, SpanReader, index_recordings, read_recordings, read_state
+from .tables import PlacedRecording, Span, SpanReader, index_recordings, read_recordings, read_state
 from .tools import answer_problems, ranked_tables, read_tools
 
 #: So many rows of a table that stays in its files show which columns there are.
@@ -156,9 +156,7 @@ class Suite:
         #: The sequences that were checked and have no flaw.
         self._sound: set[str] = set()
         self._shared_paths = (self._manifest_path, *inventory.requirements)
-        self._overlay_paths = tuple(path for path in inventory.state if path.name.partition(".")[0] == OVERLAYS)
-        read_again = (*self._shared_paths, *inventory.recordings, *self._overlay_paths)
-        self._stamps = {path: _stamp(path) for path in read_again}
+        self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
         name_secrets(self.manifest.redact)  # readers of a suite print and write what its tools and agents say
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
@@ -180,8 +178,7 @@ class Suite:
 
     def refuse_odd_files(self) -> None:
         """Raise SuiteError where something in the folder must not be read, such as a link that leads out of it."""
-        if self.inventory.problems:
-            raise SuiteError(*self.inventory.problems[: limits.PROBLEMS])
+        raise_for_problems(self.inventory.problems)
 
     def holds_cases(self, path: Path) -> bool:
         """Say whether a file is one of the suite's case files, by its place and name."""
@@ -219,15 +216,10 @@ class Suite:
             SuiteError: with all its problems, among them that another case has its id.
         """
         problems: list[Problem] = []
-        written = self._spelt_out(document, path, problems)
-        case = None if written is None else case_of(written, path, problems)
-        if case is not None and not self.in_files:  # no manifest lists its domains
-            known = {**dict.fromkeys(case.domains, ""), **self.manifest.domains}
-            self.manifest = self.manifest.model_copy(update={"domains": known})
-        if written is not None and case is not None:
-            problems += [placed(remark, path, document.lines) for remark in self._errors_of(case)]
-        if written is None or case is None or problems:
+        read = self._checked(document, path, problems)
+        if read is None or problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
+        written, case = read
         entry = entry_of_yaml(case, path, written, 0)
         self.declare_listed(entry)
         self._in_python[entry.id] = entry, case
@@ -340,7 +332,7 @@ class Suite:
         case = None if problems else case_of(document, entry.path, problems)
         if case is None:
             raise SuiteError(*problems)
-        if differs := header_differs(entry, case):
+        if differs := header_differs(entry, case):  # another process listed it, of a file that has changed since
             found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
             message = f"{differs}: found {found}, but the case was listed with {listed}"
             raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
@@ -349,19 +341,12 @@ class Suite:
             raise SuiteError(Problem(shown_path(entry.path), entry.line, message, 'write the plain "draft": true'))
         if errors := list(self._errors_of(case)):
             lines = self.lines_of(entry)
-            raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
+            raise_for_problems([placed(remark, entry.path, lines) for remark in errors])
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        overlays = self.overlays(case.id) if case.world.rows else ()
-        return errors_of(
-            case,
-            self.manifest,
-            self.tools,
-            self.tables,
-            overlays=overlays,
-            all_checks_added=self.sandboxes is not None,
-        )
+        overlays, added = self.overlays(case.id), self.sandboxes is not None
+        return errors_of(case, self.manifest, self.tools, self.tables, overlays=overlays, all_checks_added=added)
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the case's recordings, in the order of files and lines.
@@ -378,9 +363,8 @@ class Suite:
         return tuple(read_recordings(spans, self._recording_reader))
 
     def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none. Raises SuiteError."""
-        self._refuse_changed(*self._overlay_paths)
-        return self.state.laid_on(name)
+        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
+        return tuple(overlay for overlay, _ in self.state.overlays.get(name, ()))
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
@@ -448,18 +432,26 @@ class Suite:
         entries: list[CaseEntry] = []
         kept: list[bytes] = []
         for index, written in enumerate(documents_of_yaml(path)):
-            document = self._spelt_out(written, path, problems)
-            case = None if document is None else case_of(document, path, problems)
-            if document is None or case is None:
-                continue
-            errors = self._errors_of(case)
-            problems.extend(placed(remark, path, document.lines) for remark in errors)
-            entries.append(entry_of_yaml(case, path, document, index))
-            kept.append(json.dumps(document.data, ensure_ascii=False).encode())
+            if (read := self._checked(written, path, problems)) is not None:
+                document, case = read
+                entries.append(entry_of_yaml(case, path, document, index))
+                kept.append(json.dumps(document.data, ensure_ascii=False).encode())
         raise_for_problems(problems)
         # The text is parsed once; what is kept of it is small: JSON, from which load() makes the case.
         self._yaml[path] = kept
         return tuple(entries)
+
+    def _checked(self, document: Located, path: Path, problems: list[Problem]) -> tuple[Located, Case] | None:
+        """Return a case spelt out, as data and whole, or None where it is none; all that is wrong with it is added."""
+        written = self._spelt_out(document, path, problems)
+        case = None if written is None else case_of(written, path, problems)
+        if written is None or case is None:
+            return None
+        if not self.in_files:  # no manifest lists its domains
+            known = {**dict.fromkeys(case.domains, ""), **self.manifest.domains}
+            self.manifest = self.manifest.model_copy(update={"domains": known})
+        problems += [placed(remark, path, written.lines) for remark in self._errors_of(case)]
+        return written, case
 
     def _register(self, entries: tuple[CaseEntry, ...]) -> None:
         """Remember the ids, or refuse all entries when one of them is taken, with both places."""
@@ -670,8 +662,8 @@ class Inventory:
     """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
 
     ``labels`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
-    ``strangers`` stand in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or ``labels/`` and are nothing of the kind. ``unread`` are files that look like
-    cases but for their ending, each with what to do.
+    ``unread`` are files that look like cases but for their ending, each with what to do, and those in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or
+    ``labels/`` that are nothing of the kind.
     """
 
     cases: tuple[Path, ...]
@@ -682,7 +674,6 @@ class Inventory:
     state: tuple[Path, ...] = ()
     labels: tuple[Path, ...] = ()
     calibration: tuple[Path, ...] = ()
-    strangers: tuple[Path, ...] = ()
     unread: tuple[Problem, ...] = ()
 
     @property
@@ -691,6 +682,9 @@ class Inventory:
         return tuple(path for path in self.labels if (path.parent.name, path.name) == (LABELS, REVIEWED))
 
 
+_OF_NO_ROLE = (
+    "is not read: tools are *.yaml or *.yml, recordings and tables *.jsonl or *.jsonl.gz, answers any of these"
+)
 #: Endings by which people and editors put a file aside.
 _PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
 
@@ -699,7 +693,6 @@ def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
     problems: list[Problem] = []
     by_role: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
-    strangers: list[Path] = []
     unread: list[Problem] = []
     aside: list[Path] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
@@ -711,7 +704,7 @@ def take_inventory(root: Path) -> Inventory:
             if relative.parts[0] == DATA:
                 aside.append(path)
             elif relative.parts[0] in _FOLDERS and not path.name.startswith("."):
-                strangers.append(path)
+                unread.append(Problem(shown_path(path), 0, _OF_NO_ROLE))
             elif _looks_like_cases(path):
                 message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
                 unread.append(Problem(shown_path(path), 0, f"{message}, {' or '.join(JSONL_ENDINGS)}", "rename it"))
@@ -725,7 +718,7 @@ def take_inventory(root: Path) -> Inventory:
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
         unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
     files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}
-    return Inventory(problems=tuple(problems), strangers=tuple(strangers), unread=tuple(unread), **files)
+    return Inventory(problems=tuple(problems), unread=tuple(unread), **files)
 
 
 def _looks_like_cases(path: Path) -> bool:

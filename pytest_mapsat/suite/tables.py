@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TypeVar
+from typing import IO
 
 from pytest_mapsat.formats import (
     READ_ERRORS,
@@ -29,7 +29,6 @@ from pytest_mapsat.model import (
     Overlay,
     Problem,
     Recording,
-    SuiteError,
     Tool,
     canonical_json,
     did_you_mean,
@@ -40,52 +39,11 @@ from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, rec
 #: The table of a suite whose lines change the others, and no case sees.
 OVERLAYS = "overlays"
 
-#: Overlays of more bytes are read by case, and checked with it or by lint: a run needs few of them, and each of its processes would hold them all.
-_AT_ONCE = 1_000_000
-
 #: Rows of a large table that are looked through for the columns that a tool names.
 _FIRST_ROWS = 20
 
 #: A file and a line.
 Spot = tuple[Path, int]
-
-
-class Overlays:
-    """The lines of ``state/overlays.jsonl``, read by the case that they are for.
-
-    Args:
-        paths: the files, in order.
-
-    Attributes:
-        names: the names of all overlays, in the order in which they first stand.
-        at_once: whether the files are so small that all of them are read, and checked, with the suite.
-
-    Raises:
-        SuiteError: a file cannot be read.
-    """
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.at_once = sum(path.stat().st_size for path in paths) <= _AT_ONCE
-        self._reader = SpanReader()
-        self._spans = index_lines(paths, Overlay, lambda overlay: overlay.overlay, limits.ROW_BYTES)
-        self.names = tuple(self._spans)
-
-    def of(self, name: str) -> Iterator[tuple[Overlay, Spot]]:
-        """Give the lines of one overlay with their places, not those that it takes in. Raises SuiteError."""
-        for overlay, path, line in read_spans(self._spans.get(name, ()), self._reader, Overlay):
-            yield overlay, (path, line)
-
-    def __iter__(self) -> Iterator[tuple[Overlay, Spot]]:
-        """Give all lines, in the order of files and lines. Raises SuiteError with the problems of all."""
-        spans = sorted((span for spans in self._spans.values() for span in spans), key=lambda s: (str(s.path), s.line))
-        problems: list[Problem] = []
-        for span in spans:
-            try:
-                for overlay, path, line in read_spans([span], self._reader, Overlay):
-                    yield overlay, (path, line)
-            except SuiteError as error:
-                problems += error.problems
-        raise_for_problems(problems)
 
 
 @dataclass(frozen=True)
@@ -94,59 +52,46 @@ class StateFiles:
 
     Attributes:
         tables: the tables by name, sorted.
-        overlays: how those of single cases differ.
+        overlays: the lines of ``state/overlays.jsonl`` with their places, by the case whose tables they change.
     """
 
     tables: Mapping[str, Table]
-    overlays: Overlays
+    overlays: Mapping[str, Sequence[tuple[Overlay, Spot]]]
 
-    def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
-        """Return the columns of a table, in the order in which they first stand; those that overlays give it are looked for where one that is wanted is not among its own."""
+    def columns(self, table: str) -> Mapping[str, None]:
+        """Return the columns of a table, in the order in which they first stand; those that overlays alone give it come last."""
         rows = self.tables[table].rows
-        listed = rows.columns if isinstance(rows, FileRows) else (column for row in rows for column in row)
-        own = dict.fromkeys(listed)
-        return (
-            own
-            if own.keys() >= {*wanted}
-            else own | dict.fromkeys(column for row, _ in self._laid(table) for column in row)
-        )
+        listed = rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows)
+        laid = (row for line, _ in self._laid_over(table) for row in (*line.add, line.set))
+        return dict.fromkeys([*listed, *chain.from_iterable(laid)])
 
     def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
-        """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read by case, none."""
+        """Give the rows of a table with their places, then those that overlays add and change, as they are then."""
         yield from zip(self.tables[table].rows, self.tables[table].spots, strict=True)
-        if self.overlays.at_once:
-            yield from self._laid(table)
-
-    def _laid(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
-        lines = [(line, spot) for line, spot in self.overlays if line.table == table]
-        added = [row for line, _ in lines for row in line.add]
-        for line, spot in lines:
+        added = [row for line, _ in self._laid_over(table) for row in line.add]
+        for line, spot in self._laid_over(table):
             yield from ((row, spot) for row in line.add)
             if line.set:
                 yield from (({**row, **line.set}, spot) for row in rows_meant(line, self.tables[table], added))
 
-    def laid_on(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines of an overlay and of those that it takes in, in the order in which they are laid on; none where there is no such overlay.
+    def _laid_over(self, table: str) -> Iterator[tuple[Overlay, Spot]]:
+        return (each for lines in self.overlays.values() for each in lines if each[0].table == table)
 
-        Raises:
-            SuiteError: one of them cannot be read, or not be laid on.
-        """
-        placed = [*self._with_taken_in(name, ())]
-        if not self.overlays.at_once and (problems := [*_unfit(placed, self.tables, self.overlays.names)]):
-            raise SuiteError(*problems[: limits.PROBLEMS])
-        return tuple(overlay for overlay, _ in placed if not overlay.like)
-
-    def _with_taken_in(self, name: str, above: tuple[str, ...]) -> Iterator[tuple[Overlay, Spot]]:
-        if name in above:
-            return  # a circle, which is told of its lines
-        for overlay, spot in self.overlays.of(name):
-            for other in overlay.like:
-                yield from self._with_taken_in(other, (*above, name))
-            yield overlay, spot
-
-    def unfit(self) -> list[Problem]:
-        """Return what is wrong between all overlays and the tables. Raises SuiteError where a line cannot be read."""
-        return [*_unfit([*self.overlays], self.tables, self.overlays.names)]
+    def unfit(self) -> Iterator[Problem]:
+        """Give what is wrong between overlays and tables."""
+        added: dict[str, list[JsonObject]] = {}
+        lines = [*chain.from_iterable(self.overlays.values())]
+        for overlay, _ in lines:
+            added.setdefault(overlay.table, []).extend(overlay.add)
+        for overlay, (path, line) in lines:
+            if overlay.table not in self.tables:
+                hint = did_you_mean(overlay.table, self.tables) or f"there is {', '.join(self.tables) or 'none'}"
+                message = f"table: there is no table {shown(overlay.table)}"
+                yield Problem(shown_path(path), line, message, hint)
+                continue
+            for column, value in unmet(overlay, self.tables[overlay.table], added[overlay.table]):
+                message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
+                yield Problem(shown_path(path), line, message)
 
 
 def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> StateFiles:
@@ -163,19 +108,17 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
     named = [(path.name.partition(".")[0], path) for path in paths]
     large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
+    overlays: dict[str, list[tuple[Overlay, Spot]]] = {}
     for name, path in named:
-        if name != OVERLAYS and name not in large:
+        if name == OVERLAYS:
+            _read_overlays(path, overlays, problems)
+        elif name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
     rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
     spots: dict[str, Sequence[Spot]] = {name: tuple(spot for _, spot in listed) for name, listed in rows_of.items()}
     spots |= {name: Spots(rows) for name, rows in large.items()}
-    tables = {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
-    try:
-        state = StateFiles(tables, Overlays([path for name, path in named if name == OVERLAYS]))
-        problems += state.unfit() if state.overlays.at_once else ()
-    except SuiteError as error:
-        problems += error.problems
-    raise_for_problems(problems)
+    state = StateFiles({name: Table(name, rows[name], spots[name]) for name in sorted(rows)}, overlays)
+    raise_for_problems(problems or [*state.unfit()])
     return state
 
 
@@ -226,31 +169,14 @@ def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Proble
             return
 
 
-def _unfit(
-    placed: Sequence[tuple[Overlay, Spot]], tables: Mapping[str, Table], overlays: Collection[str]
-) -> Iterator[Problem]:
-    """Give what is wrong between lines of overlays and tables; cycles first, which would never end."""
-    edges: dict[str, list[str]] = {}
-    for overlay, _ in placed:
-        edges.setdefault(overlay.overlay, []).extend(overlay.like)
-    circle = circle_in(edges)
-    for overlay, spot in placed:
-        if overlay.overlay in circle and overlay.like:
-            message = f"like: the overlay {shown(overlay.overlay)} takes in itself, by way of {', '.join(overlay.like)}"
-            yield _problem(spot, message, "take one of these lines out")
-    for overlay, spot in placed:
-        for other in overlay.like:
-            if other not in overlays:
-                message = f"like: there is no overlay {shown(other)}"
-                yield _problem(spot, message, did_you_mean(other, overlays))
-        if overlay.table and overlay.table not in tables:
-            hint = did_you_mean(overlay.table, tables) or f"there is {', '.join(tables) or 'none'}"
-            yield _problem(spot, f"table: there is no table {shown(overlay.table)}", hint)
-        elif overlay.where:
-            added = [row for other, _ in placed if other.table == overlay.table for row in other.add]
-            for column, value in unmet(overlay, tables[overlay.table], added):
-                message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
-                yield _problem(spot, message)
+def _read_overlays(path: Path, overlays: dict[str, list[tuple[Overlay, Spot]]], problems: list[Problem]) -> None:
+    name = shown_path(path)
+    for line in read_lines(path, limits.ROW_BYTES):
+        overlay = noun_of(Overlay, line.data, name, line.number, problems)
+        if overlay is not None:
+            overlays.setdefault(overlay.overlay, []).append((overlay, (path, line.number)))
+        if len(problems) >= limits.PROBLEMS:
+            return
 
 
 def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
@@ -263,16 +189,9 @@ def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
     return []
 
 
-def _problem(spot: Spot, message: str, hint: str = "") -> Problem:
-    return Problem(shown_path(spot[0]), spot[1], message, hint)
-
-
 # -- recordings of a suite ---------------------------------------------------------------------------------------------
 
-_CANONICAL = re.compile(
-    rb'(?:\xef\xbb\xbf)?\{"(?:case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)|overlay": ?"([A-Za-z0-9_.-]{1,80})", ?"[a-z]+)": ?'
-)
-_Line = TypeVar("_Line", Recording, Overlay)
+_CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
 
 
 @dataclass(slots=True)
@@ -295,20 +214,7 @@ class PlacedRecording:
 
 
 def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
-    """Return the spans of each case's recordings, in the order of files and lines. Raises SuiteError."""
-    return index_lines(paths, Recording, lambda recording: recording.case, limits.RECORDING_BYTES)
-
-
-def index_lines(
-    paths: Sequence[Path], noun: type[_Line], name_of: Callable[[_Line], str], most: int
-) -> dict[str, list[Span]]:
-    """Return the spans of lines by the case, or overlay, that they are of, in the order of files and lines.
-
-    Args:
-        paths: files of one noun a line.
-        noun: what stands on a line; one that begins as we write it is only scanned.
-        name_of: whose line it is.
-        most: bytes of a line.
+    """Return the spans of each case's recordings, in the order of files and lines. A line that begins as we write it is only scanned.
 
     Raises:
         SuiteError: a file, or a line that had to be read, cannot be.
@@ -317,12 +223,12 @@ def index_lines(
     problems: list[Problem] = []
     for path in paths:
         name, last, before = shown_path(path), "", len(problems)
-        for line in read_lines(path, most):
+        for line in read_lines(path, limits.RECORDING_BYTES):
             if (match := _CANONICAL.match(line.data)) is not None:
-                case = (match[1] or match[2]).decode()
+                case = match[1].decode()
             else:
-                read = noun_of(noun, line.data, name, line.number, problems)
-                case = name_of(read) if read else ""
+                read = noun_of(Recording, line.data, name, line.number, problems)
+                case = read.case if read else ""
             if case and case == last:
                 span = spans[case][-1]
                 span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
@@ -379,22 +285,16 @@ class SpanReader:
 
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated. Raises SuiteError."""
-    for recording, path, line in read_spans(spans, reader, Recording):
-        yield PlacedRecording(recording, path, line)
-
-
-def read_spans(spans: Sequence[Span], reader: SpanReader, noun: type[_Line]) -> Iterator[tuple[_Line, Path, int]]:
-    """Give the lines of the spans, validated, each with its file and line. Raises SuiteError."""
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []
-        placed: list[tuple[_Line, Path, int]] = []
+        placed: list[PlacedRecording] = []
         data = reader.read(span.path, span.offset, span.length)
         for line, raw in enumerate(data.split(b"\n"), span.line):
             if raw and not raw.isspace():
-                read = noun_of(noun, raw, name, line, problems)
-                if read is not None:
-                    placed.append((read, span.path, line))
+                recording = noun_of(Recording, raw, name, line, problems)
+                if recording is not None:
+                    placed.append(PlacedRecording(recording, span.path, line))
         raise_for_problems(problems)
         yield from placed
 

@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.formats import Lines, Located, limits, replacing, scalar, shown_path, umask, validate
 from pytest_mapsat.model import (
@@ -147,7 +145,6 @@ _EMPTY = frozenset({
     "our", "please", "provide", "shall", "should", "tell", "that", "the", "there", "this", "want", "was", "what", "when", "where", "which", "who", "why",
     "will", "with", "would", "you", "your",
 })  # fmt: skip
-_Noun = TypeVar("_Noun", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -216,7 +213,8 @@ class ImportLog:
 
     def case(self, data: JsonObject, place: str) -> Case | None:
         """Return a case of its data, or None after noting why it cannot be one."""
-        case, problems = _checked(Case, data, place)
+        problems: list[Problem] = []
+        case = validate(Case, Located(data, Lines(0)), place, problems)
         if case is not None and (problem := id_problem(case.id, place, 0)) is not None:
             problems.append(problem)
         self._leave_out(problems, place, "case")
@@ -224,7 +222,8 @@ class ImportLog:
 
     def recording(self, data: JsonObject, place: str) -> Recording | None:
         """Return a recording of its data, or None after noting why it cannot be one."""
-        recording, problems = _checked(Recording, data, place)
+        problems: list[Problem] = []
+        recording = validate(Recording, Located(data, Lines(0)), place, problems)
         self._leave_out(problems, place, "recording")
         return recording
 
@@ -254,11 +253,6 @@ class ImportLog:
         )
         write_bytes(folder / "import.json", json.dumps(report.to_json(), ensure_ascii=False, indent=2).encode() + b"\n")
         return report
-
-
-def _checked(noun: type[_Noun], data: JsonObject, place: str) -> tuple[_Noun | None, list[Problem]]:
-    problems: list[Problem] = []
-    return validate(noun, Located(data, Lines(0)), place, problems), problems
 
 
 Importer = Callable[[Path, Path], ImportReport]

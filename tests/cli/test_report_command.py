@@ -46,7 +46,7 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
     assert capsys.readouterr().out.splitlines()[0] == "here: passed"
     assert main(["show", "run.json", "here-t2", "--json"]) == 0
     assert [one["trial"] for one in json.loads(capsys.readouterr().out)] == [2]
-    assert main(["show", "run.json", "here", "--trial", "2"]) == 0
+    assert main(["show", "run.json", "here-t2"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "here-t2: passed"
 
 
@@ -54,7 +54,7 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
     ("arguments", "told"),
     [
         (["show", "run.json", "ther"], "did you mean 'there'?"),
-        (["show", "run.json", "here", "--trial", "3"], "--trial: found 3, expected one of the case's trials: 1, 2"),
+        (["show", "run.json", "here-t3"], "the run has no case 'here-t3'"),
         (["show", "none.json", "here"], "none.json"),
         (["report", "run.json", "pdf:a"], "expected TYPE:PATH with one of "),
         (["report", "run.json", "html:run.json"], "run.json is the run itself"),

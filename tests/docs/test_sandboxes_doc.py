@@ -54,7 +54,7 @@ def test_the_calls_of_the_example_bring_what_is_shown(sandbox):
 def test_the_overlays_of_the_example_can_be_laid_on(tmp_path):
     (lines,) = re.findall(r'^```json\n(\{"overlay".*?)^```$', REFERENCE, re.MULTILINE | re.DOTALL)
     suite = open_suite(make_suite(tmp_path, {"one.yaml": CASE, **FILES, "state/overlays.jsonl": lines}))
-    assert [line.overlay for line in suite.overlays("case-1")] == ["rain", "case-1", "case-1"]
+    assert [line.table for line in suite.overlays("case-1")] == ["places", "places", "ways"]
 
 
 def test_every_key_and_every_op_stands_on_the_page():

@@ -41,7 +41,7 @@ def places():
 
 
 def test_every_overlay_is_that_of_a_case_and_no_recording_is_left():
-    assert {overlay for overlay in SUITE.state.overlays.names if overlay not in CASES} == set()
+    assert {overlay for overlay in SUITE.state.overlays if overlay not in CASES} == set()
     assert SUITE.recording_spans() == {}
 
 

@@ -112,9 +112,8 @@ def test_a_row_of_words_that_is_none_is_told_with_its_line(tmp_path):
     [
         ([{"overlay": "one", "table": "places", "where": {"id": ["a", "b"]}, "hide": True}], "no row of places that is meant has id 'b'"),
         ([{"overlay": "one", "table": "place", "add": [{"id": "c"}]}], "there is no table 'place' (did you mean 'places'?)"),
-        ([{"overlay": "one", "like": ["rain"]}], "there is no overlay 'rain'"),
-        ([{"overlay": "one", "like": ["two"]}, {"overlay": "two", "like": ["one"]}], "the overlay 'one' takes in itself"),
-        ([{"overlay": "one", "table": "places"}], "found none, expected one of like, set, hide, add"),
+        ([{"overlay": "one", "like": ["rain"], "hide": True}], "like: is not a known field"),
+        ([{"overlay": "one", "table": "places"}], "found none, expected one of set, hide, add"),
         ([{"overlay": "one", "table": "places", "hide": True}], "set and hide need where"),
         ([{"overlay": "one", "table": "places", "add": [{"id": "c"}], "hid": True}], "hid: is not a known field"),
     ],
@@ -125,68 +124,22 @@ def test_an_overlay_that_cannot_be_laid_on_is_told_with_its_line(tmp_path, lines
     assert told in found
 
 
-def test_overlays_take_in_others_first_and_lint_tells_those_of_no_case(tmp_path):
+def test_overlays_are_laid_on_in_their_order_and_lint_tells_those_of_no_case(tmp_path):
     lines = [
-        {"overlay": "rain", "table": "places", "where": {"id": "a"}, "set": {"name": "Wet Books", "open": False}},
-        {"overlay": "one", "like": ["rain"]},
+        {"overlay": "one", "table": "places", "where": {"id": "a"}, "set": {"name": "Wet Books", "open": False}},
+        {"overlay": "two", "table": "places", "add": [{"id": "b"}]},
         {"overlay": "one", "table": "places", "where": {"id": "a"}, "set": {"name": "Dry Books"}},
         {"overlay": "nobody", "table": "places", "add": [{"id": "c"}]},
     ]
     opened = open_suite(suite(tmp_path, overlays=rows(*lines)))
     assert [line.set for line in opened.overlays("one")] == [lines[0]["set"], lines[2]["set"]]
-    assert opened.overlays("two") == ()
-    found = [str(one.problem) for one in lint(opened) if one.rule == "orphan"]
-    assert len(found) == 1
-    assert "state/overlays.jsonl:4: the suite has no case 'nobody', and no overlay takes it in" in found[0]
-
-
-# -- overlays that are read by case -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def large(monkeypatch):
-    """Take any file of overlays for one that is too large to be read whole."""
-    monkeypatch.setattr("pytest_mapsat.suite.tables._AT_ONCE", 0)
-
-
-def test_lines_of_large_overlays_are_read_when_their_case_is_and_by_no_other(tmp_path, large):
-    lines = [
-        {"overlay": "one", "table": "places", "where": {"id": "a"}, "set": {"name": "First"}},
-        {"overlay": "two", "table": "places", "where": {"id": "zz"}, "hide": True},
-        {"like": ["rain"], "overlay": "one"},
-        {"overlay": "rain", "table": "places", "add": [{"id": "r", "name": "Wet"}]},
-    ]
-    opened = open_suite(suite(tmp_path, overlays=rows(*lines)))
-    assert [line.set or line.add for line in opened.overlays("one")] == [lines[0]["set"], tuple(lines[3]["add"])]
     assert opened.overlays("three") == ()
-    with pytest.raises(SuiteError, match=r"overlays\.jsonl:2: where: no row of places that is meant has id 'zz'"):
-        opened.overlays("two")
-    (tmp_path / "state" / "overlays.jsonl").write_text("{}\n")
-    with pytest.raises(SuiteError, match=r"changed while the run used it"):
-        opened.overlays("one")
+    (first, second) = [str(one.problem) for one in lint(opened) if one.rule == "orphan"]
+    assert "state/overlays.jsonl:2: the suite has no case 'two': nothing is changed" in first
+    assert "state/overlays.jsonl:4: the suite has no case 'nobody': nothing is changed" in second
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ({"overlay": "one", "table": "place", "add": [{"id": "c"}]}, "there is no table 'place'"),
-        ({"overlay": "one", "like": ["one"]}, "the overlay 'one' takes in itself"),
-        ({"overlay": "one", "like": ["rain"]}, "there is no overlay 'rain'"),
-        ({"overlay": "one", "table": "places", "add": [{"id": "c"}], "hid": True}, "hid: is not a known field"),
-    ],
-)
-def test_large_overlays_that_cannot_be_laid_on_are_told_with_their_line_by_the_case_and_by_lint(
-    tmp_path, large, line, told
-):
-    opened = open_suite(suite(tmp_path, overlays=rows(line)))
-    with pytest.raises(SuiteError) as caught:
-        opened.overlays("one")
-    assert "state/overlays.jsonl:1: " in str(caught.value)
-    assert told in str(caught.value)
-    assert any(told in str(finding.problem) for finding in lint(opened) if finding.rule == "overlay")
-
-
-def test_a_column_that_only_large_overlays_give_is_one_of_the_table(tmp_path, large):
+def test_a_column_that_only_overlays_give_is_one_of_the_table(tmp_path):
     line = {"overlay": "one", "table": "places", "add": [{"id": "c", "name": "C", "stars": 5}]}
     tool = TOOL.replace("show: [id, name]", "show: [id, stars]")
     assert open_suite(suite(tmp_path, tool=tool, overlays=rows(line))).tools["near"].answer.show == ("id", "stars")
