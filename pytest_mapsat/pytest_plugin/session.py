@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -59,11 +60,12 @@ from .item_reports import Completion, packed, text_of, told_each
 from .items import PYTHON_CASE, CaseFile, CaseParam, agent_of, case_name, is_built_in, is_ours, param_of, place_of
 from .private import definitions
 from .reporter import Reporter
-from .settings import IsolationSettings, Settings, read_settings
+from .settings import Settings, read_settings
 from .suites import Suites
 from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
+    from pytest_mapsat.agents.isolation import Isolation
     from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
@@ -788,15 +790,9 @@ def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client:
     return source_of(made, spec)
 
 
-def _isolated(
-    config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
-) -> Source | None:
+def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path, timeout: float) -> Source | None:
     """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents.isolation import (  # noqa: PLC0415 (only where it is asked for)
-        Isolation,
-        isolated_source,
-        unreadable,
-    )
+    from pytest_mapsat.agents.isolation import isolated_source, unreadable  # noqa: PLC0415 (only where it is asked for)
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
@@ -814,7 +810,7 @@ def _isolated(
     hidden = ExitStack()
     hidden.enter_context(unreadable())
     config.add_cleanup(hidden.close)
-    isolation = Isolation(tuple(path), settings.passed, settings.memory, max(timeout, _LEAST_PATIENCE))
+    isolation = replace(isolation, path=tuple(path), patience=max(timeout, _LEAST_PATIENCE))
     source = isolated_source(spec, root, isolation)
     config.add_cleanup(source.close)
     return source
