@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.episode import calls_after_end
 from pytest_mapsat.formats import begin_with, printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, Step, UsageError, listed
+from pytest_mapsat.model import JsonObject, ProvenanceKind, Run, RunTiming, Step, UsageError, listed
 from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
@@ -78,15 +77,12 @@ class Reporter:
         self._hidden: list[str] = []
         self._why = ""
         self._workers: set[str] = set()
-        #: What workers say of their episodes, and of how many.
-        self._workers_told: Counter[tuple[str, str]] = Counter()
-        self._told_here = session.told
-        #: Tasks that were played for later ones alone: by workers, and by this process.
+        #: What processes say of their episodes, and of how many.
+        self._told_of_episodes: Counter[tuple[str, str]] = Counter()
+        #: Tasks that were played for later ones alone.
         self._unasked = 0
-        #: Episodes of workers whose ends turned out not to be known.
-        self._late_ends: list[tuple[str, int, str]] = []
-        self._late: list[tuple[str, int, tuple[Step, ...]]] = []
-        self._unasked_here = session.unasked
+        #: Episodes of which more became known once they had been judged: case, trial, calls, and why the end is not known.
+        self._late: list[tuple[str, int, list[JsonObject], str]] = []
         self._nodes = 0
         #: Where workers tell of their cases in Python, which node ids do not.
         self._told_by_workers: Path | None = None
@@ -281,12 +277,15 @@ class Reporter:
         self._ledger.leave_out(output)
         for root in output["roots"]:
             self.suites.touch(Path(root))
-        self.episodes.fault = self.episodes.fault or output["fault"]
-        self._unasked += output["unasked"]
-        self._late_ends += [(case, trial, why) for case, trial, why in output["late_ends"]]
-        self._late += [(case, trial, tuple(map(Step.model_validate, steps))) for case, trial, steps in output["late"]]
-        for about, note, count in output["told"]:
-            self._workers_told[about, note] += count
+        self._take_over(output)
+
+    def _take_over(self, outcome: dict[str, Any]) -> None:
+        """Take over what a process tells of its episodes, this one among them."""
+        self.episodes.fault = self.episodes.fault or outcome["fault"]
+        self._unasked += outcome["unasked"]
+        self._late += outcome["late"]
+        for about, note, count in outcome["notes"]:
+            self._told_of_episodes[about, note] += count
 
     def pytest_internalerror(self) -> None:
         """Note why the run ends."""
@@ -356,27 +355,23 @@ class Reporter:
             self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(reason)}")
 
     def _conclude(self) -> None:
+        self._take_over(self._session.outcome())
         options = self.settings.request.options
         names = self.suites.names(options.trials)
         excused = tuple(sorted(self._excused - self._our_cases))
         accounting = self._ledger.close(names, self._why).model_copy(update={"excused": excused})
         self._cards = self._ledger.in_order()
-        suites = self.suites.of_cases() if (late := [*self._late, *calls_after_end()]) else {}
-        for case, trial, steps in late:
-            tools = suites[case].tools if case in suites else {}
-            self._cards = [
-                with_late_calls(episode, steps, tools, self.episodes.journal)
-                if (episode.card.id, episode.card.trial) == (case, trial)
-                else episode
-                for episode in self._cards
-            ]
-        for case, trial, why in [*self._late_ends, *self._session.environments.late]:
-            self._cards = [
-                with_unknown_end(episode, why, self._session.judged_again, self.episodes.journal)
-                if (episode.card.id, episode.card.trial) == (case, trial)
-                else episode
-                for episode in self._cards
-            ]
+        suites = self.suites.of_cases() if self._late else {}
+        for case, trial, calls, why in self._late:
+            for place, episode in enumerate(self._cards):
+                if (episode.card.id, episode.card.trial) != (case, trial):
+                    continue
+                if why:
+                    ended = with_unknown_end(episode, why, self._session.judged_again, self.episodes.journal)
+                else:
+                    steps, tools = tuple(map(Step.model_validate, calls)), suites[case].tools if case in suites else {}
+                    ended = with_late_calls(episode, steps, tools, self.episodes.journal)
+                self._cards[place] = ended
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         if self.settings.only_python and not self._cards and not accounting.lost:
@@ -494,11 +489,10 @@ class Reporter:
         if self._undecided:
             yield self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
-        told = [(*note, count) for note, count in self._workers_told.items()]
-        for about, note, count in (*told, *self._told_here()):
+        for (about, note), count in self._told_of_episodes.items():
             yield f"{about:<7}  {count} {printable(note)}"
-        if unasked := self._unasked + self._unasked_here():
-            tasks = "1 task was" if unasked == 1 else f"{unasked} tasks were"
+        if self._unasked:
+            tasks = "1 task was" if self._unasked == 1 else f"{self._unasked} tasks were"
             yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":

@@ -145,7 +145,7 @@ class MapsatSession:
         self._memory = self._open_memory()
         self.environments = Environments(self._tell_environment)
         self._declared: dict[object, object | None] = {}
-        self._runner: Runner | None = None
+        #: By the agent that a fixture names; by nothing, that of the agent which the run is of.
         self._runners: dict[str, Runner] = {}
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A metric set, a judge or a user that cannot be had is told before anything is collected.
@@ -223,7 +223,8 @@ class MapsatSession:
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
-        item, agent = request.node, self._agent_of(request)
+        item = request.node
+        agent = request.getfixturevalue("mapsat_agent") if self._source is None else None
         # Where the item's teardown looks for it.
         environment = item.funcargs["mapsat_environment"] = request.getfixturevalue("mapsat_environment")
 
@@ -236,39 +237,44 @@ class MapsatSession:
         return run
 
     def runner(self, agent: object = None) -> Runner:
-        """Return the runner; with ``--mapsat-agent=fixture`` it is made for the agent that the test's fixture gives."""
-        if self._source is None and isinstance(agent, str):
-            return self._runner_of(agent)
-        if self._source is None:
-            return self._make_runner(source_of(agent, "fixture"))
-        if self._runner is None:
-            self._runner = self._make_runner(self._source)
-        return self._runner
+        """Return the runner, made once; with ``--mapsat-agent=fixture`` one for the agent that the test's fixture gives or names.
 
-    def _runner_of(self, spec: str) -> Runner:
-        """Return the runner for an agent that a fixture names, made once. Raises UsageError, SuiteError."""
+        Raises:
+            UsageError: the agent that a fixture names cannot be resolved.
+            SuiteError: likewise.
+        """
+        if self._source is None and not isinstance(agent, str):
+            return self._make_runner(source_of(agent, "fixture"))
+        spec = str(agent) if self._source is None else ""
         if spec not in self._runners:
             form = self.settings.request.options.http
-            source = resolve_source(spec, root=self.root, client=self._client, http_form=form)
+            source = self._source or resolve_source(spec, root=self.root, client=self._client, http_form=form)
             self._runners[spec] = self._make_runner(source)
         return self._runners[spec]
 
-    def unasked(self) -> int:
-        """How many episodes were played for a later task of their user alone."""
-        return 0 if self._runner is None else self._runner.carried.unasked
+    def outcome(self) -> dict[str, Any]:
+        """Return what this process tells at the end of its episodes, as plain data.
 
-    def told(self) -> list[tuple[str, str, int]]:
-        """What the summary says of the episodes of this process: what each line is about, what it says, and of how many."""
+        ``fault``: why the journal could not be written. ``unasked``: how many episodes were played for a later task of their user alone.
+        ``notes``: what each line of the summary is about, what it says, and of how many. ``late``: the episodes of which more became known
+        once they had been judged, by case and trial: the calls that came, or why the end is not known.
+        """
         strays = 0 if self._replay is None else self._replay.strays
         ahead = [] if self._ahead is None else self._ahead.told()
         shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
         own_calls = sys.modules.get("pytest_mapsat.agents.own_calls")
         spans = own_calls.spans_told() if own_calls is not None else ()
         acted = [("episodes", f"acted on {name}", count) for name, count in self.environments.acted.items()]
-        return [
-            *(("at once", *note) for note in ahead),
-            *(note for note in (("cache", shared, strays), *spans, *acted) if note[2]),
-        ]
+        calls = [(case, trial, [step.to_json() for step in steps], "") for case, trial, steps in calls_after_end()]
+        return {
+            "fault": self.episodes.fault,
+            "unasked": sum(runner.carried.unasked for runner in self._runners.values()),
+            "notes": [
+                *(("at once", *note) for note in ahead),
+                *(note for note in (("cache", shared, strays), *spans, *acted) if note[2]),
+            ],
+            "late": [*calls, *((late.case, late.trial, [], late.why) for late in self.environments.late)],
+        }
 
     def judged_again(self, card: Scorecard, trajectory: Trajectory) -> Scorecard | None:
         """Return an episode of this run judged by another trajectory; None where its case is not in a suite of the run."""
@@ -314,9 +320,6 @@ class MapsatSession:
         if key not in self._declared:
             self._declared[key] = HttpEnvironment(**vars(terms))
         return self._declared[key]
-
-    def _agent_of(self, request: pytest.FixtureRequest) -> object:
-        return request.getfixturevalue("mapsat_agent") if self._source is None else None
 
     # -- episodes --------------------------------------------------------------------------
 
@@ -407,8 +410,9 @@ class MapsatSession:
 
     def give_up(self) -> int:
         """End the waiting for episodes that are no longer wanted; return how many were left behind in a reply."""
-        if self._runner is not None and self._runner.elsewhere is not None:
-            self._runner.elsewhere.stop()
+        for runner in self._runners.values():
+            if runner.elsewhere is not None:
+                runner.elsewhere.stop()
         return leave_behind()
 
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
@@ -588,18 +592,8 @@ class MapsatSession:
         self.environments.close()
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            told = self.told()
             roots = sorted(map(str, self.suites.touched))
-            fault = self.episodes.fault
-            output["mapsat"] = {
-                **self.suites.ledger.left_out(),
-                "roots": roots,
-                "fault": fault,
-                "told": told,
-                "unasked": self.unasked(),
-                "late_ends": [[*late] for late in self.environments.late],
-                "late": [(case, trial, [step.to_json() for step in steps]) for case, trial, steps in calls_after_end()],
-            }
+            output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, **self.outcome()}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""

@@ -240,22 +240,23 @@ class Suites:
 
     def _asked_for(self) -> list[Suite]:
         """Return the suites that the run is known to be of before anything is collected."""
-        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
-        default = self.settings.cases if self.settings.cases_named or not given else ()
-        roots = dict.fromkeys(find_suite(path) for path in (*default, *self.argument_paths()))
+        roots = dict.fromkeys(find_suite(path) for path in (*self._added(), *self.argument_paths()))
         return [self.opened[root] for root in roots if root in self.opened]
 
+    def _added(self) -> tuple[Path, ...]:
+        """Return the places that are added to what pytest collects: always those of --mapsat-cases, the default only where no path was given."""
+        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
+        return self.settings.cases if self.settings.cases_named or not given else ()
+
     def add_defaults(self) -> None:
-        """Add the suites to what pytest collects: always those of --mapsat-cases, the default only where no path was given.
+        """Add the suites to what pytest collects.
 
         Raises:
             pytest.UsageError: a place that was named holds no cases.
         """
-        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
-        if self.settings.cases_named or not given:
-            for path in self.settings.cases:
-                self._refuse_empty(path)
-            self.config.args += map(str, self.settings.cases)
+        for path in self._added():
+            self._refuse_empty(path)
+            self.config.args.append(str(path))
         self.config.args[:] = self._without_overlaps(self.config.args)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
