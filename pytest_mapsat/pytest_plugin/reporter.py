@@ -19,7 +19,7 @@ from pytest_mapsat.formats import begin_with, printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import JsonObject, ProvenanceKind, Run, RunTiming, Step, UsageError, listed
 from pytest_mapsat.options import agent_spec, typed
-from pytest_mapsat.reports import Tally, summary_lines, wrap
+from pytest_mapsat.reports import summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Ledger
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
@@ -43,7 +43,6 @@ class Reporter:
 
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
-        run_name: names the run among all that share a store.
         beginning: what the run has done before its first episode.
     """
 
@@ -53,7 +52,6 @@ class Reporter:
         self._session = session
         self.suites = session.suites
         self.episodes = episodes = session.episodes
-        self.run_name = session.run_name
         self.metric_sets = session.metric_sets
         self.exit_status = exit_status
         exit_status.under_way = lambda: [flight.case for flight in episodes.flights.under_way()]
@@ -117,17 +115,12 @@ class Reporter:
         """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
         if self._decides:
             self.exit_status.begin(session)
-        if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
+        if self.settings.agent_named or typed(self.config, "save") or self.settings.resume is not None:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
-            self._ledger.tally = Tally()
-            flights, case_of = self.episodes.flights, self.suites.case_of
-            progress = Progress(self.config, self._ledger.tally, flights, self._to_run, case_of)
+            progress = Progress(self.config, self._ledger, self.episodes.flights, self.suites.case_of)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
-
-    def _to_run(self) -> int:
-        return self._ledger.collected - self._ledger.deselected
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -142,7 +135,7 @@ class Reporter:
             "journal": None if self.beginning.journal_path is None else str(self.beginning.journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.beginning.moved,
-            "run": self.run_name,
+            "run": self._session.run_name,
             "keeps_lines": self.beginning.needs_lines,
             "in_python": str(self._told_by_workers),
         }
@@ -150,12 +143,10 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Have no episode played twice: a user's tasks go to one worker where dialogues are carried, and where episodes run ahead items stay where they are."""
-        suites, dist = (
-            [suite for suite in self.suites.opened.values() if suite.manifest.carry],
-            config.getoption("dist"),
-        )
+        suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
+        dist = config.getoption("dist")
         if suites and dist in ("load", "worksteal"):
-            return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
+            return user_scheduling(config, log, self.suites.names(), suites)
         is_ahead = self.config.pluginmanager.has_plugin("mapsat-ahead")
         return keeping_scheduling(config, log) if is_ahead and dist == "worksteal" else None
 
@@ -309,8 +300,8 @@ class Reporter:
         holds = self._run is None or self._run.gate.outcome == "passed"
         if self._run is not None:
             run = self._run
-            if self.settings.save is not None and (run.cases or run.accounting.collected):
-                self._guarded("--mapsat-save", lambda: self._save(run))
+            if (path := self.settings.save) is not None and (run.cases or run.accounting.collected):
+                self._guarded("--mapsat-save", lambda: self._save(run, path))
             if self.settings.request.options.on_miss != "strict":
                 self._guarded("--mapsat-on-miss", self._keep_answers)
             self._guarded(
@@ -357,9 +348,8 @@ class Reporter:
     def _conclude(self) -> None:
         self._take_over(self._session.outcome())
         options = self.settings.request.options
-        names = self.suites.names(options.trials)
         excused = tuple(sorted(self._excused - self._our_cases))
-        accounting = self._ledger.close(names, self._why).model_copy(update={"excused": excused})
+        accounting = self._ledger.close(self.suites.names(), self._why).model_copy(update={"excused": excused})
         self._cards = self._ledger.in_order()
         suites = self.suites.of_cases() if self._late else {}
         for case, trial, calls, why in self._late:
@@ -413,9 +403,7 @@ class Reporter:
             return f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}"
         return ""
 
-    def _save(self, run: Run) -> None:
-        path = self.settings.save
-        assert path is not None  # noqa: S101 (asked by the caller)
+    def _save(self, run: Run, path: Path) -> None:
         if not self.beginning.begun:
             put_aside(path)
         former = self.beginning.moved.get(os.path.realpath(path))

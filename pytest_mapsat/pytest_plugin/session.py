@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -57,7 +57,7 @@ from .exit_status import ExitStatus
 from .functions import Functions, blocks_for, call_body, listed_items, stamp_of
 from .hooks import HookError, call_hook, sandbox_of
 from .item_reports import Completion, packed, text_of, told_each
-from .items import PYTHON_CASE, CaseFile, CaseParam, agent_of, case_name, is_built_in, is_ours, param_of, place_of
+from .items import PYTHON_CASE, CaseFile, CaseParam, case_name, is_built_in, is_ours, param_of, place_of, wanted_of
 from .private import definitions
 from .reporter import Reporter
 from .settings import Settings, read_settings
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from pytest_mapsat.recording import OwnTools
     from pytest_mapsat.runs.elsewhere import Elsewhere
 
-_HERE = "leave --mapsat-executor out"
 #: How long a process may take to import the agent at least, seconds, however short episodes are.
 _LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
@@ -95,16 +94,13 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     forget_installed()
-    try:
-        settings = read_settings(config)
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
     noticed = ExitStack()
     noticed.enter_context(listening())
     config.add_cleanup(noticed.close)
     exit_status = None if hasattr(config, "workerinput") else ExitStatus(config)
     pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)})
     try:
+        settings = read_settings(config)
         added_checks()  # one that cannot be loaded is told before anything is collected
         session = MapsatSession(config, settings)
         if exit_status is not None:
@@ -327,7 +323,7 @@ class MapsatSession:
         """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
         param, runner = param_of(item), self.runner(agent)
         nodeid = self._nodeid(param)
-        wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        wanted = wanted_of(item, agent)
 
         def run() -> Scorecard:
             ended = self._played(runner, param, case, wanted, environment)
@@ -349,7 +345,7 @@ class MapsatSession:
         """Play the dialogue of a case in Python, have pytest call its body, and keep the episode; raise what the body comes to."""
         __tracebackhide__ = True
         own, param, agent = item.stash[PYTHON_CASE], param_of(item), item.funcargs.get("mapsat_agent")
-        wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        wanted = wanted_of(item, agent)
         with _as_outcomes():
             self._join_run()
             runner, before = self.runner(agent), self.episodes.before(wanted)
@@ -418,7 +414,7 @@ class MapsatSession:
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
         param, runner = param_of(item), self.runner()
-        wanted = Wanted(param.suite.root, param.id, param.trial)
+        wanted = wanted_of(item)
         self._join_run()
         if self.episodes.has(wanted):
             return None
@@ -620,7 +616,7 @@ class MapsatSession:
         """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
 
         Raises:
-            pytest.UsageError: the agent is not in this process, or nothing is to be kept.
+            UsageError: the agent is not in this process, or nothing is to be kept.
         """
         settings, option = self.settings, "--mapsat-model-cache"
         if not settings.model_cache:
@@ -635,9 +631,7 @@ class MapsatSession:
             "--mapsat-executor has agents on other machines, whose calls are not seen here": settings.executor,
             f"{spec} is no agent in this process that asks models by itself": not names_own_code(spec),
         }
-        for reason, holds in reasons.items():
-            if holds:
-                raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
+        _refuse(option, reasons)
         store = Store(store_folder())
         self.config.add_cleanup(store.close)
         replay = Replay(settings.cache, store, settings.allowed_hosts)
@@ -668,9 +662,7 @@ class MapsatSession:
                 self.settings.isolation and memory.own
             ),
         }
-        for reason, holds in reasons.items():
-            if holds:
-                raise UsageError(f"{option}={spec}: {reason}: leave one of them out")
+        _refuse(f"{option}={spec}", reasons)
         return memory
 
     def _make_runner(self, source: Source) -> Runner:
@@ -731,12 +723,18 @@ def _as_outcomes() -> Iterator[None]:
         raise pytest.fail.Exception(printed(error), pytrace=False) from error
 
 
+def _refuse(option: str, reasons: Mapping[str, object], way_out: str = "leave one of them out") -> None:
+    """Raise UsageError for the first of the reasons that holds."""
+    for reason, holds in reasons.items():
+        if holds:
+            raise UsageError(f"{option}: {reason}: {way_out}")
+
+
 def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:
     """Return the client of the cluster that episodes are handed to; None where they are played here.
 
     Raises:
-        pytest.UsageError: something else was asked for that only this process can do.
-        UsageError: there is no cluster there that can be used.
+        UsageError: something else was asked for that only this process can do, or there is no cluster there that can be used.
     """
     if not settings.executor:
         return None
@@ -751,9 +749,7 @@ def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, ca
             for hook in config.hook.pytest_mapsat_sandbox.get_hookimpls()
         ),
     }
-    for reason, holds in reasons.items():
-        if holds:
-            raise pytest.UsageError(f"--mapsat-executor=dask:{settings.executor}: {reason}: {_HERE}, or the other")
+    _refuse(f"--mapsat-executor=dask:{settings.executor}", reasons, "leave --mapsat-executor out, or the other")
     from pytest_mapsat.runs.elsewhere import open_cluster  # noqa: PLC0415 (an extra)
 
     cluster = open_cluster(settings.executor)
@@ -773,14 +769,9 @@ def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
         return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
-    if settings.isolation is not None:
-        raise pytest.UsageError(
-            "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
-        )
-    if settings.executor:
-        raise pytest.UsageError(
-            "--mapsat-executor: what pytest_mapsat_make_agent makes is an object of this process, and no other one has it"
-        )
+    for option, given in {"--mapsat-isolate": settings.isolation, "--mapsat-executor": settings.executor}.items():
+        reason = "what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
+        _refuse(option, {reason: given})
     return source_of(made, spec)
 
 

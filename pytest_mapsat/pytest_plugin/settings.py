@@ -53,11 +53,9 @@ class Settings:
     Attributes:
         request: what the run file says of it.
         cases: suites or parts of suites, absolute; empty where the default suite does not exist.
-        cases_named: whether an option names them.
         save: where the run file goes, absolute.
         resume: the journal or run file to go on from, absolute.
         agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
-        save_named: likewise for the run file.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
         compare: the runs to compare with, absolute: the last green one, then an anchor.
         reports: the reports that are written at the end.
@@ -76,11 +74,9 @@ class Settings:
 
     request: RunRequest
     cases: tuple[Path, ...]
-    cases_named: bool
     save: Path | None
     resume: Path | None
     agent_named: bool
-    save_named: bool
     tools: str
     compare: tuple[Path, ...]
     reports: tuple[ReportTarget, ...]
@@ -120,11 +116,9 @@ def read_settings(config: pytest.Config) -> Settings:
     return Settings(
         request=request,
         cases=() if only_python(config) else _cases(config),
-        cases_named=config.getoption("mapsat_cases") is not None,
         save=_path(config, "save"),
         resume=_path(config, "resume"),
         agent_named=bool(typed(config, "agent")),
-        save_named=bool(typed(config, "save")),
         tools=tools,
         compare=_compared(config),
         reports=_reports(config),
