@@ -7,13 +7,15 @@ import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import Journal, Place, scorecard_line, with_attempt, without_secrets
+from pytest_mapsat.formats import Journal, scorecard_line, with_attempt, without_secrets
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import (
     Case,
@@ -73,12 +75,35 @@ class Completion:
         if report.failed:
             entry = param_of(item).entry
             place = os.path.relpath(entry.path, self._config.invocation_params.dir), entry.line
-            place_failure(self._config, report, call, place, printable(reason))
+            self._place_failure(report, call, place, printable(reason))
         # pytest keeps all reports to the end of a run, and the three of an item have the same keywords.
         if report.keywords == self._keywords:
             report.keywords = self._keywords
         else:
             self._keywords = report.keywords
+
+    def _place_failure(
+        self, report: pytest.TestReport, call: pytest.CallInfo[None], where: tuple[str, int], reason: str
+    ) -> None:
+        """Say in a report that the failure lies in the case, at a file and line, not in our code that found it.
+
+        The report is changed where pytest reads it, for there is no other way across a process border: a representation of
+        our own would arrive as text, which ``--tb=line`` cuts at 50 characters. Without a reason, which is one line, it is the first line
+        of the failure's own text.
+        """
+        crash: Any = getattr(report.longrepr, "reprcrash", None)
+        raised = call.excinfo.value if call.excinfo else None
+        if crash is None or not isinstance(raised, pytest.fail.Exception) or raised.pytrace:
+            return  # an error in somebody's fixture or plugin is told where it lies
+        crash.path, crash.lineno = where
+        if call.when == "call":  # on CI pytest repeats the whole message in its short summary
+            crash.message = crash.message.partition("\n")[0]
+        if (
+            self._config.option.tbstyle == "line" and report.when == "call"
+        ):  # errors of set-up are shown whole in any style
+            crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
+            traceback: Any = getattr(report.longrepr, "reprtraceback", None)
+            traceback.reprentries = []
 
 
 def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
@@ -115,34 +140,6 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     if isolate:
         command += f" {shlex.quote(isolate)}"
     return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in typed_settings)])
-
-
-def place_failure(
-    config: pytest.Config, report: pytest.TestReport, call: pytest.CallInfo[None], where: tuple[str, int], reason: str
-) -> None:
-    """Say in a report that the failure lies in the case, not in our code that found it.
-
-    The report is changed where pytest reads it, for there is no other way across a process border: a representation of
-    our own would arrive as text, which ``--tb=line`` cuts at 50 characters.
-
-    Args:
-        config: pytest's.
-        report: of a failed built-in item.
-        call: what the report was made from.
-        where: the case's file and line.
-        reason: one line; empty: the first line of the failure's own text.
-    """
-    crash: Any = getattr(report.longrepr, "reprcrash", None)
-    raised = call.excinfo.value if call.excinfo else None
-    if crash is None or not isinstance(raised, pytest.fail.Exception) or raised.pytrace:
-        return  # an error in somebody's fixture or plugin is told where it lies
-    crash.path, crash.lineno = where
-    if call.when == "call":  # on CI pytest repeats the whole message in its short summary
-        crash.message = crash.message.partition("\n")[0]
-    if config.option.tbstyle == "line" and report.when == "call":  # errors of set-up are shown whole in any style
-        crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
-        traceback: Any = getattr(report.longrepr, "reprtraceback", None)
-        traceback.reprentries = []
 
 
 def text_of(
@@ -249,22 +246,19 @@ class Passes:
         report.longrepr = (str(place), 1, f"Missed: {line}; {self._rule} trials of {case.name} decide")
 
 
-def packed(ended: Ended) -> JsonObject:
-    """Return an episode that has ended as plain data; its turns stay in the journal, or go with its line."""
-    return {
-        "card": without_turns(ended.card).model_dump_json(),
-        "place": None if ended.place is None else list(ended.place),
-        "line": None if ended.line is None else ended.line.decode(),
-    }
+@cache
+def _ended() -> TypeAdapter[Ended]:
+    return TypeAdapter(Ended)
 
 
-def unpacked(data: Any) -> Ended:
+def packed(ended: Ended) -> str:
+    """Return an episode that has ended as text; its turns stay in the journal, or go with its line."""
+    return _ended().dump_json(ended._replace(card=without_turns(ended.card))).decode()
+
+
+def unpacked(text: str) -> Ended:
     """Return the episode that ``packed`` gave."""
-    return Ended(
-        card=Scorecard.model_validate_json(data["card"]),
-        place=None if data["place"] is None else Place(*data["place"]),
-        line=None if data["line"] is None else data["line"].encode(),
-    )
+    return _ended().validate_json(text)
 
 
 def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,6 +15,7 @@ import pytest
 
 from pytest_mapsat.model import Case, SuiteError
 from pytest_mapsat.printed import printed
+from pytest_mapsat.runs.episodes import Wanted
 from pytest_mapsat.suite import CaseEntry, Suite
 
 from .private import LeanItem, LeanModule, definitions, is_overridden
@@ -99,8 +100,9 @@ class CaseFile(LeanModule):
         except SuiteError as error:
             raise self.CollectError(printed(error)) from None
         module = ModuleType(self.path.stem)
-        environment = is_overridden(self, "mapsat_environment")
-        module.__dict__["case"] = _test_of(self.path, _BODIES[self.agent_fixture, environment])
+        asked = ["mapsat_agent"] if self.agent_fixture else []
+        asked += ["mapsat_environment"] if is_overridden(self, "mapsat_environment") else []
+        module.__dict__["case"] = _test_of(self.path, asked)
         self.obj = module
         return super().collect() if self.entries else []
 
@@ -144,6 +146,12 @@ def agent_of(item: pytest.Item) -> str:
     value = callspec.params["mapsat_agent"]
     name = value if isinstance(value, str | int | float) else getattr(value, "__name__", None)
     return f"agent{callspec.indices['mapsat_agent']}" if name is None else str(name)[:80]
+
+
+def wanted_of(item: pytest.Item, source: object = None) -> Wanted:
+    """Return the episode that an item asks for; ``source`` is the agent itself, where a fixture made it."""
+    param = param_of(item)
+    return Wanted(param.suite.root, param.id, param.trial, agent_of(item), source)
 
 
 def is_ours(file: str | Path) -> bool:
@@ -199,30 +207,12 @@ def _case(mapsat_case: object) -> None:
     """One benchmark case. The session runs it: see ``pytest_pyfunc_call``."""
 
 
-def _case_of_fixture(mapsat_case: object, mapsat_agent: object) -> None:
-    """One benchmark case, with the agent of the fixture."""
+def _test_of(path: Path, fixtures: Sequence[str]) -> FunctionType:
+    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours.
 
-
-def _case_in_environment(mapsat_case: object, mapsat_environment: object) -> None:
-    """One benchmark case, in the environment of the fixture."""
-
-
-def _case_of_both(mapsat_case: object, mapsat_agent: object, mapsat_environment: object) -> None:
-    """One benchmark case, with the agent of a fixture in the environment of another."""
-
-
-#: What a case asks for, by whether its agent, and its environment, are those of a fixture. Each fixture costs a trivial case a tenth of its time.
-_BODIES: Mapping[tuple[bool, bool], Any] = {
-    (False, False): _case,
-    (False, True): _case_in_environment,
-    (True, False): _case_of_fixture,
-    (True, True): _case_of_both,
-}
-
-
-def _test_of(path: Path, body: Any) -> FunctionType:
-    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours."""
-    code = body.__code__.replace(co_filename=str(path), co_name="case", co_qualname="case", co_firstlineno=1)
-    function = FunctionType(code, body.__globals__, "case")
-    function.__doc__ = body.__doc__
-    return function
+    It asks for further fixtures by a mark, and for none without need: each costs a trivial case a tenth of its time.
+    """
+    code = _case.__code__.replace(co_filename=str(path), co_name="case", co_qualname="case", co_firstlineno=1)
+    function = FunctionType(code, _case.__globals__, "case")
+    function.__doc__ = _case.__doc__
+    return pytest.mark.usefixtures(*fixtures)(function) if fixtures else function

@@ -15,7 +15,7 @@ from time import perf_counter
 import pytest
 
 from pytest_mapsat.reports import Tally, UnderWay, live_line
-from pytest_mapsat.runs.episodes import Flights
+from pytest_mapsat.runs.episodes import Flights, Ledger
 
 #: Seconds before the line is first shown, and between two of its states.
 _FIRST, _EVERY = 0.5, 0.2
@@ -45,19 +45,12 @@ def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
 class Progress:
     """A plugin of the controller: tells what has ended of how many cases, and what is under way in this process."""
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        tally: Tally,
-        flights: Flights,
-        expected: Callable[[], int],
-        case_of: Callable[[str], str],
-    ) -> None:
+    def __init__(self, config: pytest.Config, ledger: Ledger, flights: Flights, case_of: Callable[[str], str]) -> None:
         self._terminal = os.dup(sys.stdout.fileno())  # past pytest's capturing
         self._writer = config.get_terminal_writer()
-        self._tally = tally
+        self._ledger = ledger
+        self._tally = ledger.tally = Tally()
         self._flights = flights
-        self._expected = expected
         #: Tells the case of a node id; empty for a test that is none.
         self._case_of = case_of
         self._lock = RLock()
@@ -116,15 +109,14 @@ class Progress:
             self._end(nodeid)
             return (yield)
 
-    @pytest.hookimpl(tryfirst=True, optionalhook=True)
-    def pytest_testnodedown(self) -> None:
-        """Keep away until an item begins: xdist tells of a worker that died, and of the one that takes its place."""
-        self._keep_away()
+    def _keep_away(self) -> None:
+        with self._lock:
+            self._running = False
+            self._wipe()
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_enter_pdb(self) -> None:
-        """Keep away while somebody debugs, as with a ``breakpoint()`` in the agent."""
-        self._keep_away()
+    # Until an item begins, for xdist tells of a worker that died, and of the one that takes its place; and while somebody debugs,
+    # as with a breakpoint() in the agent.
+    pytest_testnodedown = pytest_enter_pdb = pytest.hookimpl(tryfirst=True, optionalhook=True)(_keep_away)
 
     def pytest_leave_pdb(self) -> None:
         """Come back."""
@@ -140,11 +132,6 @@ class Progress:
     def _end(self, nodeid: str) -> None:
         if self._begun.pop(nodeid, None) is not None:
             self._done += 1
-
-    def _keep_away(self) -> None:
-        with self._lock:
-            self._running = False
-            self._wipe()
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -174,7 +161,7 @@ class Progress:
     def _line(self) -> str:
         """Return the line of now; empty where the terminal is too narrow."""
         width, seconds = self._width(), perf_counter() - self._since
-        self._of = self._of or self._expected()
+        self._of = self._of or self._ledger.collected - self._ledger.deselected
         if width < _NARROWEST:
             return ""
         shown = self._under_way()

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.episode import calls_after_end
 from pytest_mapsat.formats import begin_with, printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, Step, UsageError, listed
+from pytest_mapsat.model import JsonObject, ProvenanceKind, Run, RunTiming, Step, UsageError, listed
 from pytest_mapsat.options import agent_spec, typed
-from pytest_mapsat.reports import Tally, summary_lines, wrap
+from pytest_mapsat.reports import summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Ledger
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
@@ -44,7 +43,6 @@ class Reporter:
 
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
-        run_name: names the run among all that share a store.
         beginning: what the run has done before its first episode.
     """
 
@@ -54,7 +52,6 @@ class Reporter:
         self._session = session
         self.suites = session.suites
         self.episodes = episodes = session.episodes
-        self.run_name = session.run_name
         self.metric_sets = session.metric_sets
         self.exit_status = exit_status
         exit_status.under_way = lambda: [flight.case for flight in episodes.flights.under_way()]
@@ -78,15 +75,12 @@ class Reporter:
         self._hidden: list[str] = []
         self._why = ""
         self._workers: set[str] = set()
-        #: What workers say of their episodes, and of how many.
-        self._workers_told: Counter[tuple[str, str]] = Counter()
-        self._told_here = session.told
-        #: Tasks that were played for later ones alone: by workers, and by this process.
+        #: What processes say of their episodes, and of how many.
+        self._told_of_episodes: Counter[tuple[str, str]] = Counter()
+        #: Tasks that were played for later ones alone.
         self._unasked = 0
-        #: Episodes of workers whose ends turned out not to be known.
-        self._late_ends: list[tuple[str, int, str]] = []
-        self._late: list[tuple[str, int, tuple[Step, ...]]] = []
-        self._unasked_here = session.unasked
+        #: Episodes of which more became known once they had been judged: case, trial, calls, and why the end is not known.
+        self._late: list[tuple[str, int, list[JsonObject], str]] = []
         self._nodes = 0
         #: Where workers tell of their cases in Python, which node ids do not.
         self._told_by_workers: Path | None = None
@@ -121,17 +115,12 @@ class Reporter:
         """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
         if self._decides:
             self.exit_status.begin(session)
-        if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
+        if self.settings.agent_named or typed(self.config, "save") or self.settings.resume is not None:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
-            self._ledger.tally = Tally()
-            flights, case_of = self.episodes.flights, self.suites.case_of
-            progress = Progress(self.config, self._ledger.tally, flights, self._to_run, case_of)
+            progress = Progress(self.config, self._ledger, self.episodes.flights, self.suites.case_of)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
-
-    def _to_run(self) -> int:
-        return self._ledger.collected - self._ledger.deselected
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -146,7 +135,7 @@ class Reporter:
             "journal": None if self.beginning.journal_path is None else str(self.beginning.journal_path),
             "resume": None if finished is None else str(finished.path),
             "moved": self.beginning.moved,
-            "run": self.run_name,
+            "run": self._session.run_name,
             "keeps_lines": self.beginning.needs_lines,
             "in_python": str(self._told_by_workers),
         }
@@ -154,12 +143,10 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Have no episode played twice: a user's tasks go to one worker where dialogues are carried, and where episodes run ahead items stay where they are."""
-        suites, dist = (
-            [suite for suite in self.suites.opened.values() if suite.manifest.carry],
-            config.getoption("dist"),
-        )
+        suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
+        dist = config.getoption("dist")
         if suites and dist in ("load", "worksteal"):
-            return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
+            return user_scheduling(config, log, self.suites.names(), suites)
         is_ahead = self.config.pluginmanager.has_plugin("mapsat-ahead")
         return keeping_scheduling(config, log) if is_ahead and dist == "worksteal" else None
 
@@ -281,12 +268,15 @@ class Reporter:
         self._ledger.leave_out(output)
         for root in output["roots"]:
             self.suites.touch(Path(root))
-        self.episodes.fault = self.episodes.fault or output["fault"]
-        self._unasked += output["unasked"]
-        self._late_ends += [(case, trial, why) for case, trial, why in output["late_ends"]]
-        self._late += [(case, trial, tuple(map(Step.model_validate, steps))) for case, trial, steps in output["late"]]
-        for about, note, count in output["told"]:
-            self._workers_told[about, note] += count
+        self._take_over(output)
+
+    def _take_over(self, outcome: dict[str, Any]) -> None:
+        """Take over what a process tells of its episodes, this one among them."""
+        self.episodes.fault = self.episodes.fault or outcome["fault"]
+        self._unasked += outcome["unasked"]
+        self._late += outcome["late"]
+        for about, note, count in outcome["notes"]:
+            self._told_of_episodes[about, note] += count
 
     def pytest_internalerror(self) -> None:
         """Note why the run ends."""
@@ -310,8 +300,8 @@ class Reporter:
         holds = self._run is None or self._run.gate.outcome == "passed"
         if self._run is not None:
             run = self._run
-            if self.settings.save is not None and (run.cases or run.accounting.collected):
-                self._guarded("--mapsat-save", lambda: self._save(run))
+            if (path := self.settings.save) is not None and (run.cases or run.accounting.collected):
+                self._guarded("--mapsat-save", lambda: self._save(run, path))
             if self.settings.request.options.on_miss != "strict":
                 self._guarded("--mapsat-on-miss", self._keep_answers)
             self._guarded(
@@ -356,27 +346,22 @@ class Reporter:
             self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(reason)}")
 
     def _conclude(self) -> None:
+        self._take_over(self._session.outcome())
         options = self.settings.request.options
-        names = self.suites.names(options.trials)
         excused = tuple(sorted(self._excused - self._our_cases))
-        accounting = self._ledger.close(names, self._why).model_copy(update={"excused": excused})
+        accounting = self._ledger.close(self.suites.names(), self._why).model_copy(update={"excused": excused})
         self._cards = self._ledger.in_order()
-        suites = self.suites.of_cases() if (late := [*self._late, *calls_after_end()]) else {}
-        for case, trial, steps in late:
-            tools = suites[case].tools if case in suites else {}
-            self._cards = [
-                with_late_calls(episode, steps, tools, self.episodes.journal)
-                if (episode.card.id, episode.card.trial) == (case, trial)
-                else episode
-                for episode in self._cards
-            ]
-        for case, trial, why in [*self._late_ends, *self._session.environments.late]:
-            self._cards = [
-                with_unknown_end(episode, why, self._session.judged_again, self.episodes.journal)
-                if (episode.card.id, episode.card.trial) == (case, trial)
-                else episode
-                for episode in self._cards
-            ]
+        suites = self.suites.of_cases() if self._late else {}
+        for case, trial, calls, why in self._late:
+            for place, episode in enumerate(self._cards):
+                if (episode.card.id, episode.card.trial) != (case, trial):
+                    continue
+                if why:
+                    ended = with_unknown_end(episode, why, self._session.judged_again, self.episodes.journal)
+                else:
+                    steps, tools = tuple(map(Step.model_validate, calls)), suites[case].tools if case in suites else {}
+                    ended = with_late_calls(episode, steps, tools, self.episodes.journal)
+                self._cards[place] = ended
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         if self.settings.only_python and not self._cards and not accounting.lost:
@@ -418,9 +403,7 @@ class Reporter:
             return f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}"
         return ""
 
-    def _save(self, run: Run) -> None:
-        path = self.settings.save
-        assert path is not None  # noqa: S101 (asked by the caller)
+    def _save(self, run: Run, path: Path) -> None:
         if not self.beginning.begun:
             put_aside(path)
         former = self.beginning.moved.get(os.path.realpath(path))
@@ -494,11 +477,10 @@ class Reporter:
         if self._undecided:
             yield self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
-        told = [(*note, count) for note, count in self._workers_told.items()]
-        for about, note, count in (*told, *self._told_here()):
+        for (about, note), count in self._told_of_episodes.items():
             yield f"{about:<7}  {count} {printable(note)}"
-        if unasked := self._unasked + self._unasked_here():
-            tasks = "1 task was" if unasked == 1 else f"{unasked} tasks were"
+        if self._unasked:
+            tasks = "1 task was" if self._unasked == 1 else f"{self._unasked} tasks were"
             yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":

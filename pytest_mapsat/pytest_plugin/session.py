@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -56,20 +57,20 @@ from .exit_status import ExitStatus
 from .functions import Functions, blocks_for, call_body, listed_items, stamp_of
 from .hooks import HookError, call_hook, sandbox_of
 from .item_reports import Completion, packed, text_of, told_each
-from .items import PYTHON_CASE, CaseFile, CaseParam, agent_of, case_name, is_built_in, is_ours, param_of, place_of
+from .items import PYTHON_CASE, CaseFile, CaseParam, case_name, is_built_in, is_ours, param_of, place_of, wanted_of
 from .private import definitions
 from .reporter import Reporter
-from .settings import IsolationSettings, Settings, read_settings
+from .settings import Settings, read_settings
 from .suites import Suites
 from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
+    from pytest_mapsat.agents.isolation import Isolation
     from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
     from pytest_mapsat.runs.elsewhere import Elsewhere
 
-_HERE = "leave --mapsat-executor out"
 #: How long a process may take to import the agent at least, seconds, however short episodes are.
 _LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
@@ -93,16 +94,13 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     forget_installed()
-    try:
-        settings = read_settings(config)
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
     noticed = ExitStack()
     noticed.enter_context(listening())
     config.add_cleanup(noticed.close)
     exit_status = None if hasattr(config, "workerinput") else ExitStatus(config)
     pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)})
     try:
+        settings = read_settings(config)
         added_checks()  # one that cannot be loaded is told before anything is collected
         session = MapsatSession(config, settings)
         if exit_status is not None:
@@ -143,7 +141,7 @@ class MapsatSession:
         self._memory = self._open_memory()
         self.environments = Environments(self._tell_environment)
         self._declared: dict[object, object | None] = {}
-        self._runner: Runner | None = None
+        #: By the agent that a fixture names; by nothing, that of the agent which the run is of.
         self._runners: dict[str, Runner] = {}
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A metric set, a judge or a user that cannot be had is told before anything is collected.
@@ -221,7 +219,8 @@ class MapsatSession:
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
-        item, agent = request.node, self._agent_of(request)
+        item = request.node
+        agent = request.getfixturevalue("mapsat_agent") if self._source is None else None
         # Where the item's teardown looks for it.
         environment = item.funcargs["mapsat_environment"] = request.getfixturevalue("mapsat_environment")
 
@@ -234,39 +233,44 @@ class MapsatSession:
         return run
 
     def runner(self, agent: object = None) -> Runner:
-        """Return the runner; with ``--mapsat-agent=fixture`` it is made for the agent that the test's fixture gives."""
-        if self._source is None and isinstance(agent, str):
-            return self._runner_of(agent)
-        if self._source is None:
-            return self._make_runner(source_of(agent, "fixture"))
-        if self._runner is None:
-            self._runner = self._make_runner(self._source)
-        return self._runner
+        """Return the runner, made once; with ``--mapsat-agent=fixture`` one for the agent that the test's fixture gives or names.
 
-    def _runner_of(self, spec: str) -> Runner:
-        """Return the runner for an agent that a fixture names, made once. Raises UsageError, SuiteError."""
+        Raises:
+            UsageError: the agent that a fixture names cannot be resolved.
+            SuiteError: likewise.
+        """
+        if self._source is None and not isinstance(agent, str):
+            return self._make_runner(source_of(agent, "fixture"))
+        spec = str(agent) if self._source is None else ""
         if spec not in self._runners:
             form = self.settings.request.options.http
-            source = resolve_source(spec, root=self.root, client=self._client, http_form=form)
+            source = self._source or resolve_source(spec, root=self.root, client=self._client, http_form=form)
             self._runners[spec] = self._make_runner(source)
         return self._runners[spec]
 
-    def unasked(self) -> int:
-        """How many episodes were played for a later task of their user alone."""
-        return 0 if self._runner is None else self._runner.carried.unasked
+    def outcome(self) -> dict[str, Any]:
+        """Return what this process tells at the end of its episodes, as plain data.
 
-    def told(self) -> list[tuple[str, str, int]]:
-        """What the summary says of the episodes of this process: what each line is about, what it says, and of how many."""
+        ``fault``: why the journal could not be written. ``unasked``: how many episodes were played for a later task of their user alone.
+        ``notes``: what each line of the summary is about, what it says, and of how many. ``late``: the episodes of which more became known
+        once they had been judged, by case and trial: the calls that came, or why the end is not known.
+        """
         strays = 0 if self._replay is None else self._replay.strays
         ahead = [] if self._ahead is None else self._ahead.told()
         shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
         own_calls = sys.modules.get("pytest_mapsat.agents.own_calls")
         spans = own_calls.spans_told() if own_calls is not None else ()
         acted = [("episodes", f"acted on {name}", count) for name, count in self.environments.acted.items()]
-        return [
-            *(("at once", *note) for note in ahead),
-            *(note for note in (("cache", shared, strays), *spans, *acted) if note[2]),
-        ]
+        calls = [(case, trial, [step.to_json() for step in steps], "") for case, trial, steps in calls_after_end()]
+        return {
+            "fault": self.episodes.fault,
+            "unasked": sum(runner.carried.unasked for runner in self._runners.values()),
+            "notes": [
+                *(("at once", *note) for note in ahead),
+                *(note for note in (("cache", shared, strays), *spans, *acted) if note[2]),
+            ],
+            "late": [*calls, *((late.case, late.trial, [], late.why) for late in self.environments.late)],
+        }
 
     def judged_again(self, card: Scorecard, trajectory: Trajectory) -> Scorecard | None:
         """Return an episode of this run judged by another trajectory; None where its case is not in a suite of the run."""
@@ -313,16 +317,13 @@ class MapsatSession:
             self._declared[key] = HttpEnvironment(**vars(terms))
         return self._declared[key]
 
-    def _agent_of(self, request: pytest.FixtureRequest) -> object:
-        return request.getfixturevalue("mapsat_agent") if self._source is None else None
-
     # -- episodes --------------------------------------------------------------------------
 
     def _episode(self, item: pytest.Item, case: Case, agent: object, environment: object | None = None) -> Scorecard:
         """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
         param, runner = param_of(item), self.runner(agent)
         nodeid = self._nodeid(param)
-        wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        wanted = wanted_of(item, agent)
 
         def run() -> Scorecard:
             ended = self._played(runner, param, case, wanted, environment)
@@ -344,7 +345,7 @@ class MapsatSession:
         """Play the dialogue of a case in Python, have pytest call its body, and keep the episode; raise what the body comes to."""
         __tracebackhide__ = True
         own, param, agent = item.stash[PYTHON_CASE], param_of(item), item.funcargs.get("mapsat_agent")
-        wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        wanted = wanted_of(item, agent)
         with _as_outcomes():
             self._join_run()
             runner, before = self.runner(agent), self.episodes.before(wanted)
@@ -405,14 +406,15 @@ class MapsatSession:
 
     def give_up(self) -> int:
         """End the waiting for episodes that are no longer wanted; return how many were left behind in a reply."""
-        if self._runner is not None and self._runner.elsewhere is not None:
-            self._runner.elsewhere.stop()
+        for runner in self._runners.values():
+            if runner.elsewhere is not None:
+                runner.elsewhere.stop()
         return leave_behind()
 
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
         param, runner = param_of(item), self.runner()
-        wanted = Wanted(param.suite.root, param.id, param.trial)
+        wanted = wanted_of(item)
         self._join_run()
         if self.episodes.has(wanted):
             return None
@@ -586,18 +588,8 @@ class MapsatSession:
         self.environments.close()
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            told = self.told()
             roots = sorted(map(str, self.suites.touched))
-            fault = self.episodes.fault
-            output["mapsat"] = {
-                **self.suites.ledger.left_out(),
-                "roots": roots,
-                "fault": fault,
-                "told": told,
-                "unasked": self.unasked(),
-                "late_ends": [[*late] for late in self.environments.late],
-                "late": [(case, trial, [step.to_json() for step in steps]) for case, trial, steps in calls_after_end()],
-            }
+            output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, **self.outcome()}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""
@@ -624,7 +616,7 @@ class MapsatSession:
         """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
 
         Raises:
-            pytest.UsageError: the agent is not in this process, or nothing is to be kept.
+            UsageError: the agent is not in this process, or nothing is to be kept.
         """
         settings, option = self.settings, "--mapsat-model-cache"
         if not settings.model_cache:
@@ -639,9 +631,7 @@ class MapsatSession:
             "--mapsat-executor has agents on other machines, whose calls are not seen here": settings.executor,
             f"{spec} is no agent in this process that asks models by itself": not names_own_code(spec),
         }
-        for reason, holds in reasons.items():
-            if holds:
-                raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
+        _refuse(option, reasons)
         store = Store(store_folder())
         self.config.add_cleanup(store.close)
         replay = Replay(settings.cache, store, settings.allowed_hosts)
@@ -672,9 +662,7 @@ class MapsatSession:
                 self.settings.isolation and memory.own
             ),
         }
-        for reason, holds in reasons.items():
-            if holds:
-                raise UsageError(f"{option}={spec}: {reason}: leave one of them out")
+        _refuse(f"{option}={spec}", reasons)
         return memory
 
     def _make_runner(self, source: Source) -> Runner:
@@ -735,12 +723,18 @@ def _as_outcomes() -> Iterator[None]:
         raise pytest.fail.Exception(printed(error), pytrace=False) from error
 
 
+def _refuse(option: str, reasons: Mapping[str, object], way_out: str = "leave one of them out") -> None:
+    """Raise UsageError for the first of the reasons that holds."""
+    for reason, holds in reasons.items():
+        if holds:
+            raise UsageError(f"{option}: {reason}: {way_out}")
+
+
 def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:
     """Return the client of the cluster that episodes are handed to; None where they are played here.
 
     Raises:
-        pytest.UsageError: something else was asked for that only this process can do.
-        UsageError: there is no cluster there that can be used.
+        UsageError: something else was asked for that only this process can do, or there is no cluster there that can be used.
     """
     if not settings.executor:
         return None
@@ -755,9 +749,7 @@ def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, ca
             for hook in config.hook.pytest_mapsat_sandbox.get_hookimpls()
         ),
     }
-    for reason, holds in reasons.items():
-        if holds:
-            raise pytest.UsageError(f"--mapsat-executor=dask:{settings.executor}: {reason}: {_HERE}, or the other")
+    _refuse(f"--mapsat-executor=dask:{settings.executor}", reasons, "leave --mapsat-executor out, or the other")
     from pytest_mapsat.runs.elsewhere import open_cluster  # noqa: PLC0415 (an extra)
 
     cluster = open_cluster(settings.executor)
@@ -777,26 +769,15 @@ def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
         return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
-    if settings.isolation is not None:
-        raise pytest.UsageError(
-            "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
-        )
-    if settings.executor:
-        raise pytest.UsageError(
-            "--mapsat-executor: what pytest_mapsat_make_agent makes is an object of this process, and no other one has it"
-        )
+    for option, given in {"--mapsat-isolate": settings.isolation, "--mapsat-executor": settings.executor}.items():
+        reason = "what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
+        _refuse(option, {reason: given})
     return source_of(made, spec)
 
 
-def _isolated(
-    config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
-) -> Source | None:
+def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path, timeout: float) -> Source | None:
     """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents.isolation import (  # noqa: PLC0415 (only where it is asked for)
-        Isolation,
-        isolated_source,
-        unreadable,
-    )
+    from pytest_mapsat.agents.isolation import isolated_source, unreadable  # noqa: PLC0415 (only where it is asked for)
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
@@ -814,7 +795,7 @@ def _isolated(
     hidden = ExitStack()
     hidden.enter_context(unreadable())
     config.add_cleanup(hidden.close)
-    isolation = Isolation(tuple(path), settings.passed, settings.memory, max(timeout, _LEAST_PATIENCE))
+    isolation = replace(isolation, path=tuple(path), patience=max(timeout, _LEAST_PATIENCE))
     source = isolated_source(spec, root, isolation)
     config.add_cleanup(source.close)
     return source

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pytest
 
@@ -24,19 +25,16 @@ from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
 
+if TYPE_CHECKING:
+    from pytest_mapsat.agents.isolation import Isolation
+
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
 #: Characters of the text that names a build: of an agent in Python its source is added.
 _MOST_TOLD = MOST_BUILD // 2
 _SWITCH_OFF = "leave --mapsat-isolate out (an ini file's: -o mapsat_isolate=off)"
-#: The field of a run's options that a suite's word on an option becomes, and the key of the manifest that says it.
-_SUITE_FIELDS = {
-    "assert": ("asserted", "assert"),
-    "max-turns": ("max_turns", "episode"),
-    "timeout": ("timeout_seconds", "episode"),
-    "user": ("user", "episode"),
-    "sample": ("sample", "sample"),
-}
+#: The options that suites have a say in.
+_OF_SUITES = {option.name: option for option in OPTIONS.values() if option.suite}
 
 #: How the specs of models begin.
 _MODEL_KINDS = frozenset({*MODEL_KINDS, "agentic", "llm", "llm-lean", "rag", "scripted+llm", "simulate"})
@@ -49,30 +47,15 @@ CacheMode = Literal["auto", "only", "refresh", "off"]
 
 
 @dataclass(frozen=True)
-class IsolationSettings:
-    """How agents are kept apart. Nothing of it stands in the run file: an isolated agent gives the same run.
-
-    Attributes:
-        passed: variables of the environment that are passed on.
-        memory: what each process may use, MB; 0: any amount.
-    """
-
-    passed: Mapping[str, str] = field(default_factory=dict)
-    memory: int = 0
-
-
-@dataclass(frozen=True)
 class Settings:
     """What was asked for, checked.
 
     Attributes:
         request: what the run file says of it.
         cases: suites or parts of suites, absolute; empty where the default suite does not exist.
-        cases_named: whether an option names them.
         save: where the run file goes, absolute.
         resume: the journal or run file to go on from, absolute.
         agent_named: whether the agent was named on the command line itself, not in an ini file or in ``addopts``.
-        save_named: likewise for the run file.
         tools: the spec of the user's own tools; empty where calls that miss stay without an answer.
         compare: the runs to compare with, absolute: the last green one, then an anchor.
         reports: the reports that are written at the end.
@@ -82,7 +65,8 @@ class Settings:
         allowed_hosts: hosts that the agent may ask where only kept answers are used.
         max_cost: US dollars that models may cost; None: any sum.
         rates: calls and tokens of models a minute, of all processes together; 0: any number.
-        isolation: how agents are kept apart; None: they share our process.
+        isolation: how agents are kept apart, where modules are found left open; None: they share our process. Nothing of it stands in
+            the run file: an isolated agent gives the same run.
         concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
         only_python: whether a fixture gives an agent to cases in Python alone, as none was named.
         executor: the address of the scheduler of dask that episodes are handed to; empty: they are played here.
@@ -90,11 +74,9 @@ class Settings:
 
     request: RunRequest
     cases: tuple[Path, ...]
-    cases_named: bool
     save: Path | None
     resume: Path | None
     agent_named: bool
-    save_named: bool
     tools: str
     compare: tuple[Path, ...]
     reports: tuple[ReportTarget, ...]
@@ -104,7 +86,7 @@ class Settings:
     allowed_hosts: frozenset[str]
     max_cost: float | None
     rates: tuple[int, int]
-    isolation: IsolationSettings | None
+    isolation: Isolation | None
     concurrency: int
     only_python: bool
     executor: str
@@ -134,15 +116,13 @@ def read_settings(config: pytest.Config) -> Settings:
     return Settings(
         request=request,
         cases=() if only_python(config) else _cases(config),
-        cases_named=config.getoption("mapsat_cases") is not None,
         save=_path(config, "save"),
         resume=_path(config, "resume"),
         agent_named=bool(typed(config, "agent")),
-        save_named=bool(typed(config, "save")),
         tools=tools,
         compare=_compared(config),
         reports=_reports(config),
-        unsaid=frozenset(name for name in _SUITE_FIELDS if not _text(config, name)),
+        unsaid=frozenset(name for name in _OF_SUITES if not _text(config, name)),
         cache=_value(config, "cache"),
         model_cache=_value(config, "model-cache"),
         allowed_hosts=_hosts(config),
@@ -399,18 +379,19 @@ def _hosts(config: pytest.Config) -> frozenset[str]:
     return hosts
 
 
-def _isolation(config: pytest.Config) -> IsolationSettings | None:
+def _isolation(config: pytest.Config) -> Isolation | None:
     """Return how agents are kept apart; None where they are not."""
     text = _text(config, "isolate") or "off"
     if text == "off":
         return None
-    isolation = IsolationSettings()
+    passed: dict[str, str] = {}
+    memory = 0
     for part in () if text == "on" else text.split(","):
         kind, _, value = part.strip().partition(":")
         if kind == "env":
-            isolation = replace(isolation, passed={**isolation.passed, **_passed(config, value)})
+            passed |= _passed(config, value)
         elif kind == "memory":
-            isolation = replace(isolation, memory=_memory(value))
+            memory = _memory(value)
         else:
             raise pytest.UsageError(
                 f"--mapsat-isolate: found {part.partition('=')[0]!r}, expected on, off, or env:NAME and memory:MB with commas between; "
@@ -423,7 +404,9 @@ def _isolation(config: pytest.Config) -> IsolationSettings | None:
             "--mapsat-isolate: the agent of a fixture is an object of this process and cannot be made in another one: name it as "
             f"module:attr, or {_SWITCH_OFF}"
         )
-    return isolation
+    from pytest_mapsat.agents.isolation import Isolation  # noqa: PLC0415 (only where it is asked for)
+
+    return Isolation((), passed, memory)
 
 
 def _passed(config: pytest.Config, name: str) -> dict[str, str]:
@@ -468,7 +451,7 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
                 names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
                 way_out = "run them one at a time" if option == "sample" else "give the option"
                 raise UsageError(f"--mapsat-{option}: the suites differ, {names}: {way_out}")
-    changes = {_SUITE_FIELDS[option][0]: value for option, (value, _) in values.items()}
+    changes = {_field_of(option): value for option, (value, _) in values.items()}
     user = changes.pop("user", settings.request.user)
     sample: Any = changes.pop("sample", None)
     if sample is not None:
@@ -486,26 +469,29 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
     for option, value in _says(suite, settings).items():
         if option == "sample":
             continue  # its own sample is drawn as it says
-        name, key = _SUITE_FIELDS[option]
-        now = getattr(request if name == "user" else request.options, name)
+        now = getattr(request if option == "user" else request.options, _field_of(option))
         if value != now:
+            key = OPTIONS[option].suite.partition(".")[0]
             path, line = suite.manifest_place(key)
             message = f"{key}: it says {_shown(value)} for {option}, and this run has begun with {_shown(now)}"
             hint = f"name the suite with --mapsat-cases, or give --mapsat-{option}"
             raise SuiteError(Problem(shown_path(path), line, message, hint))
 
 
-def _says(suite: Suite, settings: Settings) -> Mapping[str, object]:
-    manifest = suite.manifest
-    episode = manifest.episode
-    values = {
-        "assert": manifest.asserted,
-        "max-turns": episode.max_turns,
-        "timeout": episode.timeout,
-        "user": episode.user,
-    }
-    values = {name: value for name, value in values.items() if value is not None and name in settings.unsaid}
-    return {**values, "sample": manifest.sample} if settings.request.options.sample else values
+def _field_of(option: str) -> str:
+    """Return the option of a run file that a suite's word on an option becomes."""
+    return "asserted" if option == "assert" else fields_of(OPTIONS[option])[0]
+
+
+def _says(suite: Suite, settings: Settings) -> dict[str, object]:
+    """Return what a suite says of options that were not given; of its sample where one was asked for."""
+    values = {}
+    for name, option in _OF_SUITES.items():
+        value = attrgetter("asserted" if name == "assert" else option.suite)(suite.manifest)
+        asked = bool(settings.request.options.sample) if name == "sample" else name in settings.unsaid
+        if asked and value is not None:
+            values[name] = value
+    return values
 
 
 def _shown(value: object) -> str:

@@ -166,8 +166,9 @@ class Suites:
             if root is not None:
                 self.touch(root)
 
-    def names(self, trials: int) -> Callable[[str], tuple[str, int]]:
+    def names(self) -> Callable[[str], tuple[str, int]]:
         """Return what tells the case and trial of a built-in item from its node id."""
+        trials = self.settings.request.options.trials
 
         @cache
         def known() -> dict[str, tuple[str, int]]:
@@ -240,22 +241,23 @@ class Suites:
 
     def _asked_for(self) -> list[Suite]:
         """Return the suites that the run is known to be of before anything is collected."""
-        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
-        default = self.settings.cases if self.settings.cases_named or not given else ()
-        roots = dict.fromkeys(find_suite(path) for path in (*default, *self.argument_paths()))
+        roots = dict.fromkeys(find_suite(path) for path in (*self._added(), *self.argument_paths()))
         return [self.opened[root] for root in roots if root in self.opened]
 
+    def _added(self) -> tuple[Path, ...]:
+        """Return the places that are added to what pytest collects: always those of --mapsat-cases, the default only where no path was given."""
+        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
+        return self.settings.cases if self.config.getoption("mapsat_cases") is not None or not given else ()
+
     def add_defaults(self) -> None:
-        """Add the suites to what pytest collects: always those of --mapsat-cases, the default only where no path was given.
+        """Add the suites to what pytest collects.
 
         Raises:
             pytest.UsageError: a place that was named holds no cases.
         """
-        given = self.config.args_source is pytest.Config.ArgsSource.ARGS
-        if self.settings.cases_named or not given:
-            for path in self.settings.cases:
-                self._refuse_empty(path)
-            self.config.args += map(str, self.settings.cases)
+        for path in self._added():
+            self._refuse_empty(path)
+            self.config.args.append(str(path))
         self.config.args[:] = self._without_overlaps(self.config.args)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -287,30 +289,20 @@ class Suites:
         self.touched.add(root)
         return collector
 
-    def _values(self) -> list[Any]:
-        """Return a pytest parameter for each case of the suites, for a test of the user's own.
-
-        Raises:
-            SuiteError: a file of cases cannot be read.
-        """
-        trials = self.settings.request.options.trials
-        listed: list[Any] = []
-        for suite, path in self._case_files():
-            listed += params(suite, self._taken(suite, suite.entries(path)), trials)
-            self.touched.add(suite.root)
-        return listed
-
     # -- hooks ------------------------------------------------------------------------------
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
         """Give a test the cases of its file; a test of the user's own, all cases of the suites."""
-        file = metafunc.definition.getparent(CaseFile)
+        file, trials = metafunc.definition.getparent(CaseFile), self.settings.request.options.trials
+        values: list[Any] = []
         if file is not None:
-            values = list(params(file.suite, file.entries, self.settings.request.options.trials))
+            values += params(file.suite, file.entries, trials)
         else:
             self._session.episodes.shared = True
             try:
-                values = self._values()
+                for suite, path in self._case_files():
+                    values += params(suite, self._taken(suite, suite.entries(path)), trials)
+                    self.touched.add(suite.root)
             except SuiteError as error:
                 raise pytest.Collector.CollectError(printed(error)) from None
         metafunc.parametrize("mapsat_case", values, indirect=True)
@@ -384,8 +376,7 @@ class Suites:
     # -- inside -----------------------------------------------------------------------------
 
     def _case_files(self) -> list[tuple[Suite, Path]]:
-        places = [path for path in self.settings.cases if find_suite(path)]
-        suites = [(self.open(root), path) for path in places if (root := find_suite(path))]
+        suites = [(self.open(root), path) for path in self.settings.cases if (root := find_suite(path))]
         suites = suites or [(suite, root) for root, suite in sorted(self.opened.items()) if suite.inventory.cases]
         return [
             (suite, file) for suite, place in suites for file in suite.files() if file == place or place in file.parents

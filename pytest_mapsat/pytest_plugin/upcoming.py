@@ -20,7 +20,7 @@ from pytest_mapsat.runs.episodes import Key, Wanted
 from pytest_mapsat.runs.runner import Played
 from pytest_mapsat.user_code import Surroundings
 
-from .items import OWN_FIXTURES, PYTHON_CASE, CaseParam, agent_of, is_built_in, param_of
+from .items import OWN_FIXTURES, PYTHON_CASE, CaseParam, is_built_in, param_of, wanted_of
 from .private import definitions, queue_of_worker
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Upcoming:
             return (yield)
         finally:
             if is_built_in(item):
-                self._forget(_key_of(item))
+                self._forget(wanted_of(item).key)
             if not self._asked:
                 self._as_it_was = Surroundings()
 
@@ -314,7 +314,7 @@ class Upcoming:
             if foreign != ["mapsat_environment"]:  # one database is one episode at a time
                 self._in_turn[foreign[0]] += 1
             return False
-        key, printed = _key_of(item), Printed()
+        key, printed = wanted_of(item).key, Printed()
         try:
             case = self._session.load(param_of(item))
         except MapsatError:
@@ -339,11 +339,6 @@ class Upcoming:
         if self._place >= len(self._items) or self._items[self._place] is not self._now[0]:
             self._place = self._items.index(self._now[0]) if self._now[0] in self._items else len(self._items)
         return self._items[self._place : self._place + HELD * self._width]
-
-
-def _key_of(item: pytest.Item) -> Key:
-    param = param_of(item)
-    return param.suite.root, param.id, param.trial, agent_of(item)
 
 
 def _is_aside(item: pytest.Item, name: str) -> bool:

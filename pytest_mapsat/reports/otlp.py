@@ -141,8 +141,7 @@ class _Trace:
         span = {"traceId": self.id, "spanId": digest([self.id, number]), "name": name, "kind": 1, **times.fields()}
         if number:
             span["parentSpanId"] = self.spans[0]["spanId"]
-        told = {key: value for key, value in attributes.items() if value not in (None, "")}
-        self.spans.append({**span, "attributes": _key_values(told), **more})
+        self.spans.append({**span, "attributes": _key_values(attributes), **more})
         return self.spans[-1]
 
 
@@ -162,13 +161,12 @@ def _request(run: Run, card: Scorecard) -> JsonObject:
                 _call(trace, step, _Times(now, now))
         _reply(trace, turn, users, _Times(now, now + lasts))
         users, now = [], now + lasts
-    resource = {
+    resource: JsonObject = {
         "service.name": run.manifest.agent or "agent",
         "mapsat.version": run.manifest.versions.get("pytest-mapsat"),
     }
     scope = {"scope": {"name": "pytest_mapsat"}, "spans": trace.spans}
-    told = {key: value for key, value in resource.items() if value}
-    return {"resourceSpans": [{"resource": {"attributes": _key_values(told)}, "scopeSpans": [scope]}]}
+    return {"resourceSpans": [{"resource": {"attributes": _key_values(resource)}, "scopeSpans": [scope]}]}
 
 
 def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
@@ -212,13 +210,12 @@ def _outcome(label: Label) -> str:
 
 
 def _evaluation(name: str, value: float | None, label: str, why: str) -> JsonObject:
-    told = {
-        "name": name,
-        "score.value": None if value is None else float(value),
-        "score.label": label,
-        "explanation": why,
+    attributes: JsonObject = {
+        "gen_ai.evaluation.name": name,
+        "gen_ai.evaluation.score.value": None if value is None else float(value),
+        "gen_ai.evaluation.score.label": label,
+        "gen_ai.evaluation.explanation": why,
     }
-    attributes = {f"gen_ai.evaluation.{key}": part for key, part in told.items() if part not in (None, "")}
     return {"name": "gen_ai.evaluation.result", "attributes": _key_values(attributes)}
 
 
@@ -278,7 +275,8 @@ def _messages(turns: Iterable[Turn]) -> str:
 
 
 def _key_values(attributes: JsonObject) -> list[JsonObject]:
-    return [{"key": key, "value": _any_value(value)} for key, value in attributes.items()]
+    """Return attributes as OTLP has them; what is nothing is left out."""
+    return [{"key": key, "value": _any_value(value)} for key, value in attributes.items() if value not in (None, "")]
 
 
 def _any_value(value: Json) -> JsonObject:

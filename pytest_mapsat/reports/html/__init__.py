@@ -123,6 +123,7 @@ def environment() -> Environment:
         "text_only": _text_only,
     }
     environment.globals |= {
+        "kind_titles": view.KIND_TITLES,
         "metric_names": view.metric_names,
         "metric_text": view.metric_text,
         "range_text": view.range_text,

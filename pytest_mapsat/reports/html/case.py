@@ -99,18 +99,14 @@ class RequirementView(NamedTuple):
     """A requirement with its label.
 
     ``state`` is the label's outcome, ``partial`` for a level between, ``none`` where it was not judged; ``title`` says it in words. ``decidable``: a person may decide
-    it. ``soft``: it has levels.
+    it.
     """
 
-    id: str
-    kind: str
-    text: str
-    source: str
+    wanted: CardRequirement
     label: Label | None
     state: str
     title: str
     decidable: bool
-    soft: bool
 
 
 @dataclass(frozen=True)
@@ -136,13 +132,13 @@ class CaseView:
     @property
     def missed(self) -> str:
         """The requirements that are not met, then those that are open."""
-        names = [requirement.id for requirement in self.requirements if requirement.state in ("failed", "partial")]
+        names = [each.wanted.id for each in self.requirements if each.state in ("failed", "partial")]
         return ", ".join([*names, *(f"{name}?" for name in self.open)])
 
     @property
     def open(self) -> list[str]:
         """The requirements that the judge has left open."""
-        return [requirement.id for requirement in self.requirements if requirement.state == "unevaluated"]
+        return [each.wanted.id for each in self.requirements if each.state == "unevaluated"]
 
     @cached_property
     def requirements(self) -> tuple[RequirementView, ...]:
@@ -320,18 +316,16 @@ def _untold(name: str, kind: str) -> CardRequirement:
 
 
 def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) -> RequirementView:
-    kind, soft = view.KIND_TITLES.get(wanted.kind, wanted.kind), wanted.kind == "soft"
-    told = (wanted.id, kind, wanted.text, wanted.source, label)
     if label is None:
-        return RequirementView(*told, state="none", title="not judged", decidable=False, soft=soft)
+        return RequirementView(wanted, label, "none", "not judged", decidable=False)
     fault = card.trajectory.fault
     replied = any(turn.text.strip() for turn in card.trajectory.replies) and (fault is None or fault.blame == "agent")
     decidable = label.outcome in ("unevaluated", "failed") and replied
     if label.value is not None and 0 < label.value < 1:
-        return RequirementView(*told, "partial", f"met in part ({label.value:g})", decidable, soft)
+        return RequirementView(wanted, label, "partial", f"met in part ({label.value:g})", decidable)
     met = "nothing claimed" if label.nothing_claimed else "nothing had to change" if label.idle else "met"
     title = {"failed": "broken", "passed": met}.get(label.outcome) or view.outcome_title(label.outcome)
-    return RequirementView(*told, label.outcome, title, decidable, soft)
+    return RequirementView(wanted, label, label.outcome, title, decidable)
 
 
 def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
