@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -103,6 +103,30 @@ class ModelClient(Protocol):
             ModelError: there is none; the error says why, and who is to blame.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A model that speaks for somebody: the way to it, its name, its sampling parameters, for whom it speaks, and the trial of the case."""
+
+    client: ModelClient
+    model: str
+    parameters: JsonObject
+    purpose: Purpose
+    trial: int = 1
+
+    def ask(self, messages: Iterable[JsonObject], schema: JsonObject, *, vote: int = 1) -> Answer:
+        """Return the model's answer; arguments as of ``Request``, errors as of ``ModelClient.ask``."""
+        request = Request(
+            model=self.model,
+            messages=tuple(messages),
+            schema_=schema,
+            parameters=self.parameters,
+            trial=self.trial,
+            vote=vote,
+            purpose=self.purpose,
+        )
+        return self.client.ask(request)
 
 
 # -- no answer ----------------------------------------------------------------------------------------------------

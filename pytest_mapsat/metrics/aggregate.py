@@ -255,10 +255,10 @@ def summarise(
         [cluster_of(case[0]) for case in trials],
     )
     columns = [*metrics, rate, *(_pass_column(*way, ends, clusters) for way in ways)]
-    if users and (ends := _users(cards)):
-        numbers = [str(number) for number in range(len(ends))]
+    if users and (sequences := _users(cards)):
+        numbers = [str(number) for number in range(len(sequences))]
         for name, way, k in ((PASS_RATE, pass_at, 1), *ways):
-            columns.append(_pass_column(f"user_{name}", way, k, ends, numbers))
+            columns.append(_pass_column(f"user_{name}", way, k, sequences, numbers))
     # All in one call, which shares the resamples; what is decided is drawn once.
     means = [column for column in columns if column is not rate]
     samples = [clustered(column.least, column.clusters) for column in means]
