@@ -168,10 +168,9 @@ class ModelError(MapsatError):
 
     def after(self, attempts: int) -> ModelError:
         """Return the error as that of several attempts."""
-        if attempts == 1:
-            return self
-        words = f"{self} ({attempts} attempts)"
-        return ModelError(self.kind, words, purpose=self.purpose, retry_after=self.retry_after, usage=self.usage)
+        if attempts > 1:
+            self.args = (f"{self} ({attempts} attempts)",)
+        return self
 
     @property
     def blame(self) -> Blame:
