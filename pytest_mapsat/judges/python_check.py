@@ -251,7 +251,8 @@ class Episode:
         if tool not in {*tools, *made}:
             if tools:
                 raise UsageError(f"there is no tool {shown(tool)}{hint_at(tool, tools)}")
-            if self._trajectory.lacks_calls or not self._trajectory.calls:
+            reported = any(step.provenance and step.provenance.kind == "reported" for step in self._trajectory.calls)
+            if self._trajectory.lacks_calls or not reported:  # a service may say that it reports all of them
                 raise self._unknown(
                     f"the tools of this agent are not known, so {shown(tool)} may have been called unseen"
                 )
