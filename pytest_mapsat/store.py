@@ -10,15 +10,17 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import get_ident, local
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from pydantic import ValidationError
 
 from pytest_mapsat.formats import parse_json, shown_path
-from pytest_mapsat.model import Json, MapsatError, UsageError, canonical_json
+from pytest_mapsat.model import Json, MapsatError, Noun, UsageError, canonical_json
 
 if TYPE_CHECKING:
     import diskcache
@@ -33,6 +35,7 @@ SIZE_LIMIT = 1024 * 1024 * 1024
 VALUE_BYTES = 16 * 1024 * 1024
 #: How long a process waits for its turn, seconds.
 _PATIENCE = 60
+_CLEAR = "run: python -m pytest_mapsat cache clear"
 _INSTALL = "install pytest-mapsat[llm]: pip install 'pytest-mapsat[llm]'"
 
 
@@ -127,9 +130,7 @@ class Store:
         try:
             return _unpacked(data)
         except (ValueError, zlib.error) as error:
-            raise StoreError(
-                f"{shown_path(self.folder)}: an entry is damaged: {error}; run: python -m pytest_mapsat cache clear"
-            ) from None
+            raise StoreError(f"{shown_path(self.folder)}: an entry is damaged: {error}; {_CLEAR}") from None
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -139,7 +140,7 @@ class Store:
         except (sqlite3.Error, OSError, _library().Timeout) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             hint = (
-                "run: python -m pytest_mapsat cache clear"
+                _CLEAR
                 if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
                 else f"name another folder with {FOLDER_VARIABLE}"
             )
@@ -148,6 +149,57 @@ class Store:
             self._depth.value = depth - 1
             if depth == 1 and get_ident() != self._owner and hasattr(self, "_entries"):
                 self._entries.close()  # the connection is this thread's, which may end without a word
+
+
+class Entry(Noun):
+    """What is kept under a name that its content gives."""
+
+    def key(self) -> str:
+        """Return that name: a digest of what was asked."""
+        raise NotImplementedError
+
+
+_Entry = TypeVar("_Entry", bound=Entry)
+
+
+class Shelf(Generic[_Entry]):
+    """The entries of one kind in a store.
+
+    Args:
+        store: where they are kept.
+        prefix: stands before their names.
+        kind: their class.
+    """
+
+    def __init__(self, store: Store, prefix: str, kind: type[_Entry]) -> None:
+        self.store = store
+        self._prefix = prefix
+        self._kind = kind
+
+    def find(self, key: str) -> _Entry | None:
+        """Return an entry; None where there is none. Raises StoreError where it is damaged."""
+        value = self.store.get(self._prefix + key)
+        if value is None:
+            return None
+        with suppress(ValidationError):
+            entry = self._kind.model_validate(value)
+            if entry.key() == key:
+                return entry
+        raise StoreError(f"{shown_path(self.store.folder)}: the entry {key} is damaged; {_CLEAR}")
+
+    def keep(self, entry: _Entry, *, again: bool = False) -> bool:
+        """Keep an entry, and return whether it was kept; ``again``: in place of one that is there."""
+        name, value = self._prefix + entry.key(), entry.model_dump(mode="json", exclude_defaults=True)
+        if not again:
+            return self.store.add(name, value)
+        self.store.put(name, value)
+        return True
+
+    def __iter__(self) -> Iterator[_Entry]:
+        """Yield all entries, in the order of their keys. Raises StoreError where one is damaged."""
+        for name in self.store.names():
+            if name.startswith(self._prefix) and (entry := self.find(name.removeprefix(self._prefix))) is not None:
+                yield entry
 
 
 def indexes_in(folder: Path) -> tuple[int, int]:

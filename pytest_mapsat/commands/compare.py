@@ -198,10 +198,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.judges import asks_model
+    from pytest_mapsat.llm import open_door
     from pytest_mapsat.model import Run, UsageError
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
-    from pytest_mapsat.runs.request import door_for
     from pytest_mapsat.runs.saved import read_baselines, read_saved
 
     changes = _changes(options)
@@ -232,7 +232,7 @@ def _run(options: argparse.Namespace) -> int:
             return _batched(regraded, options)
         if not asks:
             return regraded(None)
-        with closing(door_for(options.cache or "auto")) as client:
+        with closing(open_door(options.cache or "auto")) as client:
             return regraded(client)
 
     result = with_bodies(nodeids, opened, work, fixtures=options.with_fixtures)

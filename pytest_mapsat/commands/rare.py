@@ -83,7 +83,7 @@ def _cache(options: argparse.Namespace) -> int:
             summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
             told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
             return shared.respond(options, told, [summary]) or int(bool(imported.problems))
-        models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries())
+        models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries)
         models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
         told = {
             "folder": str(folder),

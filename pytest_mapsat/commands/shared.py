@@ -66,12 +66,11 @@ def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None
     if options.propose is None:
         return use(None)
     from pytest_mapsat.drafts import ProposingModel
-    from pytest_mapsat.llm import Limits, named_model
-    from pytest_mapsat.runs.request import door_for
+    from pytest_mapsat.llm import Limits, named_model, open_door
 
     name, parameters = named_model(options.propose, f"--propose={options.propose}")
     limits = Limits(max_cost=options.max_cost)
-    with closing(door_for(options.cache or "auto", limits, run=uuid4().hex)) as client:
+    with closing(open_door(options.cache or "auto", limits, run=uuid4().hex)) as client:
         made = use(ProposingModel(client, name, parameters))
         client.forget_run()
     return made

@@ -85,44 +85,34 @@ def compare(
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
     first = [item.name for item in new.manifest.metrics if item.headline and item.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
-    result = _held_against(baseline, new, pairs, ordered, [drop for drop in drops if covers(drop.domain)])
+    changed = changed_cases(
+        pairs, ordered, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
+    )
+    table = Table(pairs, ordered)
+    rules = held_drops(table, [drop for drop in drops if covers(drop.domain)], baseline, new)
+    gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
     partly = (f"{told(item)}: compared on what is common" for item in like.part)
     return head.model_copy(
         update={
-            **result,
+            "pairs": len(pairs),
+            "changes": tuple(_changes(table, [*ordered, PASS_RATE])),
+            "rules": rules,
+            "cases": changed,
+            "flips": tuple(
+                sum(change.flipped and change.direction == way for change in changed) for way in ("worse", "better")
+            ),
+            "varies": trials_of(pairs, [*ordered, PASS_RATE], baseline, new).varies,
+            "outcome": gravest_first[0].outcome if rules else "passed",
+            "reasons": tuple(
+                line for rule in gravest_first for line in (rule.reason, *(f"  {way}" for way in rule.settle))
+            ),
+            "where": tuple(_where(changed, table)),
             "common": bool(like.part),
             "only_baseline": tuple(sorted(before.keys() - after.keys())),
             "only_new": tuple(sorted(after.keys() - before.keys())),
             "warnings": (*partly, *_more_open(pairs)),
         }
     )
-
-
-def _held_against(
-    baseline: Side, new: Side, pairs: Sequence[Pair], metrics: Sequence[str], drops: Sequence[Drop]
-) -> JsonObject:
-    """Return what a comparison tells of the cases that both runs have."""
-    changed = changed_cases(
-        pairs, metrics, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
-    )
-    table = Table(pairs, metrics)
-    rules = held_drops(table, drops, baseline, new)
-    gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
-    return {
-        "pairs": len(pairs),
-        "changes": tuple(_changes(table, [*metrics, PASS_RATE])),
-        "rules": rules,
-        "cases": changed,
-        "flips": tuple(
-            sum(change.flipped and change.direction == way for change in changed) for way in ("worse", "better")
-        ),
-        "varies": trials_of(pairs, [*metrics, PASS_RATE], baseline, new).varies,
-        "outcome": gravest_first[0].outcome if rules else "passed",
-        "reasons": tuple(
-            line for rule in gravest_first for line in (rule.reason, *(f"  {way}" for way in rule.settle))
-        ),
-        "where": tuple(_where(changed, table)),
-    }
 
 
 def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | None:
@@ -289,30 +279,33 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
     error = _error(column)
     seen = None if error is None else max((_ALARM + _POWER) * error, drop.most + _POWER * error)
     needed = _trials_for(drop, error, trials)
-    moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
-    cases = counted(len(column.members), "case")
-    if not column.differ:
-        reason = f"{moved}: no difference in {cases}"
-    else:
-        verb = {
-            "passed": f"did not fall by more than {drop.most:g}",
-            "failed": f"fell by more than {drop.most:g}",
-            "inconclusive": f"fell by more than {drop.most:g}, which may be chance"
-            if beyond
-            else f"may have fallen by more than {drop.most:g}, as labels are undecided",
-        }[outcome]
-        likely = "" if trials.certain else f"; {odds(chance)}"
-        reason = f"{moved} {verb}: {span_text(column.bounds, '+.3f')} ({column.differ} of {cases} differ{likely})"
+    verb, why = {
+        "passed": ("did not fall", ""),
+        "failed": ("fell", ""),
+        "inconclusive": ("fell", ", which may be chance")
+        if beyond
+        else ("may have fallen", ", as labels are undecided"),
+    }[outcome]
+    likely = "" if trials.certain else f"; {odds(chance)}"
     return _result(
         drop,
         outcome,
-        reason,
+        _moved(drop, column, verb, f"{why}: {span_text(column.bounds, '+.3f')}", likely),
         difference=column.bounds,
         p=None if trials.certain else chance,
         settle=tuple(_ways(drop, column, trials, seen, needed)) if outcome != "failed" else (),
         smallest=seen,
         trials=needed,
     )
+
+
+def _moved(drop: Drop, column: Column, verb: str, change: str, likely: str) -> str:
+    """Say how the means of two runs differ, and in how many cases."""
+    moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
+    cases = counted(len(column.members), "case")
+    if not column.differ:
+        return f"{moved}: no difference in {cases}"
+    return f"{moved} {verb} by more than {drop.most:g}{change} ({column.differ} of {cases} differ{likely})"
 
 
 def _result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured: object) -> RuleResult:
@@ -444,15 +437,9 @@ def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: floa
         outcome = "failed"
     middles = [(least + most) / 2 for least, most in zip(column.least, column.most, strict=True)]
     spread = Spread.of(middles)
-    moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
-    cases = counted(len(column.members), "case")
-    if column.differ:
-        verb = {"failed": "fell", "passed": "did not fall", "inconclusive": "may have fallen"}[outcome]
-        chance_told = f"{column.differ} of {cases} differ; {odds(chance)}"
-        change = f"{span_text(column.bounds, '+.3f')} [{low:+.3f}, {high:+.3f}] ({chance_told})"
-        reason = f"{moved} {verb} by more than {drop.most:g}: {change}"
-    else:
-        reason = f"{moved}: no difference in {cases}"
+    verb = {"failed": "fell", "passed": "did not fall", "inconclusive": "may have fallen"}[outcome]
+    change = f": {span_text(column.bounds, '+.3f')} [{low:+.3f}, {high:+.3f}]"
+    reason = _moved(drop, column, verb, change, f"; {odds(chance)}")
     result = _result(
         drop, outcome, reason, difference=column.bounds, low=low, high=high, p=chance, smallest=spread.smallest
     )

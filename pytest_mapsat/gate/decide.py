@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from pytest_mapsat.metrics import LEVEL, case_rows, summarise
 from pytest_mapsat.metrics.statistics import mean
@@ -150,8 +149,14 @@ def decide(
     gates = bool(thresholds or drops)
     findings = list(_collection(coverage, lost))
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
-    ceiling = partial(_ceiling, cards=cards, baseline=baseline, coverage=coverage, agent=agent)
-    findings += _held(thresholds, cards, allowed, coverage, ceiling)
+    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
+    for rule in thresholds:
+        if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
+            findings.append(_skipped(rule, coverage))
+        elif isinstance(rule, Ceiling):
+            findings.append(_ceiling(rule, cards, baseline, coverage, agent))
+        else:
+            findings.append(_floor(rule, cards, allowed, summaries))
     for place, comparison in enumerate(comparisons or (None,)):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     failed = [row.id for row in case_rows(cards, pass_rule) if row.outcome == "failed" and row.id not in excused]
@@ -181,24 +186,6 @@ def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[
     room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
     undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
     return undecided if len(undecided) <= room else frozenset()
-
-
-def _held(
-    thresholds: Sequence[Threshold | Ceiling],
-    cards: Sequence[Scorecard],
-    allowed: frozenset[str],
-    coverage: Coverage,
-    ceiling: Callable[[Ceiling], Finding],
-) -> Iterator[Finding]:
-    """Give what became of each threshold and ceiling, in the order given."""
-    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
-    for rule in thresholds:
-        if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
-            yield _skipped(rule, coverage)
-        elif isinstance(rule, Ceiling):
-            yield ceiling(rule)
-        else:
-            yield _floor(rule, cards, allowed, summaries)
 
 
 def _compared(

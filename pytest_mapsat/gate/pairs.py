@@ -12,7 +12,6 @@ from itertools import product
 from typing import Literal
 
 from pytest_mapsat.metrics import (
-    LEVEL,
     PASS_RATE,
     bootstrap_intervals,
     case_rows,
@@ -24,7 +23,7 @@ from pytest_mapsat.metrics import (
     within_scale,
 )
 from pytest_mapsat.metrics.chance import Block, units
-from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean
+from pytest_mapsat.metrics.statistics import Interval, mean
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,
@@ -46,7 +45,7 @@ _ORDER: tuple[Direction, ...] = ("worse", "unclear", "better", "same")
 _WORST: tuple[Outcome, ...] = ("failed", "unevaluated", "passed")
 #: Where a label that is not known stands, when one is looked for that shows a change.
 _MIDDLE = 0.5
-_Values = tuple[tuple[float, ...], tuple[float, ...]]
+_Spans = list[tuple[Scorecard, Bounds]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,8 @@ class Pair:
     id: str
     baseline: tuple[Scorecard, ...]
     new: tuple[Scorecard, ...]
-    #: The values of each metric in baseline and new run; None where one is not known. They are asked for many times.
-    _known: dict[str, _Values | None] = field(default_factory=dict, compare=False, repr=False)
+    #: What ``_spans`` has returned for each metric: it is asked for many times.
+    _known: dict[str, tuple[_Spans, _Spans]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -71,17 +70,11 @@ class Pair:
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
-        if (settled := self._settled(metric)) is not None:
-            value = mean(settled[new]) if settled[new] else None
-            return None if value is None else (value, value)
-        spans = self._spans(metric, new=new)
+        spans = self._spans(metric)[new]
         return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
 
     def difference(self, metric: str) -> Bounds | None:
         """Return the least and the most that new minus baseline can come to; None where one of them has no value."""
-        if (settled := self._settled(metric)) is not None:
-            change = mean(settled[1]) - mean(settled[0]) if all(settled) else None
-            return None if change is None else (change, change)
         ends = [self.values(metric, most=most) for most in (False, True)]
         if any(not baseline or not new for baseline, new in ends):
             return None
@@ -96,14 +89,14 @@ class Pair:
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
         """
-        if (settled := self._settled(metric)) is not None:
-            return settled
-        baseline, new = self._spans(metric, new=False), self._spans(metric, new=True)
+        baseline, new = self._spans(metric)
+        if all(low == high for _, (low, high) in (*baseline, *new)):
+            return [low for _, (low, _) in baseline], [low for _, (low, _) in new]
         weights: dict[tuple[str, Bounds], int] = {}
         keyed: list[list[tuple[tuple[str, Bounds], Bounds]]] = [[], []]
         for spans, others, sign, keys in ((baseline, len(new), -1, keyed[0]), (new, len(baseline), 1, keyed[1])):
-            for number, (dialogue, span) in enumerate(spans):
-                key = (dialogue or f"{sign} {number}", span)
+            for number, (card, span) in enumerate(spans):
+                key = (dialogue_of(card) or f"{sign} {number}", span)
                 keys.append((key, span))
                 weights[key] = weights.get(key, 0) + sign * others
         first, second = ([span[(weights[key] > 0) == most] for key, span in keys] for keys in keyed)
@@ -149,22 +142,15 @@ class Pair:
                 found.append(apart or (None if len(some) > 1 else False))
         return any_true(found)
 
-    def _settled(self, metric: str) -> _Values | None:
-        """Return the metric in every trial of both runs; None where it is not known in one."""
+    def _spans(self, metric: str) -> tuple[_Spans, _Spans]:
+        """Return each trial of both runs that has a metric, with its bounds."""
         if metric not in self._known:
-            sides: list[tuple[float, ...]] = []
-            for cards in (self.baseline, self.new):
-                spans = [span for card in cards if (span := span_of(card, metric)) is not None]
-                if any(low != high for low, high in spans):
-                    break
-                sides.append(tuple([low for low, _ in spans]))
-            self._known[metric] = (sides[0], sides[1]) if len(sides) == 2 else None  # noqa: PLR2004  both
+            baseline, new = (
+                [(card, span) for card in cards if (span := span_of(card, metric)) is not None]
+                for cards in (self.baseline, self.new)
+            )
+            self._known[metric] = baseline, new
         return self._known[metric]
-
-    def _spans(self, metric: str, *, new: bool) -> list[tuple[str, Bounds]]:
-        """Return the dialogue and the metric of each trial in one run that has the metric."""
-        spans = ((dialogue_of(card), span_of(card, metric)) for card in (self.new if new else self.baseline))
-        return [(dialogue, span) for dialogue, span in spans if span is not None]
 
 
 def pair_up(
@@ -228,12 +214,10 @@ class Table:
         aggregate = self._means[domain, new].get(metric)
         return None if aggregate is None else aggregate.bounds
 
-    def intervals(
-        self, columns: Sequence[Column], *, level: float = LEVEL, resamples: int = RESAMPLES
-    ) -> list[Interval | None]:
+    def intervals(self, columns: Sequence[Column], *, level: float) -> list[Interval | None]:
         """Return the interval of each column: the low end of its least, the high end of its most."""
         samples = [clustered(end, column.clusters) for column in columns for end in (column.least, column.most)]
-        drawn = bootstrap_intervals(samples, level=level, resamples=resamples)
+        drawn = bootstrap_intervals(samples, level=level)
         return [
             None if low is None or high is None else (low[0], high[1])
             for low, high in zip(drawn[::2], drawn[1::2], strict=True)

@@ -11,6 +11,7 @@ from .exchange import ModelClient as ModelClient
 from .exchange import ModelError as ModelError
 from .exchange import Request as Request
 from .exchange import ToolCall as ToolCall
+from .exchange import Voice as Voice
 from .exchange import calls_of as calls_of
 from .exchange import ceilings_met as ceilings_met
 from .exchange import named_model as named_model

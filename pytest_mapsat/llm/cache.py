@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from zlib import crc32
 
-from pydantic import ValidationError
-
 from pytest_mapsat.formats import (
     Lines,
     Located,
@@ -21,17 +19,16 @@ from pytest_mapsat.formats import (
     shown_path,
     validate,
 )
-from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, canonical_json, shown
-from pytest_mapsat.store import Store, StoreError
+from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, canonical_json, shown
+from pytest_mapsat.store import Entry, Shelf, Store
 
 from .call import answer_of
 from .exchange import Answer, ModelError, Request
-from .replay import Exchange, exchanges, keep_exchange
+from .replay import Exchange, exchanges
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
 
-_PREFIX = "answer/"
 #: Entries that are looked at for the nearest one.
 _MOST_COMPARED = 5_000
 #: Characters shown around the first that differs.
@@ -40,11 +37,15 @@ _AROUND = 30
 _LINE_BYTES = 16 * limits.MIB
 
 
-class Entry(Noun):
+class Answered(Entry):
     """One answer with what was asked, as it is kept and as a line of an exported file."""
 
     request: Request
     answer: Answer
+
+    def key(self) -> str:
+        """Return the name of the answer in the store."""
+        return self.request.key()
 
 
 class Taken(NamedTuple):
@@ -60,6 +61,7 @@ class Cache:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.entries = Shelf(store, "answer/", Answered)
         self._lines: dict[str, tuple[str, frozenset[int]]] | None = None
 
     def find(self, request: Request) -> Answer | None:
@@ -68,7 +70,7 @@ class Cache:
         Raises:
             StoreError: what is kept is damaged.
         """
-        entry = self._entry(request.key())
+        entry = self.entries.find(request.key())
         return None if entry is None else entry.answer.model_copy(update={"cached": True})
 
     def keep(self, request: Request, answer: Answer, *, again: bool = False) -> Answer:
@@ -79,39 +81,13 @@ class Cache:
             answer: what came back.
             again: whether it takes the place of one that is there.
         """
-        key = request.key()
-        value = _plain(Entry(request=request, answer=answer))
-        if again:
-            self.store.put(_PREFIX + key, value)
-            return answer
-        if self.store.add(_PREFIX + key, value):
-            return answer
-        return self.find(request) or answer
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries, in the order of their keys."""
-        for name in self.store.names():
-            if name.startswith(_PREFIX) and (entry := self._entry(name.removeprefix(_PREFIX))) is not None:
-                yield entry
-
-    def _entry(self, key: str) -> Entry | None:
-        value = self.store.get(_PREFIX + key)
-        if value is None:
-            return None
-        try:
-            entry = Entry.model_validate(value)
-        except ValidationError:
-            entry = None
-        if entry is None or entry.request.key() != key:
-            raise StoreError(
-                f"{shown_path(self.store.folder)}: the entry {key} is damaged; run: python -m pytest_mapsat cache clear"
-            )
-        return entry
+        kept = self.entries.keep(Answered(request=request, answer=answer), again=again)
+        return answer if kept else self.find(request) or answer
 
     def nearest(self, request: Request) -> str:
         """Return which kept entry comes nearest to a request that has none, and in what it differs; empty where nothing is kept."""
         if self._lines is None:
-            kept = (entry.request for entry in islice(self.entries(), _MOST_COMPARED))
+            kept = (entry.request for entry in islice(self.entries, _MOST_COMPARED))
             self._lines = {request.key(): (request.purpose, _lines(request)) for request in kept}
         asked = _lines(request)
         likeness = {
@@ -122,7 +98,7 @@ class Cache:
         if not likeness:
             return ""
         key = min(likeness, key=lambda key: (-likeness[key], key))
-        entry = self._entry(key)
+        entry = self.entries.find(key)
         return "" if entry is None else f"{key[:12]} differs in {'; '.join(_differences(entry.request, request))}"
 
 
@@ -174,13 +150,6 @@ def _words(message: JsonObject) -> str:
     return content if isinstance(content, str) and len(message) == 2 else canonical_json(message)  # noqa: PLR2004  role, content
 
 
-def _plain(entry: Entry) -> JsonObject:
-    return {
-        "request": entry.request.model_dump(mode="json", exclude_defaults=True),
-        "answer": entry.answer.model_dump(mode="json", exclude_defaults=True, exclude={"cached"}),
-    }
-
-
 def export_entries(cache: Cache, path: Path) -> int:
     """Write all entries as JSON Lines, in the order of their keys, then the model calls of agents; return how many. The file is put in place whole.
 
@@ -190,11 +159,8 @@ def export_entries(cache: Cache, path: Path) -> int:
     """
     count = 0
     with replacing(path) as file:
-        for entry in cache.entries():
-            file.write(canonical_json(_plain(entry)).encode() + b"\n")
-            count += 1
-        for exchange in exchanges(cache.store):
-            file.write(canonical_json(exchange.model_dump(mode="json", exclude_defaults=True)).encode() + b"\n")
+        for entry in chain(cache.entries, exchanges(cache.store)):
+            file.write(canonical_json(entry.model_dump(mode="json", exclude_defaults=True)).encode() + b"\n")
             count += 1
     return count
 
@@ -209,20 +175,14 @@ def import_entries(cache: Cache, path: Path) -> Taken:
     problems: list[Problem] = []
     for number, data in _rows(path, problems):
         located = Located(data, Lines(number))
+        added: bool | None = None
         if isinstance(data, dict) and "asked" in data:
-            exchange = validate(Exchange, located, shown_path(path), problems)
-            added = exchange is not None and keep_exchange(cache.store, exchange)
-            if exchange is None:
-                continue
-        else:
-            entry = validate(Entry, located, shown_path(path), problems)
-            if entry is None:
-                continue
-            added = cache.store.add(_PREFIX + entry.request.key(), _plain(entry))
-        if added:
-            taken += 1
-        else:
-            known += 1
+            if (exchange := validate(Exchange, located, shown_path(path), problems)) is not None:
+                added = exchanges(cache.store).keep(exchange)
+        elif (entry := validate(Answered, located, shown_path(path), problems)) is not None:
+            added = cache.entries.keep(entry)
+        taken += added is True
+        known += added is False
     return Taken(taken, known, tuple(problems[: limits.PROBLEMS]))
 
 

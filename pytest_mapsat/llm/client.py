@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,7 +14,7 @@ from zlib import crc32
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Usage
-from pytest_mapsat.store import Store, store_folder
+from pytest_mapsat.store import Store, missing, store_folder
 
 from .cache import Cache, Mode
 from .call import answer_of, call_model, embeddings_of, has_price
@@ -183,7 +184,7 @@ def open_door(
     folder: Path | None = None,
     patience: Patience | None = None,
 ) -> LiteLLMClient:
-    """Return the door for a process of a run.
+    """Return the door for a process of a run that asks models; what it needs and is not installed is told before anything runs.
 
     Args:
         mode: what the cache is used for.
@@ -196,6 +197,8 @@ def open_door(
         UsageError: the libraries of the extra ``llm`` are not installed.
         StoreError: the store cannot be used.
     """
+    if mode != "only" and importlib.util.find_spec("litellm") is None:
+        raise missing("litellm", "asking a model")
     limits = limits or Limits()
     store = Store(folder or store_folder()) if mode != "off" or limits.any else None
     return LiteLLMClient(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -105,6 +105,30 @@ class ModelClient(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Voice:
+    """A model that speaks for somebody: the way to it, its name, its sampling parameters, for whom it speaks, and the trial of the case."""
+
+    client: ModelClient
+    model: str
+    parameters: JsonObject
+    purpose: Purpose
+    trial: int = 1
+
+    def ask(self, messages: Iterable[JsonObject], schema: JsonObject, *, vote: int = 1) -> Answer:
+        """Return the model's answer; arguments as of ``Request``, errors as of ``ModelClient.ask``."""
+        request = Request(
+            model=self.model,
+            messages=tuple(messages),
+            schema_=schema,
+            parameters=self.parameters,
+            trial=self.trial,
+            vote=vote,
+            purpose=self.purpose,
+        )
+        return self.client.ask(request)
+
+
 # -- no answer ----------------------------------------------------------------------------------------------------
 
 #: Outcomes of a call that brought no answer. The first group is of the way to the model, the second of the model's reply.
@@ -144,10 +168,9 @@ class ModelError(MapsatError):
 
     def after(self, attempts: int) -> ModelError:
         """Return the error as that of several attempts."""
-        if attempts == 1:
-            return self
-        words = f"{self} ({attempts} attempts)"
-        return ModelError(self.kind, words, purpose=self.purpose, retry_after=self.retry_after, usage=self.usage)
+        if attempts > 1:
+            self.args = (f"{self} ({attempts} attempts)",)
+        return self
 
     @property
     def blame(self) -> Blame:

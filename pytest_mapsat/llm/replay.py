@@ -21,13 +21,13 @@ from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from pytest_mapsat.formats import parse_json
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json, values_at
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.store import Store, StoreError
+from pytest_mapsat.store import Entry, Shelf, Store, StoreError
 
 from .exchange import ModelCalls, current_calls, forget_stray_calls, usage_of
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 #: The libraries whose clients are listened to.
 _LIBRARIES = ("httpx", "httpx2")
-_PREFIX = "exchange/"
 #: What a request to a model has, by any vendor's interface.
 _CONTENT = ("messages", "input", "inputs", "prompt", "contents")
 _MODEL_PATH = re.compile(
@@ -84,7 +83,7 @@ class Asked(Noun):
         return model if isinstance(model, str) else urlsplit(self.url).path
 
 
-class Exchange(Noun):
+class Exchange(Entry):
     """A request and its answer, as they are kept and as a line of an exported file.
 
     Attributes:
@@ -100,6 +99,10 @@ class Exchange(Noun):
     kind: str = ""
     text: str = ""
     binary: bool = False
+
+    def key(self) -> str:
+        """Return the name of the answer in the store."""
+        return self.asked.key()
 
     def content(self) -> bytes:
         """Return the body of the answer, bytes."""
@@ -134,7 +137,7 @@ class Replay:
     def __init__(self, mode: Mode, store: Store, allowed: frozenset[str] = frozenset()) -> None:
         self.strays = 0
         self._mode = mode
-        self._store = store
+        self._exchanges = exchanges(store)
         self._allowed = allowed
         self._renewed: set[str] = set()
         self._is_installed = False
@@ -248,7 +251,7 @@ class Replay:
         calls, asked = call
         key, url = asked.key(), urlsplit(asked.url)
         try:
-            if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchange(asked)) is not None:
+            if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchanges.find(key)) is not None:
                 calls.spent.append(kept.usage())
                 return kept
         except StoreError as error:
@@ -264,13 +267,6 @@ class Replay:
                 )
         calls.missed = calls.missed or why
         return why
-
-    def _exchange(self, asked: Asked) -> Exchange | None:
-        value = self._store.get(_PREFIX + asked.key())
-        try:
-            return None if value is None else Exchange.model_validate(value)
-        except ValidationError:
-            raise StoreError(f"the entry {asked.key()[:12]} of the cache is damaged") from None
 
     def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> Exchange | None:
         """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
@@ -294,8 +290,8 @@ class Replay:
             again = self._mode == "refresh" and key not in self._renewed
             self._renewed.add(key)
             try:
-                if not keep_exchange(self._store, exchange, again=again):
-                    exchange = self._exchange(asked) or exchange
+                if not self._exchanges.keep(exchange, again=again):
+                    exchange = self._exchanges.find(key) or exchange
             except MapsatError as error:
                 calls.missed = calls.missed or str(error)
         calls.spent.append(exchange.usage())
@@ -365,30 +361,6 @@ def _response(module: Any, request: Any, kept: Exchange | str) -> Any:
     return response
 
 
-def exchanges(store: Store) -> Iterator[Exchange]:
-    """Yield all kept exchanges, in the order of their keys.
-
-    Raises:
-        StoreError: one is damaged.
-    """
-    for name in store.names():
-        if name.startswith(_PREFIX):
-            try:
-                yield Exchange.model_validate(store.get(name))
-            except ValidationError:
-                raise StoreError(f"the entry {name} is damaged; run: python -m pytest_mapsat cache clear") from None
-
-
-def keep_exchange(store: Store, exchange: Exchange, *, again: bool = False) -> bool:
-    """Keep an exchange, and return whether it was kept.
-
-    Args:
-        store: where.
-        exchange: what was asked and answered.
-        again: whether it takes the place of one that is there.
-    """
-    name, value = _PREFIX + exchange.asked.key(), exchange.model_dump(mode="json", exclude_defaults=True)
-    if not again:
-        return store.add(name, value)
-    store.put(name, value)
-    return True
+def exchanges(store: Store) -> Shelf[Exchange]:
+    """Return the exchanges that a store keeps."""
+    return Shelf(store, "exchange/", Exchange)

@@ -9,8 +9,6 @@ from .aggregate import case_rows as case_rows
 from .aggregate import cluster_of as cluster_of
 from .aggregate import group as group
 from .aggregate import memberships as memberships
-from .aggregate import pass_all as pass_all
-from .aggregate import pass_at as pass_at
 from .aggregate import span_of as span_of
 from .aggregate import summarise as summarise
 from .aggregate import trial_outcome as trial_outcome
@@ -18,7 +16,6 @@ from .aggregate import within_scale as within_scale
 from .measures import Measure as Measure
 from .measures import Reading as Reading
 from .measures import between as between
-from .measures import index_labels as index_labels
 from .measures import not_applicable as not_applicable
 from .measures import product as product
 from .measures import read_label as read_label
@@ -31,14 +28,8 @@ from .metric_set import Given as Given
 from .metric_set import MetricInput as MetricInput
 from .metric_set import MetricSet as MetricSet
 from .metric_set import WeightTable as WeightTable
-from .metric_set import cost_efficiency as cost_efficiency
-from .metric_set import explicit_completion as explicit_completion
-from .metric_set import faithfulness as faithfulness
 from .metric_set import gather_metric_sets as gather_metric_sets
-from .metric_set import implicit_satisfaction as implicit_satisfaction
-from .metric_set import interaction_efficiency as interaction_efficiency
 from .metric_set import metric_sets_named as metric_sets_named
-from .metric_set import tool_selection as tool_selection
 from .metric_set import weight_of as weight_of
 from .scoring import PASS_RATE as PASS_RATE
 from .scoring import SOURCE_ATTRIBUTE as SOURCE_ATTRIBUTE

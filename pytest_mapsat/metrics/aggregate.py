@@ -18,6 +18,8 @@ _Key = TypeVar("_Key", bound=Hashable)
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
 _GROUP_RESAMPLES = 2_000
 _TINY = 1e-9
+#: How the trials of some cases, or users, ended, for each agent.
+_Ends = Sequence[Sequence[Sequence[Outcome]]]
 _GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 1}
 
 
@@ -156,32 +158,30 @@ def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
     return (*powers, most)
 
 
-def trial_spans(cards: Iterable[Scorecard], k: int) -> tuple[Bounds, Bounds] | None:
-    """Return Pass@k and Pass^k of one case at their bounds; None for one with fewer trials.
+def _first_attempts(cards: Iterable[Scorecard]) -> list[list[Outcome]]:
+    """Return how the trials of one case ended, for each agent.
 
-    Undecided trials may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
-    only, and would make the agent look better than it is.
+    Of a trial that was run again the first attempt counts: reruns are given to failures only, and would make the agent look better than it is.
     """
-    spans: list[tuple[Bounds, Bounds]] = []
-    for some in _by_case_and_agent(cards).values():
-        first = [trial_outcome(tries[0]) for tries in _by_trial(some)]
-        if len(first) >= k:
-            spans.append(_spans(first, k))
-    if not spans:
-        return None
-    return _middle([any_of for any_of, _ in spans]), _middle([all_of for _, all_of in spans])
+    return [[trial_outcome(tries[0]) for tries in _by_trial(some)] for some in _by_case_and_agent(cards).values()]
 
 
-def _spans(outcomes: Sequence[Outcome], k: int) -> tuple[Bounds, Bounds]:
-    """Return Pass@k and Pass^k at their bounds, of at least k trials that ended so."""
-    n, least = len(outcomes), outcomes.count("passed")
-    most = least + outcomes.count("unevaluated")
-    return (pass_at(least, n, k), pass_at(most, n, k)), (pass_all(least, n, k), pass_all(most, n, k))
-
-
-def _middle(spans: Sequence[Bounds]) -> Bounds:
-    least, most = zip(*spans, strict=True)
-    return math.fsum(least) / len(spans), math.fsum(most) / len(spans)
+def _pass_column(
+    name: str, rate: Callable[[int, int, int], float], k: int, ends: _Ends, clusters: Sequence[str]
+) -> _Column:
+    """Return Pass@k or Pass^k of cases or users; one that ran fewer trials is left out. Undecided trials may have passed or not."""
+    column = _Column(name)
+    for agents, cluster in zip(ends, clusters, strict=True):
+        spans = []
+        for outcomes in agents:
+            n, least = len(outcomes), outcomes.count("passed")
+            if n >= k:
+                spans.append((rate(least, n, k), rate(least + outcomes.count("unevaluated"), n, k)))
+        if spans:
+            column.add(spans, cluster)
+        else:
+            column.leave_out("unevaluated")
+    return column
 
 
 def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list[Scorecard]]:
@@ -214,23 +214,26 @@ class _Column:
     undecided: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
 
-    def add(self, least: float, most: float, cluster: str) -> None:
-        """Add a case between its bounds."""
-        self.least.append(least)
-        self.most.append(most)
+    def add(self, spans: Sequence[Bounds], cluster: str) -> None:
+        """Add a case: the mean of its trials, each between its bounds."""
+        self.least.append(mean([low for low, _ in spans]))
+        self.most.append(mean([high for _, high in spans]))
         self.clusters.append(cluster)
+        self.undecided += any(low != high for low, high in spans)
+
+    def leave_out(self, outcome: str) -> None:
+        """Count a case of which nothing is known by its class."""
+        self.left_out[outcome] = self.left_out.get(outcome, 0) + 1
 
     def take(self, cards: Sequence[Scorecard], cluster: str) -> None:
         """Add a case by all of its trials: the mean of those that have a value or bounds."""
         spans = [span for card in cards if (span := span_of(card, self.name)) is not None]
         if spans:
-            self.add(mean([low for low, _ in spans]), mean([high for _, high in spans]), cluster)
-            self.undecided += any(low != high for low, high in spans)
+            self.add(spans, cluster)
         else:
             rate = self.name == PASS_RATE
             classes = [card.outcome if rate else card.classes.get(self.name, "unevaluated") for card in cards]
-            gravest = max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
-            self.left_out[gravest] = self.left_out.get(gravest, 0) + 1
+            self.leave_out(max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0)))
 
 
 def summarise(
@@ -246,7 +249,16 @@ def summarise(
     """
     trials = list(_grouped(cards, lambda card: card.id).values())
     *metrics, rate = _columns(cards, trials)
-    columns = [*metrics, rate, *_trial_columns(cards, trials), *(_user_columns(cards) if users else ())]
+    ways = [(f"pass{sign}{k}", way, k) for k in trial_numbers(cards) for sign, way in (("@", pass_at), ("^", pass_all))]
+    ends, clusters = (
+        [_first_attempts(case) for case in trials] if ways else [],
+        [cluster_of(case[0]) for case in trials],
+    )
+    columns = [*metrics, rate, *(_pass_column(*way, ends, clusters) for way in ways)]
+    if users and (sequences := _users(cards)):
+        numbers = [str(number) for number in range(len(sequences))]
+        for name, way, k in ((PASS_RATE, pass_at, 1), *ways):
+            columns.append(_pass_column(f"user_{name}", way, k, sequences, numbers))
     # All in one call, which shares the resamples; what is decided is drawn once.
     means = [column for column in columns if column is not rate]
     samples = [clustered(column.least, column.clusters) for column in means]
@@ -293,23 +305,19 @@ class _Misreadings:
         """Return an aggregate whose bounds and interval are as wide as the judge's errors make them."""
         if aggregate.bounds is None or not self._read:
             return aggregate
-        cases = aggregate.n + aggregate.undecided
-        falls, rises = [], []
-        for card, misread, weight in self._falling:
-            if (unread := misread.bounds.get(name)) and (own := span_of(card, name)):
-                falls.append(weight * (own[0] - unread[0]))
-        for card, misread, weight in self._rising:
-            if (unread := misread.bounds.get(name)) and (own := span_of(card, name)):
-                rises.append(weight * (unread[1] - own[1]))
-        down, up = _most(falls, self._passed_wrongly) / cases, _most(rises, self._failed_wrongly) / cases
-        if down <= 0 and up <= 0:
-            return aggregate
-        least, most = aggregate.bounds[0] - max(0.0, down), aggregate.bounds[1] + max(0.0, up)
+        moved = []
+        for read, number, end in ((self._falling, self._passed_wrongly, 0), (self._rising, self._failed_wrongly, 1)):
+            changes = []
+            for card, misread, weight in read:
+                if (unread := misread.bounds.get(name)) and (own := span_of(card, name)):
+                    changes.append(weight * (unread[end] - own[end]) * (1 if end else -1))
+            moved.append(max(0.0, _most(changes, number) / (aggregate.n + aggregate.undecided)))
+        down, up = moved
         return aggregate.model_copy(
             update={
-                "bounds": (least, most),
-                "low": None if aggregate.low is None else aggregate.low - max(0.0, down),
-                "high": None if aggregate.high is None else aggregate.high + max(0.0, up),
+                "bounds": (aggregate.bounds[0] - down, aggregate.bounds[1] + up),
+                "low": None if aggregate.low is None else aggregate.low - down,
+                "high": None if aggregate.high is None else aggregate.high + up,
             }
         )
 
@@ -399,45 +407,20 @@ def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) 
             if value is None:
                 columns[name].take(some, cluster)
             else:  # one trial with a value, as most cases have
-                columns[name].add(value, value, cluster)
+                columns[name].add([(value, value)], cluster)
     return [*columns.values(), rate]
 
 
-def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> Iterator[_Column]:
-    """Give Pass@k and Pass^k for each k; a case that ran fewer trials is left out of them."""
-    for k in trial_numbers(cards):
-        some = [trial_spans(case, k) for case in trials]
-        left_out = {"unevaluated": some.count(None)} if None in some else {}
-        for place in (0, 1):
-            spans = [spans[place] for spans in some if spans is not None]
-            clusters = [cluster_of(case[0]) for case, spans in zip(trials, some, strict=True) if spans is not None]
-            undecided = sum(low != high for low, high in spans)
-            least, most = [low for low, _ in spans], [high for _, high in spans]
-            yield _Column(f"pass{'@^'[place]}{k}", least, most, clusters, undecided, left_out)
+def _users(cards: Sequence[Scorecard]) -> _Ends:
+    """Return how the trials of each user and agent ended: a trial passes where all tasks do, and fails where one does.
 
-
-def _user_columns(cards: Sequence[Scorecard]) -> Iterator[_Column]:
-    """Give ``pass_rate``, Pass@k and Pass^k over users: a trial passes where all tasks do, and fails where one does.
-
-    A user of whose tasks some did not run at all is left out; where one is missing in a trial, that trial is undecided.
+    A user of whose tasks some did not run at all has none; where one is missing in a trial, that trial is undecided.
     """
     users = _grouped(
         (card for card in cards if card.group is not None),
         lambda card: ("" if card.group is None else card.group.name, card.agent),
     )
-    ends = [_user_trials(some) for _, some in sorted(users.items())]
-    if not ends:
-        return
-    wanted = [
-        ("pass_rate", 1, 0),
-        *((f"pass{'@^'[place]}{k}", k, place) for k in trial_numbers(cards) for place in (0, 1)),
-    ]
-    for name, k, place in wanted:
-        spans = [_spans(outcomes, k)[place] for outcomes in ends if len(outcomes) >= k]
-        undecided = sum(low != high for low, high in spans)
-        left_out = {"unevaluated": len(ends) - len(spans)} if len(spans) < len(ends) else {}
-        least, most = [low for low, _ in spans], [high for _, high in spans]
-        yield _Column(f"user_{name}", least, most, [str(number) for number in range(len(spans))], undecided, left_out)
+    return [[_user_trials(some)] for _, some in sorted(users.items())]
 
 
 def _user_trials(cards: Sequence[Scorecard]) -> list[Outcome]:

@@ -161,13 +161,8 @@ def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
 
 def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
     """Return how many tool answers came from where; calls that failed on name or arguments have no provenance."""
-    counts = dict.fromkeys(PROVENANCE_KINDS, 0)
-    for call in calls:
-        if call.provenance is not None:
-            counts[call.provenance.kind] += 1
-        elif call.status == "miss":
-            counts["miss"] += 1
-    return counts
+    kinds = [call.status if call.provenance is None else call.provenance.kind for call in calls]
+    return {kind: kinds.count(kind) for kind in PROVENANCE_KINDS}
 
 
 def _call_counts(calls: Sequence[Step]) -> CallCounts:

@@ -42,7 +42,6 @@ from pytest_mapsat.runs.request import (
     CeilingReachedError,
     asked_for,
     asks_models,
-    door_for,
     metrics_of,
     project_files,
     source_digest,
@@ -607,10 +606,10 @@ class MapsatSession:
         """Return the way to models, where anybody in this run is one."""
         if not asks_models(self.settings.request):
             return None
-        from pytest_mapsat.llm import Limits  # noqa: PLC0415 (only where a model is asked)
+        from pytest_mapsat.llm import Limits, open_door  # noqa: PLC0415 (only where a model is asked)
 
         limits = Limits(*self.settings.rates, self.settings.max_cost)
-        return door_for(self.settings.cache, limits, run=self.run_name)
+        return open_door(self.settings.cache, limits, run=self.run_name)
 
     def _replay_models(self) -> Replay | None:
         """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.

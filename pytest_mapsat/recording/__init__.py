@@ -7,7 +7,6 @@ from .keep import Offer as Offer
 from .keep import RecordingSandbox as RecordingSandbox
 from .keep import RecordingWarning as RecordingWarning
 from .keep import SimulatingSandbox as SimulatingSandbox
-from .keep import Simulator as Simulator
 from .keep import describe_tools as describe_tools
 from .keep import keep_recordings as keep_recordings
 from .keep import offers_of as offers_of

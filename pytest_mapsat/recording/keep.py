@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_mapsat.agents import as_json
 from pytest_mapsat.formats import Secrets, shown_path
-from pytest_mapsat.llm import ModelClient, ModelError, Request, prompt
+from pytest_mapsat.llm import ModelError, Voice, prompt
 from pytest_mapsat.model import (
     Case,
     Difference,
@@ -546,30 +546,21 @@ def unanswered_steps(trajectory: Trajectory) -> list[str]:
     return [f"case {trajectory.case}: {note.rpartition(mark)[2]}" for note, mark in marks]
 
 
-@dataclass(frozen=True)
-class Simulator:
-    """The model that answers: the way to it, its name, its sampling parameters."""
-
-    client: ModelClient
-    model: str
-    parameters: JsonObject
-
-
 class SimulatingSandbox(_Behind):
     """Answers from another sandbox where that can; else has a model answer. Calls that change the state are never made up.
 
     Args:
         before: the sandbox that answers first.
-        simulator: the model.
+        model: answers.
         case: the case, of which a model is told time and place only.
         recordings: gives recorded answers to learn the form from, those of the case first.
     """
 
     def __init__(
-        self, before: Sandbox, simulator: Simulator, case: Case, recordings: Callable[[], Iterable[Recording]]
+        self, before: Sandbox, model: Voice, case: Case, recordings: Callable[[], Iterable[Recording]]
     ) -> None:
         super().__init__(before)
-        self._simulator = simulator
+        self._model = model
         self._case = case
         self._recordings = recordings
 
@@ -601,16 +592,8 @@ class SimulatingSandbox(_Behind):
         text, wrong = self._text(tool, arguments, examples), ""
         for attempt in (1, 2):
             content = f"{text}\n\n{wrong}" if wrong else text
-            request = Request(
-                model=self._simulator.model,
-                messages=({"role": "user", "content": content},),
-                schema_=_SCHEMA,
-                parameters=self._simulator.parameters,
-                vote=attempt,
-                purpose="sandbox",
-            )
             try:
-                answer = self._simulator.client.ask(request)
+                answer = self._model.ask([{"role": "user", "content": content}], _SCHEMA, vote=attempt)
             except ModelError as error:
                 spent.append(error.usage)
                 raise

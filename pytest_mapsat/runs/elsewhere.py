@@ -24,6 +24,7 @@ from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, open_memory, resolve_source, scrubbed, session_id
 from pytest_mapsat.episode import without_sandbox
 from pytest_mapsat.interpreter import waiting
+from pytest_mapsat.llm import open_door
 from pytest_mapsat.model import (
     Case,
     Interaction,
@@ -44,7 +45,7 @@ from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
 
 from .memories import Memories
-from .request import asks_models, door_for
+from .request import asks_models
 from .runner import Runner
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
 def _runner(request: str, root: str, cache: Mode) -> Runner:
     """Return what plays episodes of a run; kept, with its connections, for the next ones."""
     asked = RunRequest.model_validate_json(request)
-    client = door_for(cache) if asks_models(asked) else None
+    client = open_door(cache) if asks_models(asked) else None
     source = resolve_source(asked.agent, root=Path(root), client=client, http_form=asked.options.http)
     memory = open_memory(asked.options.agent_memory, root=Path(root), client=client)
     return Runner(source, asked, Path(root), {}, client=client, memories=None if memory is None else Memories(memory))

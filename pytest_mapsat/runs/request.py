@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from pytest_mapsat.agents import MODEL_KINDS, SERVICE_SCHEMES, memory_asks_model, names_own_code
 from pytest_mapsat.formats import shown_path
@@ -32,10 +32,6 @@ from pytest_mapsat.model import (
     shown,
 )
 from pytest_mapsat.suite import Suite
-
-if TYPE_CHECKING:
-    from pytest_mapsat.llm import Limits, LiteLLMClient, Mode
-
 
 #: Files of an agent's package that are read at most.
 _MOST_FILES = 2_000
@@ -363,23 +359,3 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
 
         names += SIMULATION_PROMPTS
     return marks(*names)
-
-
-def door_for(mode: Mode, limits: Limits | None = None, *, run: str = "") -> LiteLLMClient:
-    """Return the door for a run that asks models; what it needs and is not installed is told before anything runs.
-
-    Args:
-        mode: what kept answers are used for.
-        limits: what the run may ask.
-        run: names the run, for all its processes.
-
-    Raises:
-        UsageError: the extra ``llm`` is not installed.
-        StoreError: the cache cannot be used.
-    """
-    from pytest_mapsat.llm import open_door  # noqa: PLC0415 (likewise)
-    from pytest_mapsat.store import missing  # noqa: PLC0415 (likewise)
-
-    if mode != "only" and importlib.util.find_spec("litellm") is None:
-        raise missing("litellm", "asking a model")
-    return open_door(mode, limits, run=run)

@@ -245,13 +245,11 @@ class Runner:
         kind, _, model = self.request.options.on_miss.partition(":")
         sandbox = make_sandbox(case, suite, misses=kind != "strict")
         if kind == "simulate" and self.client is not None:
-            from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where it is asked for)
-            from pytest_mapsat.recording import SimulatingSandbox, Simulator  # noqa: PLC0415 (likewise)
+            from pytest_mapsat.llm import Voice, named_model  # noqa: PLC0415 (only where it is asked for)
+            from pytest_mapsat.recording import SimulatingSandbox  # noqa: PLC0415 (likewise)
 
-            named, parameters = named_model(model, "--mapsat-on-miss")
-            return SimulatingSandbox(
-                sandbox, Simulator(self.client, named, parameters), case, partial(_examples, suite, case)
-            )
+            voice = Voice(self.client, *named_model(model, "--mapsat-on-miss"), "sandbox")
+            return SimulatingSandbox(sandbox, voice, case, partial(_examples, suite, case))
         if self.own_tools is None:
             return sandbox
         from pytest_mapsat.recording import Kept, RecordingSandbox  # noqa: PLC0415 (likewise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
-from pytest_mapsat.llm import named_model
+from pytest_mapsat.llm import Voice, named_model
 from pytest_mapsat.model import UsageError, hint_at
 
 from .slips import audit as audit
@@ -49,9 +49,9 @@ def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial
         return ScriptedUser(case.truth.user, language=case.language)
     if client is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
-    from .modelled import Chooser, ModelUser, Voice  # noqa: PLC0415 (only where a model is the user)
+    from .modelled import Chooser, ModelUser  # noqa: PLC0415 (only where a model is the user)
 
-    voice = Voice(client, *named_model(model, f"--mapsat-user={spec}"), trial)
+    voice = Voice(client, *named_model(model, f"--mapsat-user={spec}"), "user", trial)
     if kind == "llm":
         return ModelUser(case, voice)
     return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
-from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, prompt
+from pytest_mapsat.llm import Answer, ModelError, Voice, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .slips import Script, Slip, out_of_turn, speaks_amiss
@@ -57,21 +56,6 @@ _CHOICE: JsonObject = {
     "required": ["fits"],
     "additionalProperties": False,
 }
-
-
-@dataclass(frozen=True)
-class Voice:
-    """The model behind a user of one episode: the way to it, its name, its sampling parameters, and the trial of the case."""
-
-    client: ModelClient
-    model: str
-    parameters: JsonObject
-    trial: int
-
-    def ask(self, messages: Sequence[JsonObject], schema: JsonObject) -> Answer:
-        """Return the model's answer."""
-        shared = {"model": self.model, "parameters": self.parameters, "trial": self.trial, "purpose": "user"}
-        return self.client.ask(Request.model_validate({"messages": messages, "schema": schema, **shared}))
 
 
 class ModelUser:

@@ -5,7 +5,7 @@ from judging import TOOLS, check_of, dialogue
 
 import pytest_mapsat
 from pytest_mapsat.judges import Context, evaluate
-from pytest_mapsat.metrics import tool_selection
+from pytest_mapsat.metrics.metric_set import tool_selection
 from pytest_mapsat.model import Case, Provenance, Step, Turn
 from pytest_mapsat.registry import exchange
 

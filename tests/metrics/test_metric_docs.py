@@ -5,7 +5,8 @@ from pathlib import Path
 
 from metric_builders import METRICS, call, make_case, make_trajectory
 
-from pytest_mapsat.metrics import PASS_RATE, tool_selection
+from pytest_mapsat.metrics import PASS_RATE
+from pytest_mapsat.metrics.metric_set import tool_selection
 from pytest_mapsat.model import Bound, ExpectedTool, WithinM
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

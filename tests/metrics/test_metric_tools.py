@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import call, make_case, make_trajectory
 
-from pytest_mapsat.metrics import tool_selection
+from pytest_mapsat.metrics.metric_set import tool_selection
 from pytest_mapsat.model import Case, ExpectedTool
 
 

@@ -8,7 +8,8 @@ import json
 import pytest
 from tests_data import data_dir
 
-from pytest_mapsat.metrics import score, summarise, tool_selection
+from pytest_mapsat.metrics import score, summarise
+from pytest_mapsat.metrics.metric_set import tool_selection
 from pytest_mapsat.model import (
     Case,
     Clarification,

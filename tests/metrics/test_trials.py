@@ -5,7 +5,8 @@ from itertools import combinations
 import pytest
 from metric_builders import make_card
 
-from pytest_mapsat.metrics import PassRule, case_rows, group, pass_all, pass_at, summarise
+from pytest_mapsat.metrics import PassRule, case_rows, group, summarise
+from pytest_mapsat.metrics.aggregate import pass_all, pass_at
 from pytest_mapsat.model import Label, Membership, UsageError
 
 OPEN = {
