@@ -297,7 +297,7 @@ def with_unknown_end(
     episode: Ended, why: str, judge: Callable[[Scorecard, Trajectory], Scorecard | None], journal: Journal | None
 ) -> Ended:
     """Return an episode whose end turned out not to be known once it had been judged: judged again, what rests on the end is undecided."""
-    card, dialogue = episode.card, ""
+    card, dialogue = episode.card, b""
     with suppress(MapsatError):  # there may be no journal to keep its dialogue: it is not judged again
         dialogue = next(lines_of([episode], journal))
         card = Scorecard.model_validate_json(dialogue)
