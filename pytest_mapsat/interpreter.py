@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cached_property
 from importlib import import_module
-from threading import Lock, local
-from typing import TYPE_CHECKING, Any
+from threading import Lock, Thread, local
+from typing import TYPE_CHECKING, Any, TypeVar
+
+_Made = TypeVar("_Made")
 
 # -- memory ---------------------------------------------------------------------------------------------------------------
 
@@ -125,6 +129,20 @@ else:
 
 
 # -- names ----------------------------------------------------------------------------------------------------------------
+
+
+def on_thread(function: Callable[[], _Made], name: str) -> Future[_Made]:
+    """Have a function called on a thread of its own, which may be left behind, and return what will come of it."""
+    outcome: Future[_Made] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:  # noqa: BLE001  raised where it is waited for
+            outcome.set_exception(error)
+
+    Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
+    return outcome
 
 
 def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") -> Callable[[str], Any]:

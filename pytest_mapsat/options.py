@@ -352,25 +352,6 @@ _TABLE = (
 #: All options by name.
 OPTIONS = {option.name: option for option in _TABLE}
 
-#: The new names of removed options.
-REMOVED = {
-    "pass-rule": "--mapsat-trials=K/N",
-    "compare-fail": "--mapsat-max-drop=EXPR",
-    "compare-on": "mapsat compare BASELINE NEW --common, for runs that are alike in part",
-    "allow-lost": "--mapsat-resume=PATH, which plays what was lost; a run that lacks a case is invalid",
-    "decisions": "labels/reviewed.jsonl in the folder of the suite",
-    "metrics": "metrics: in suite.yaml, or mapsat_metrics in an ini file",
-    "form": "data beside the text of a reply, which checks of kind output compare",
-    "sample-by": "sample: {by: [NAME]} in suite.yaml",
-    "sample-seed": "sample: {seed: N} in suite.yaml",
-    "durations": "--mapsat-shard=I/N alone, which spreads cases by a digest of their ids",
-    "rpm": "a parameter of the model, as in llm:MODEL?rpm=60",
-    "tpm": "a parameter of the model, as in llm:MODEL?tpm=90000",
-    "max-tokens": "--mapsat-max-cost=USD, or the ceiling --mapsat-fail-under='tokens<=N'",
-    "isolate-env": "--mapsat-isolate=env:NAME",
-    "memory": "--mapsat-isolate=memory:MB",
-}
-
 
 def fields_that_change(*changes: Change) -> frozenset[str]:
     """Return the options of a run file, by the names they have there, whose values change such things."""
@@ -382,28 +363,14 @@ def fields_of(option: Option) -> tuple[str, ...]:
     return option.fields or (option.name.replace("-", "_"),)
 
 
-def refuse_removed(arguments: Iterable[str]) -> str:
-    """Return what to say of the first argument that is an option of old; empty where there is none."""
-    for argument in arguments:
-        name = argument.partition("=")[0].removeprefix("--mapsat-")
-        if argument.startswith("--mapsat-") and name in REMOVED:
-            return f"--mapsat-{name} is gone: use {REMOVED[name]}"
-    return ""
-
-
 def refuse_ini(keys: Iterable[str]) -> str:
     """Return what to say of the first key of an ini file that is an option and no key; empty where there is none."""
     for key in keys:
         name = key.removeprefix("mapsat_").replace("_", "-")
         option = OPTIONS.get(name)
-        if not key.startswith("mapsat_") or (option is not None and option.ini):
-            continue
-        if option is not None:
-            suite = f", or {option.suite} in suite.yaml" if option.suite else ""
-            line = f"--mapsat-{name} on the command line or in addopts{suite}" if option.typed else REMOVED[name]
-            return f"{key} is no key of an ini file: use {line}"
-        if name in REMOVED:
-            return f"{key} is gone: use {REMOVED[name]}"
+        if key.startswith("mapsat_") and option is not None and not option.ini:
+            suite = option.suite and f", or {option.suite} in suite.yaml"
+            return f"{key} is no key of an ini file: use --mapsat-{name} on the command line or in addopts{suite}"
     return ""
 
 

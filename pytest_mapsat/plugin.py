@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .options import OPTIONS, agent_spec, refuse_removed, typed
+from .options import OPTIONS, agent_spec, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -57,10 +57,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Refuse options of old; give a run within a run of this process checks of its own: where there was no check yet, there is nothing to keep."""
-    if message := refuse_removed(args):
-        raise pytest.UsageError(message)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Give a run within a run of this process checks of its own: where there was no check yet, there is nothing to keep."""
     registry = sys.modules.get(f"{__package__}.registry")
     if registry is not None:
         former = registry.exchange({})

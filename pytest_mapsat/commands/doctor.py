@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -472,8 +471,8 @@ def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
     if options.suite is not None:
         raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
     shared.tell(f"no {shared.SUITE} here: the cases are those of `mapsat init`; --suite names others")
-    starter = Path(str(files("pytest_mapsat") / "starter"))
-    return open_suite(starter / shared.SUITE), [*options.plugins, str(starter / "conftest.py")]
+    shop = shared.starts() / "shop"
+    return open_suite(shop / shared.SUITE), [*options.plugins, str(shop / "conftest.py")]
 
 
 def _entries(suite: Suite) -> list[CaseEntry]:

@@ -34,6 +34,12 @@ _NARROWEST = 60
 SUITE = Path("benchmark_cases")
 
 
+def starts() -> Path:
+    """Return the folder of what ``mapsat init`` writes: a checkout has it among the examples, a wheel as data of the package."""
+    package = Path(__file__).parents[1]
+    return packed if (packed := package / "starts").is_dir() else package.parent / "examples" / "starts"
+
+
 class Command(NamedTuple):
     """A command: what its help says besides, what adds its arguments, and what does its work and returns the exit status."""
 

@@ -5,36 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
 
 from . import shared
 
-#: Where each file goes, and what it is in ``starter/``.
-FILES = {
-    **{
-        f"benchmark_cases/{name}": f"benchmark_cases/{name}"
-        for name in (
-            "suite.yaml",
-            "tools.yaml",
-            "state/orders.jsonl",
-            "cancel-noodles.yaml",
-            "total.yaml",
-            "too-late.yaml",
-        )
-    },
-    "conftest.py": "conftest.py",
-    "my_agent.py": "my_agent.py",
-    ".github/workflows/benchmark.yml": "workflow.yml",
-}
-#: The same for an agent of any framework, its own file apart.
-_OF_FRAMEWORKS = {
-    **{f"hotel/{name}": f"framework/hotel/{name}" for name in ("suite.yaml", "tools.yaml", "state/bookings.jsonl")},
-    "hotel/test_bookings.py": "service/test_bookings.py",
-    "conftest.py": "framework/conftest.py",
-}
 NEXT = (
     ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
     ("mapsat lint benchmark_cases", "what is wrong or missing in your cases; --mutants tries them"),
@@ -45,18 +20,25 @@ _NEXT_FOR = (
     ("pytest", "one case passes, one fails: it cancels though the guest said no; conftest.py says where yours goes"),
     ("pytest --mapsat-trials=4", "each case four times: how often your own agent gets it right"),
 )
-_ASKS_CLAUDE = "the SDK has no model for tests: the agent asks Claude, with ANTHROPIC_API_KEY or a login; which cases pass is up to the model"
 
 
-def _starts() -> dict[str, dict[str, str]]:
-    """Return what ``--for`` knows: where each file goes, and what it is in ``starter/``."""
+def _starts() -> list[str]:
+    """Return what ``--for`` knows."""
     from pytest_mapsat.agents.frameworks import ADAPTERS
 
-    return {
-        "service": {name: f"service/{name}" for name in ("conftest.py", "service.yaml", "test_bookings.py")},
-        "function": {name: f"function/{name}" for name in ("conftest.py", "test_bookings.py")},
-        **{name: {**_OF_FRAMEWORKS, "my_agent.py": f"agents/{name}.py"} for name in ADAPTERS},
-    }
+    return ["service", "function", *ADAPTERS]
+
+
+def _places(start: str | None) -> dict[str, Path]:
+    """Return the files of a start by where each goes; None: the suite of a small shop."""
+    home, alone = shared.starts(), start in (None, "service", "function")
+    folder = home / ((start or "shop") if alone else "framework")
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
+    places = {file.relative_to(folder).as_posix(): file for file in files}
+    cases = home / "service" / "test_bookings.py"
+    return (
+        places if alone else {**places, "hotel/test_bookings.py": cases, "my_agent.py": home / "agents" / f"{start}.py"}
+    )
 
 
 def _start(text: str) -> str:
@@ -82,7 +64,7 @@ def _init(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import printable
 
     folder: Path = options.folder
-    places = _starts()[options.start] if options.start else FILES
+    places = _places(options.start)
     _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
     following = _NEXT_FOR if options.start else NEXT
     steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
@@ -108,7 +90,7 @@ def _missing(start: str | None) -> Iterator[str]:
     if start == "service" and find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
-        yield _ASKS_CLAUDE
+        yield "the SDK has no model for tests: the agent asks Claude, with ANTHROPIC_API_KEY or a login; which cases pass is up to the model"
     if start and (adapter := adapter_named(start)) is not None:
         try:
             adapter.check()
@@ -116,9 +98,9 @@ def _missing(start: str | None) -> Iterator[str]:
             yield str(error)
 
 
-def _write(folder: Path, places: Mapping[str, str], elsewhere: str) -> None:
+def _write(folder: Path, places: Mapping[str, Path], elsewhere: str) -> None:
     """Write all files, or none: what was written is taken away again where one fails. ``elsewhere``: a command that writes them into a new folder."""
-    from pytest_mapsat.formats import printable
+    from pytest_mapsat.formats import add_files, printable
     from pytest_mapsat.model import UsageError
 
     taken = [place for place in places if os.path.lexists(folder / place)]
@@ -126,20 +108,9 @@ def _write(folder: Path, places: Mapping[str, str], elsewhere: str) -> None:
         raise UsageError(
             f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name a new folder, as in: {elsewhere}"
         )
-    starter = files("pytest_mapsat") / "starter"
-    written: list[Path] = []
     try:
-        for place, source in places.items():
-            path = folder / place
-            written += [parent for parent in reversed(path.parents) if not parent.exists()]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as file:
-                written.append(path)
-                file.write((starter / source).read_bytes())
+        add_files(folder, {place: source.read_bytes() for place, source in places.items()})
     except OSError as error:
-        for path in reversed(written):
-            with suppress(OSError):
-                path.rmdir() if path.is_dir() else path.unlink()
         raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None
 
 

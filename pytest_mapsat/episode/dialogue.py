@@ -271,8 +271,8 @@ class _Dialogue:
         return end
 
     def _knows_all_calls(self) -> bool:
-        told_all = self._conversation is not None and self._conversation.reports_all != ""
-        return told_all and not any(reports.cut for reports in self._reports)
+        told_all = self._conversation and self._conversation.reports_all
+        return bool(told_all) and not any(reports.cut for reports in self._reports)
 
     def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
         """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""

@@ -257,10 +257,7 @@ def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], obj
         accept()
     except BaseException:
         for path in reversed(made):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink(missing_ok=True)
+            path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         raise
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
-from threading import Event, Thread
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pytest_mapsat.interpreter import cached, waiting
+from pytest_mapsat.interpreter import cached, on_thread, waiting
 from pytest_mapsat.model import (
     Calls,
     Context,
@@ -356,31 +357,23 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
         return Finding(
             None, f"the check {check.name} is not called again: it has not come back from another call", broken=True
         )
-    results: list[object] = []
-    raised: list[BaseException] = []
-    done = Event()
-
-    def call() -> None:
-        try:
-            results.append(call_stranger(added.function, episode, **check.arguments))
-        except StrangerError as broken:
-            raised.append(broken.error)
-        finally:
-            done.set()
-
     blocks = Blocks((), "")
     episode = replace(context.episode, _blocks=blocks)
     surroundings = Surroundings()
+    call = partial(call_stranger, added.function, episode, **check.arguments)
+    outcome = on_thread(call, f"mapsat-check-{check.name}")
     with waiting():
-        Thread(target=call, name=f"mapsat-check-{check.name}", daemon=True).start()
-        in_time = done.wait(SECONDS)
+        wait([outcome], timeout=SECONDS)
     surroundings.restore()
-    if not in_time:
+    if not outcome.done():
         _stuck.add(added.function)
         return Finding(None, f"the check {check.name} did not return within {SECONDS:g} s", broken=True)
     if blocks.noted:
         return Finding(None, blocks.noted)
-    return _raised(check.name, raised[0], added) if raised else _finding(added, results[0])
+    try:
+        return _finding(added, outcome.result())
+    except StrangerError as broken:
+        return _raised(check.name, broken.error, added)
 
 
 def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:

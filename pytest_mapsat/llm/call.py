@@ -7,14 +7,16 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from math import isfinite
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from time import perf_counter
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from pytest_mapsat.formats import parse_json, redacted
+from pytest_mapsat.interpreter import on_thread
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, shown
 from pytest_mapsat.store import missing
 
@@ -182,22 +184,12 @@ def _in_time(work: Callable[[], Any], seconds: float, cancelled: Event | None) -
 
     On a thread of its own, which is left behind then: a service that sends a byte now and then outlives every timeout of a socket.
     """
-    done = Event()
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
-            outcome.append(error)
-        done.set()
-
-    Thread(target=run, name="mapsat-model", daemon=True).start()
+    outcome = on_thread(work, "mapsat-model")
     until = perf_counter() + seconds
-    while not done.wait(min(_GLANCE if cancelled else seconds, max(until - perf_counter(), 0))):
+    while not wait([outcome], min(_GLANCE if cancelled else seconds, max(until - perf_counter(), 0))).done:
         if perf_counter() >= until or (cancelled is not None and cancelled.is_set()):
             return None
-    return outcome[0]
+    return outcome.exception() or outcome.result()
 
 
 def _price(litellm: ModuleType, response: Any, model: str) -> float | None:

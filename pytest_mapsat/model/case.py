@@ -188,8 +188,6 @@ class Requirement(Noun):
     ``levels``: what a soft one may have in place of ``check``. ``draft``: it is a proposal that no person has accepted yet.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"severity": "kind: hard, or kind: soft"}
-
     id: Identifier
     kind: RequirementKind
     text: Text

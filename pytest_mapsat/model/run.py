@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from .base import DEFAULT_ASSERTED, Asserted, Bounds, Identifier, Noun
 from .scorecard import MSB_METRICS, Metric, Scorecard
@@ -249,8 +248,6 @@ class RunOptions(Noun):
     ``agent_memory``: the memory of an agent over a user's tasks.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"form": "gone: run again without it"}
-
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
     timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
@@ -272,16 +269,6 @@ class RunOptions(Noun):
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
     http: str = ""
     agent_memory: str = Field(default="none", min_length=1, max_length=300)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_form(cls, data: Any) -> Any:
-        """Read the files of runs that might have asked agents for a form about their last reply, and did not."""
-        return (
-            {key: value for key, value in data.items() if (key, value) != ("form", False)}
-            if isinstance(data, dict)
-            else data
-        )
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
@@ -153,10 +152,6 @@ class SuiteManifest(Noun):
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {
-        "form": "gone: have agents return data, which checks of kind output compare"
-    }
 
     name: Identifier
     version: Text

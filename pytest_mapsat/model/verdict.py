@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
@@ -151,8 +150,6 @@ class Label(Noun):
     ``reading``: the family of what was read of prose to come to it, empty where nothing was. ``cell``: the kind of failure that the rules saw; on a label
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"factor": "requirement"}
 
     requirement: str
     kind: LabelKind

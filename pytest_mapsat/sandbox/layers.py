@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import copy_context
+from concurrent.futures import wait
 from functools import cache
 from inspect import signature
-from queue import Empty, SimpleQueue
-from threading import Thread
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from pytest_mapsat.interpreter import waiting
+from pytest_mapsat.interpreter import on_thread, waiting
 from pytest_mapsat.model import (
     Case,
     InfrastructureError,
@@ -149,23 +147,12 @@ def in_time(what: str, function: Callable[[], _Made]) -> _Made:
     Raises:
         InfrastructureError: it takes longer than a minute; ``what`` says what has not come about.
     """
-    outcome: SimpleQueue[tuple[_Made | None, BaseException | None]] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            outcome.put((function(), None))
-        except BaseException as error:  # noqa: BLE001  raised again where it is waited for
-            outcome.put((None, error))
-
-    Thread(target=copy_context().run, args=(run,), name="mapsat-sandbox", daemon=True).start()
-    try:
-        with waiting():
-            made, error = outcome.get(timeout=_MOST_SECONDS)
-    except Empty:
-        raise InfrastructureError(f"{what} after {_MOST_SECONDS:g} s") from None
-    if error is not None:
-        raise error
-    return cast("_Made", made)
+    outcome = on_thread(function, "mapsat-sandbox")
+    with waiting():
+        wait([outcome], timeout=_MOST_SECONDS)
+    if not outcome.done():
+        raise InfrastructureError(f"{what} after {_MOST_SECONDS:g} s")
+    return outcome.result()
 
 
 def patches_of(case: Case, suite: SandboxSuite) -> tuple[RowPatch, ...]:

@@ -146,7 +146,7 @@ def rows_meant(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> 
 
 def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
     """Give the columns and values by which a line of an overlay finds no row; arguments as for ``rows_meant``."""
-    met = rows_meant(overlay, table, added)
+    met = rows_meant(overlay, table, added) if overlay.where else ()
     for column, wanted in overlay.where.items():
         held = {repr(row[column]) for row in met}
         yield from ((column, value) for value in _values(wanted) if repr(value) not in held)

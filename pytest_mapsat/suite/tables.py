@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
 from pathlib import Path
@@ -83,12 +84,23 @@ class StateFiles:
         lines = [*chain.from_iterable(self.overlays.values())]
         for overlay, _ in lines:
             added.setdefault(overlay.table, []).extend(overlay.add)
+
+        @cache
+        def held(table: str, column: str) -> frozenset[str]:
+            rows = (*self.tables[table].rows, *added[table])
+            return frozenset(repr(row[column]) for row in rows if column in row)
+
         for overlay, (path, line) in lines:
             if overlay.table not in self.tables:
                 hint = did_you_mean(overlay.table, self.tables) or f"there is {', '.join(self.tables) or 'none'}"
                 message = f"table: there is no table {shown(overlay.table)}"
                 yield Problem(shown_path(path), line, message, hint)
                 continue
+            where = [
+                (column, wanted if isinstance(wanted, list) else [wanted]) for column, wanted in overlay.where.items()
+            ]
+            if len(where) == 1 and {*map(repr, where[0][1])} <= held(overlay.table, where[0][0]):
+                continue  # there may be as many lines as rows: the rows are not looked through for each
             for column, value in unmet(overlay, self.tables[overlay.table], added[overlay.table]):
                 message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
                 yield Problem(shown_path(path), line, message)

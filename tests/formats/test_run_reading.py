@@ -53,20 +53,6 @@ def test_a_run_that_contradicts_itself_is_refused(tmp_path, text, said):
     assert said in refusal(tmp_path, text)
 
 
-def test_runs_that_might_have_asked_for_forms_are_read_and_those_that_did_are_refused(tmp_path):
-    path, data = tmp_path / "run.json", json.loads(run_text(card(ONE)))
-    path.write_text(json.dumps(data))
-    read = read_run(path)
-    data["manifest"]["options"]["form"] = False
-    path.write_text(json.dumps(data))
-    assert read_run(path) == read
-    save_run(path, read)
-    path.write_text(path.read_text().replace('"options": {', '"options": {"form": false, '))
-    assert read_run(path) == read
-    data["manifest"]["options"]["form"] = True
-    assert "manifest.options.form: is now gone: run again without it" in refusal(tmp_path, json.dumps(data))
-
-
 def test_labels_of_kinds_that_had_other_names_are_refused_with_the_kinds_of_today(tmp_path):
     told = refusal(tmp_path, run_text(card(ONE, labels=[{"factor": "e1", "kind": "explicit", "outcome": "passed"}])))
     assert "cases[0].labels[0].factor: is now requirement" in told

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from judging import TOOLS, call, case_of, dialogue
 
-import pytest_mapsat
 from pytest_mapsat import registry
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import KINDS, RowChange, checks
@@ -130,7 +129,7 @@ def raising(monkeypatch):
 
 
 def labels(check, trajectory, kind="explicit"):
-    suite = open_suite(Path(pytest_mapsat.__file__).parent / "starter" / "benchmark_cases")
+    suite = open_suite(Path(__file__).parents[2] / "examples" / "starts" / "shop" / "benchmark_cases")
     case = case_of(**{kind: [{"id": "e", "text": "t", "check": check}]})
     return ChecksJudge({**TOOLS, **suite.tools}, suite=suite).judge(case, trajectory).labels
 

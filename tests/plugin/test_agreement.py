@@ -135,7 +135,10 @@ def test_confirmations_are_no_slips_of_the_user(pytester) -> None:
     ("confirms", "message"),
     [
         ("maybe", "truth.user.confirms: found 'maybe', expected one of yes, no"),
-        ({"when": ["o1"]}, "truth.user.confirms.say: is missing"),
+        (
+            {"say": "No, thanks.", "when": ["o1"]},
+            "found 'No, thanks.', which declines: say is what the user agrees with",
+        ),
         ({"say": "Yes.", "wenn": ["o1"]}, "truth.user.confirms.wenn: is not a known field (did you mean 'when'?)"),
         ({"say": "Yes.", "when": "o1"}, "truth.user.confirms.when: found 'o1', expected a list"),
         (3, "truth.user.confirms: found 3, expected one of yes, no"),

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_mapsat.model import RunOptions
-from pytest_mapsat.options import OPTIONS, REMOVED, fields_of
+from pytest_mapsat.options import OPTIONS, fields_of
 
 GOOD = "--mapsat-agent=good:agent"
 
@@ -40,20 +40,10 @@ def test_what_has_no_kind_of_reading_is_read_as_it_is_typed() -> None:
         OPTIONS["concurrency"].read("1001")
 
 
-@pytest.mark.parametrize("name", REMOVED)
-@pytest.mark.parametrize("agent", [GOOD, "--mapsat-agent=off"])
-def test_an_option_of_old_is_refused_with_the_new_way(project: pytest.Pytester, name: str, agent: str) -> None:
-    result = project.runpytest(agent, f"--mapsat-{name}=1")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"--mapsat-{name} is gone: use {REMOVED[name]}" in result.stderr.str()
-
-
 def test_a_key_of_an_ini_file_that_is_none_is_refused_with_the_place_for_it(project: pytest.Pytester) -> None:
     for key, way in (
         ("mapsat_timeout", "--mapsat-timeout on the command line or in addopts, or episode.timeout in suite.yaml"),
         ("mapsat_save", "--mapsat-save on the command line or in addopts"),
-        ("mapsat_form", "data beside the text of a reply, which checks of kind output compare"),
-        ("mapsat_memory", "--mapsat-isolate=memory:MB"),
     ):
         for options in (("-o", f"{key}=1"), ()):
             project.makeini(f"[pytest]\n{key} = 1\n" if not options else "[pytest]\n")
