@@ -111,6 +111,20 @@ computing = _turns.computing
 waiting = _turns.waiting
 
 
+def on_thread(function: Callable[[], _Made], name: str) -> Future[_Made]:
+    """Have a function called on a thread of its own, which may be left behind, and return what will come of it."""
+    outcome: Future[_Made] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:  # noqa: BLE001  raised where it is waited for
+            outcome.set_exception(error)
+
+    Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
+    return outcome
+
+
 # -- properties -----------------------------------------------------------------------------------------------------------
 
 if TYPE_CHECKING:
@@ -129,20 +143,6 @@ else:
 
 
 # -- names ----------------------------------------------------------------------------------------------------------------
-
-
-def on_thread(function: Callable[[], _Made], name: str) -> Future[_Made]:
-    """Have a function called on a thread of its own, which may be left behind, and return what will come of it."""
-    outcome: Future[_Made] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(function())
-        except BaseException as error:  # noqa: BLE001  raised where it is waited for
-            outcome.set_exception(error)
-
-    Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
-    return outcome
 
 
 def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") -> Callable[[str], Any]:

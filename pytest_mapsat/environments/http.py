@@ -21,6 +21,7 @@ from .world import EpisodeSession, Names, Seen, seen
 _MOST_BYTES, _MOST_SECONDS = 64 * limits.MIB, 60.0
 _CONNECT = 10.0
 _PIECE = 64 * 1024
+_HEADERS = {"User-Agent": "pytest-mapsat", "Accept": "application/json", "Accept-Encoding": "gzip"}
 _EXCERPT = 200
 _REQUEST = re.compile(r"(?:(GET|POST|PUT|DELETE) +)?(\S+)")
 
@@ -100,18 +101,15 @@ class HttpEnvironment:
     def read(self) -> dict[str, Seen]:
         """Return the tables as they are now. Raises InfrastructureError."""
         text = self._asked("state", *self._state).decode("utf-8", "replace")
+        answered = f"environment.state: {self.shown} answered with"
         if text.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
-            raise InfrastructureError(
-                f"environment.state: {self.shown} answered with a page of HTML, expected JSON: is the path right?"
-            )
+            raise InfrastructureError(f"{answered} a page of HTML, expected JSON: is the path right?")
         try:
             data = parse_json(text)
         except ValueError as error:
-            raise InfrastructureError(f"environment.state: {self.shown} answered with no JSON: {error}") from None
+            raise InfrastructureError(f"{answered} no JSON: {error}") from None
         if not isinstance(data, dict):
-            raise InfrastructureError(
-                f"environment.state: {self.shown} answered with {shown(data)}, expected tables by name: {{table: [rows]}}"
-            )
+            raise InfrastructureError(f"{answered} {shown(data)}, expected tables by name: {{table: [rows]}}")
         tables = {}
         for name, given in data.items():
             key = self._keys.get(name, "id")
@@ -125,24 +123,14 @@ class HttpEnvironment:
 
         named, until = f"environment.{what}: {redacted(address.partition('?')[0])}", monotonic() + _MOST_SECONDS
         parts = urlsplit(address)
-        headers = {
-            "User-Agent": "pytest-mapsat",
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip",
-            **self._headers,
-        }
-        body = bytearray()
+        path = f"{parts.path or '/'}{parts.query and f'?{parts.query}'}"
+        headers = {**_HEADERS, **self._headers}
+        timeout, body = urllib3.Timeout(connect=_CONNECT, read=_MOST_SECONDS), bytearray()
         try:
             with closing(urllib3.connection_from_url(address)) as pool:
                 # No redirect: a request goes to the address that the user wrote. No proxy either.
                 response = pool.urlopen(
-                    method,
-                    f"{parts.path or '/'}{parts.query and f'?{parts.query}'}",
-                    headers=headers,
-                    retries=False,
-                    redirect=False,
-                    timeout=urllib3.Timeout(connect=_CONNECT, read=_MOST_SECONDS),
-                    preload_content=False,
+                    method, path, headers=headers, timeout=timeout, retries=False, redirect=False, preload_content=False
                 )
                 while piece := response.read1(_PIECE):
                     body += piece

@@ -265,7 +265,7 @@ def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
         if not patch.set or patch.table not in state.tables:
             continue
         added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
-        held = {*state.columns(patch.table), *(column for row in added for column in row)}
+        held = {*state.columns(patch.table, patch.set), *(column for row in added for column in row)}
         for column in patch.set.keys() - held:
             hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
             message = f"no row of the table {patch.table} has a column {shown(column)}"

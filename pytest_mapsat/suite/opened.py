@@ -364,7 +364,7 @@ class Suite:
 
     def overlays(self, name: str) -> tuple[Overlay, ...]:
         """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
-        return tuple(overlay for overlay, _ in self.state.overlays.get(name, ()))
+        return self.state.laid_on(name)
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""

@@ -7,12 +7,11 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO
+from typing import IO, TypeVar
 
 from pytest_mapsat.formats import (
     READ_ERRORS,
@@ -30,6 +29,7 @@ from pytest_mapsat.model import (
     Overlay,
     Problem,
     Recording,
+    SuiteError,
     Tool,
     canonical_json,
     did_you_mean,
@@ -40,11 +40,34 @@ from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, rec
 #: The table of a suite whose lines change the others, and no case sees.
 OVERLAYS = "overlays"
 
+#: Overlays of more bytes are read, and checked, with the case that they are for: a run needs few of them, and each of its processes would hold them all.
+_AT_ONCE = 1_000_000
+
 #: Rows of a large table that are looked through for the columns that a tool names.
 _FIRST_ROWS = 20
 
 #: A file and a line.
 Spot = tuple[Path, int]
+
+
+#: The lines of overlays with their places, by the case whose tables they change.
+Overlays = Mapping[str, Sequence[tuple[Overlay, Spot]]]
+
+
+class _ByCase(Overlays):
+    """Overlays that are read for each case. Raises SuiteError where a file or a line cannot be read."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._spans, self._reader = _index(paths, Overlay, limits.ROW_BYTES), SpanReader()
+
+    def __getitem__(self, name: str) -> Sequence[tuple[Overlay, Spot]]:
+        return [(line, (path, at)) for line, path, at in _read_spans(self._spans[name], self._reader, Overlay)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans)
+
+    def __len__(self) -> int:
+        return len(self._spans)
 
 
 @dataclass(frozen=True)
@@ -53,22 +76,26 @@ class StateFiles:
 
     Attributes:
         tables: the tables by name, sorted.
-        overlays: the lines of ``state/overlays.jsonl`` with their places, by the case whose tables they change.
+        overlays: the lines of ``state/overlays.jsonl``.
     """
 
     tables: Mapping[str, Table]
-    overlays: Mapping[str, Sequence[tuple[Overlay, Spot]]]
+    overlays: Overlays
 
-    def columns(self, table: str) -> Mapping[str, None]:
-        """Return the columns of a table, in the order in which they first stand; those that overlays alone give it come last."""
+    def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
+        """Return the columns of a table, in the order in which they first stand; those that overlays alone give it come last, where any is wanted."""
         rows = self.tables[table].rows
-        listed = rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows)
+        listed = dict.fromkeys(rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows))
+        if listed.keys() >= {*wanted}:
+            return listed
         laid = (row for line, _ in self._laid_over(table) for row in (*line.add, line.set))
         return dict.fromkeys([*listed, *chain.from_iterable(laid)])
 
     def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
-        """Give the rows of a table with their places, then those that overlays add and change, as they are then."""
+        """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read for each case, none."""
         yield from zip(self.tables[table].rows, self.tables[table].spots, strict=True)
+        if isinstance(self.overlays, _ByCase):
+            return
         added = [row for line, _ in self._laid_over(table) for row in line.add]
         for line, spot in self._laid_over(table):
             yield from ((row, spot) for row in line.add)
@@ -78,32 +105,25 @@ class StateFiles:
     def _laid_over(self, table: str) -> Iterator[tuple[Overlay, Spot]]:
         return (each for lines in self.overlays.values() for each in lines if each[0].table == table)
 
-    def unfit(self) -> Iterator[Problem]:
-        """Give what is wrong between overlays and tables."""
-        added: dict[str, list[JsonObject]] = {}
-        lines = [*chain.from_iterable(self.overlays.values())]
-        for overlay, _ in lines:
-            added.setdefault(overlay.table, []).extend(overlay.add)
-
-        @cache
-        def held(table: str, column: str) -> frozenset[str]:
-            rows = (*self.tables[table].rows, *added[table])
-            return frozenset(repr(row[column]) for row in rows if column in row)
-
+    def unfit(self, lines: Sequence[tuple[Overlay, Spot]]) -> Iterator[Problem]:
+        """Give what is wrong between lines of overlays and the tables."""
         for overlay, (path, line) in lines:
             if overlay.table not in self.tables:
                 hint = did_you_mean(overlay.table, self.tables) or f"there is {', '.join(self.tables) or 'none'}"
                 message = f"table: there is no table {shown(overlay.table)}"
                 yield Problem(shown_path(path), line, message, hint)
-                continue
-            where = [
-                (column, wanted if isinstance(wanted, list) else [wanted]) for column, wanted in overlay.where.items()
-            ]
-            if len(where) == 1 and {*map(repr, where[0][1])} <= held(overlay.table, where[0][0]):
-                continue  # there may be as many lines as rows: the rows are not looked through for each
-            for column, value in unmet(overlay, self.tables[overlay.table], added[overlay.table]):
-                message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
-                yield Problem(shown_path(path), line, message)
+            elif overlay.where:
+                added = [row for other, _ in lines if other.table == overlay.table for row in other.add]
+                for column, value in unmet(overlay, self.tables[overlay.table], added):
+                    message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
+                    yield Problem(shown_path(path), line, message)
+
+    def laid_on(self, case: str) -> tuple[Overlay, ...]:
+        """Return the lines for a case, first to last. Raises SuiteError where one cannot be read, or not be laid on."""
+        lines = self.overlays.get(case, ())
+        if isinstance(self.overlays, _ByCase):
+            raise_for_problems([*self.unfit(lines)])
+        return tuple(overlay for overlay, _ in lines)
 
 
 def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> StateFiles:
@@ -120,17 +140,23 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
     named = [(path.name.partition(".")[0], path) for path in paths]
     large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
-    overlays: dict[str, list[tuple[Overlay, Spot]]] = {}
     for name, path in named:
-        if name == OVERLAYS:
-            _read_overlays(path, overlays, problems)
-        elif name not in large:
+        if name != OVERLAYS and name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
     rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
     spots: dict[str, Sequence[Spot]] = {name: tuple(spot for _, spot in listed) for name, listed in rows_of.items()}
     spots |= {name: Spots(rows) for name, rows in large.items()}
-    state = StateFiles({name: Table(name, rows[name], spots[name]) for name in sorted(rows)}, overlays)
-    raise_for_problems(problems or [*state.unfit()])
+    laid = [path for name, path in named if name == OVERLAYS]
+    by_case, overlays = _ByCase(laid), dict[str, Sequence[tuple[Overlay, Spot]]]()
+    at_once = sum(path.stat().st_size for path in laid) <= _AT_ONCE
+    for name in by_case if at_once else ():
+        try:
+            overlays[name] = by_case[name]
+        except SuiteError as error:
+            problems += error.problems
+    tables = {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
+    state = StateFiles(tables, overlays if at_once else by_case)
+    raise_for_problems(problems or [*state.unfit([*chain.from_iterable(overlays.values())])])
     return state
 
 
@@ -181,16 +207,6 @@ def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Proble
             return
 
 
-def _read_overlays(path: Path, overlays: dict[str, list[tuple[Overlay, Spot]]], problems: list[Problem]) -> None:
-    name = shown_path(path)
-    for line in read_lines(path, limits.ROW_BYTES):
-        overlay = noun_of(Overlay, line.data, name, line.number, problems)
-        if overlay is not None:
-            overlays.setdefault(overlay.overlay, []).append((overlay, (path, line.number)))
-        if len(problems) >= limits.PROBLEMS:
-            return
-
-
 def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
     """Return names that lead from one to the next, the last to the first; none where no way leads in a circle."""
     try:
@@ -203,7 +219,10 @@ def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
 
 # -- recordings of a suite ---------------------------------------------------------------------------------------------
 
-_CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
+_CANONICAL = re.compile(
+    rb'(?:\xef\xbb\xbf)?\{"(?:case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)|overlay": ?"([A-Za-z0-9_.-]{1,80})", ?"[a-z]+)": ?'
+)
+_Line = TypeVar("_Line", Recording, Overlay)
 
 
 @dataclass(slots=True)
@@ -231,16 +250,20 @@ def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
     Raises:
         SuiteError: a file, or a line that had to be read, cannot be.
     """
+    return _index(paths, Recording, limits.RECORDING_BYTES)
+
+
+def _index(paths: Sequence[Path], noun: type[_Line], most: int) -> dict[str, list[Span]]:
     spans: dict[str, list[Span]] = {}
     problems: list[Problem] = []
     for path in paths:
         name, last, before = shown_path(path), "", len(problems)
-        for line in read_lines(path, limits.RECORDING_BYTES):
+        for line in read_lines(path, most):
             if (match := _CANONICAL.match(line.data)) is not None:
-                case = match[1].decode()
+                case = (match[1] or match[2]).decode()
             else:
-                read = noun_of(Recording, line.data, name, line.number, problems)
-                case = read.case if read else ""
+                read = noun_of(noun, line.data, name, line.number, problems)
+                case = "" if read is None else read.case if isinstance(read, Recording) else read.overlay
             if case and case == last:
                 span = spans[case][-1]
                 span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
@@ -297,16 +320,20 @@ class SpanReader:
 
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated. Raises SuiteError."""
+    return starmap(PlacedRecording, _read_spans(spans, reader, Recording))
+
+
+def _read_spans(spans: Sequence[Span], reader: SpanReader, noun: type[_Line]) -> Iterator[tuple[_Line, Path, int]]:
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []
-        placed: list[PlacedRecording] = []
+        placed: list[tuple[_Line, Path, int]] = []
         data = reader.read(span.path, span.offset, span.length)
         for line, raw in enumerate(data.split(b"\n"), span.line):
             if raw and not raw.isspace():
-                recording = noun_of(Recording, raw, name, line, problems)
-                if recording is not None:
-                    placed.append(PlacedRecording(recording, span.path, line))
+                read = noun_of(noun, raw, name, line, problems)
+                if read is not None:
+                    placed.append((read, span.path, line))
         raise_for_problems(problems)
         yield from placed
 

@@ -194,8 +194,9 @@ class _Block:
             known = did_you_mean(table, self._state.tables) or f"there is {', '.join(self._state.tables) or 'none'}"
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
             return
-        held = self._state.columns(table)
-        for column in dict.fromkeys(filter(None, columns)):
+        named = dict.fromkeys(filter(None, columns))
+        held = self._state.columns(table, named)
+        for column in named:
             if column not in held:
                 hint = did_you_mean(column, held) or f"it has {', '.join(held) or 'none'}"
                 yield f"no row of the table {table} has a column {shown(column)}", hint
@@ -226,7 +227,7 @@ def _keys_wrong(table: str, keys: Keys, state: StateFiles) -> Iterator[Problem]:
     """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
     if table not in state.tables or not isinstance(state.tables[table].spots, tuple):
         return  # the tool is wrong, which a problem of its own tells; a large table is held to its keys when it is read
-    if keys.part not in state.columns(table):
+    if keys.part not in state.columns(table, [keys.part]):
         return
     parts = Parts(keys)
     spots = state.tables[table].spots
