@@ -55,7 +55,7 @@ def test_a_run_that_contradicts_itself_is_refused(tmp_path, text, said):
 
 def test_labels_of_kinds_that_had_other_names_are_refused_with_the_kinds_of_today(tmp_path):
     told = refusal(tmp_path, run_text(card(ONE, labels=[{"factor": "e1", "kind": "explicit", "outcome": "passed"}])))
-    assert "cases[0].labels[0].factor: is now requirement" in told
+    assert "cases[0].labels[0].factor: is not a known field" in told
     assert "cases[0].labels[0].kind: found 'explicit', expected one of asked, hard, soft, fact, policy" in told
 
 

@@ -32,7 +32,7 @@ def problem_of(root, text):
         ("id: a", "id: a b", 1, "id: found 'a b', expected 1 to 80 of A-Z", ""),
         ("id: a", "id: a-t1", 1, "id: 'a-t1' ends like the mark of a trial", "choose another end"),
         ("id: e1", "id:", 9, "truth.requirements[0].id: found nothing (null), expected text", ""),
-        ("kind: asked", "severity: hard", 10, "truth.requirements[0].severity: is now kind: hard, or kind: soft", ""),
+        ("kind: asked", "severity: hard", 10, "truth.requirements[0].severity: is not a known field, and kind is missing", "known fields: "),
         ("kind: asked", "kind: aksed", 10, "truth.requirements[0].kind: found 'aksed', expected one of asked, hard, soft, fact, policy", "did you mean 'asked'?"),
     ],
 )  # fmt: skip

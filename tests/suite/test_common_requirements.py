@@ -313,7 +313,7 @@ def test_a_list_of_answers_is_a_user(tmp_path):
     ("old", "new", "told"),
     [
         ("{kind: sayd}", "{kind: says, al: [x]}", "a.yaml:8: truth.requirements[0].check[1].al: is not a known field"),
-        ("text: near", "severity: soft", "a.yaml:7: truth.requirements[0].severity: is now kind: hard, or kind: soft"),
+        ("text: near", "severity: soft", "a.yaml:7: truth.requirements[0].severity: is not a known field"),
         ("say: near", "sya: near", "truth.user[0].sya: is not a known field (did you mean 'say'?)"),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_suite_without_cases_says_so_when_they_are_asked_for(tmp_path):
         (("schema_version: 1", "schema_version: 0"), "schema_version: 0 is older than 1.*migrate"),
         (("schema_version: 1", "schema_version: one"), "schema_version: found 'one', expected a whole number"),
         (("coordinates: wgs84", "coordinates: wgs48"), "expected one of gcj02, wgs84.*did you mean 'wgs84'"),
-        (("license: MIT", "license: MIT\nform: true"), "form: is now gone: have agents return data"),
+        (("license: MIT", "license: MIT\nform: true"), "form: is not a known field"),
         (("license: MIT", "licence: MIT"), "licence: is not a known field.*did you mean 'license'"),
         (("  search: find places", "  'no good': x"), "expected 1 to 80 of"),
         (
