@@ -27,7 +27,7 @@ class Hotel:
 def pytest_mapsat_sandbox(config, case, suite):
     return Hotel if suite.manifest.name == "hotel" else None
 """,
-    "agents.py": '''\
+    "desk_agents.py": '''\
 import re
 
 

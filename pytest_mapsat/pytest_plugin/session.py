@@ -97,7 +97,8 @@ def start_session(config: pytest.Config) -> MapsatSession:
     noticed.enter_context(listening())
     config.add_cleanup(noticed.close)
     exit_status = None if hasattr(config, "workerinput") else ExitStatus(config)
-    pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)})
+    # Of a module that was loaded before, pytest could only warn.
+    pytest.register_assert_rewrite(*{point.module for point in installed(GROUP)} - sys.modules.keys())
     try:
         settings = read_settings(config)
         added_checks()  # one that cannot be loaded is told before anything is collected

@@ -92,8 +92,11 @@ def test_a_wheel_has_the_tools_and_words_that_a_checkout_reads_from_the_starter_
     built = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     home = Path(city.__file__).relative_to(root).parent / "starter"
     assert {Path(source): Path(dest) for source, dest in built["force-include"].items()} == {
-        Path("benchmark_cases", *parts): home.joinpath(*parts)
-        for parts in (("tools",), ("state", "words.jsonl"), ("state", "road_words.jsonl"))
+        Path("examples", "starts"): Path("pytest_mapsat", "starts"),
+        **{
+            Path("benchmark_cases", *parts): home.joinpath(*parts)
+            for parts in (("tools",), ("state", "words.jsonl"), ("state", "road_words.jsonl"))
+        },
     }
 
 

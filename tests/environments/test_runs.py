@@ -319,4 +319,4 @@ def test_the_example_of_a_service_passes_on_postgresql(postgres, warm):
     environment = {**os.environ, "HOTEL_DATABASE": f"postgresql+psycopg://app@{postgres}/{name}"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert "7 passed" in done.stdout, done.stdout
-    assert f"acted on the database {name} (postgresql)" in " ".join(done.stdout.split())
+    assert f"acted on the database {name} (postgresql on 127.0.0.1)" in " ".join(done.stdout.split())

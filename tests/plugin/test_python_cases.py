@@ -27,7 +27,7 @@ def labels(run: Any) -> dict[tuple[str, str], str]:
 
 def test_blocks_are_the_requirements_of_a_case_that_scores_and_gates_like_any_other(hotel: pytest.Pytester) -> None:
     result = hotel.runpytest(
-        "cases", "--mapsat-agent=agents:good", "--mapsat-save=run.json", "--mapsat-fail-under=ar=1", "-v"
+        "cases", "--mapsat-agent=desk_agents:good", "--mapsat-save=run.json", "--mapsat-fail-under=ar=1", "-v"
     )
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
@@ -53,7 +53,7 @@ def test_blocks_are_the_requirements_of_a_case_that_scores_and_gates_like_any_ot
 
 def test_all_that_fails_is_told_in_one_report_with_the_source_and_what_was_said(hotel: pytest.Pytester) -> None:
     options = ("cases", "-k", "BK-1", "--junitxml=j.xml", "--mapsat-save=run.json")
-    result = hotel.runpytest(*options, "--mapsat-agent=agents:hasty")
+    result = hotel.runpytest(*options, "--mapsat-agent=desk_agents:hasty")
     result.assert_outcomes(failed=1, deselected=1)
     result.stdout.fnmatch_lines(
         [
@@ -63,13 +63,13 @@ def test_all_that_fails_is_told_in_one_report_with_the_source_and_what_was_said(
             "*broken: the-guest-agrees-first*",
             "*rule    the guest agrees first",
             "*0 user: Please cancel BK-1. Check with me first.*",
-            "run it again: pytest 'cases/test_cancels.py::test_cancels_one[[]BK-1[]]' --mapsat-agent=agents:hasty",
+            "run it again: pytest 'cases/test_cancels.py::test_cancels_one[[]BK-1[]]' --mapsat-agent=desk_agents:hasty",
             "*gate*FAILED*",
         ]
     )
     assert labels(saved(hotel))["test_cancels.test_cancels_one-BK-1", "looks-first"] == "failed"  # soft: fails no test
     write_hotel(hotel.path, test_cancels=CANCELS.replace('"done"', '"stalled"'))
-    result = hotel.runpytest(*options, "--mapsat-agent=agents:hasty")
+    result = hotel.runpytest(*options, "--mapsat-agent=desk_agents:hasty")
     result.stdout.fnmatch_lines([">*agreed(*", "*:14: AssertionError", ">*stalled*", "*:17: AssertionError"])
     result.stdout.fnmatch_lines(["FAILED cases/test_cancels.py::test_cancels_one?BK-1? - hard the*"])
     (suite,) = ET.parse(hotel.path / "j.xml").getroot()
@@ -186,7 +186,7 @@ def test_what_a_body_does_is_no_verdict_that_it_is_not(hotel: pytest.Pytester) -
     write_hotel(hotel.path, test_cancels=REST)
     options = (
         "cases",
-        "--mapsat-agent=agents:good",
+        "--mapsat-agent=desk_agents:good",
         "--mapsat-save=run.json",
         "-p",
         "no:randomly",
@@ -246,31 +246,33 @@ def test_what_a_body_does_is_no_verdict_that_it_is_not(hotel: pytest.Pytester) -
 
 def test_trials_reruns_workers_widths_and_a_run_that_goes_on_count_alike(hotel: pytest.Pytester) -> None:
     always = ("cases", "--mapsat-trials=2", "--tb=no")
-    hotel.runpytest(*always, "--mapsat-agent=agents:greedy", "--mapsat-save=run.json").assert_outcomes(failed=4)
+    hotel.runpytest(*always, "--mapsat-agent=desk_agents:greedy", "--mapsat-save=run.json").assert_outcomes(failed=4)
     one = saved_timeless(hotel)
     assert [(card["trial"], card["nodeid"]) for card in one["cases"][:2]] == [
         (1, "cases/test_cancels.py::test_cancels_one[BK-1-t1]"),
         (2, "cases/test_cancels.py::test_cancels_one[BK-1-t2]"),
     ]
     assert {label for (_, name), label in labels(one).items() if name != "nothing-else-changes"} == {"passed"}
-    hotel.runpytest(*always, "--mapsat-agent=agents:greedy", "--mapsat-save=wide.json", "--mapsat-concurrency=3")
-    workers = hotel.runpytest(*always, "--mapsat-agent=agents:greedy", "--mapsat-save=many.json", "-n2")
+    hotel.runpytest(*always, "--mapsat-agent=desk_agents:greedy", "--mapsat-save=wide.json", "--mapsat-concurrency=3")
+    workers = hotel.runpytest(*always, "--mapsat-agent=desk_agents:greedy", "--mapsat-save=many.json", "-n2")
     workers.assert_outcomes(failed=4)
     assert saved_timeless(hotel, "wide.json") == saved_timeless(hotel, "many.json") == one
-    hotel.runpytest(*always, "--mapsat-agent=agents:greedy", "-x", "--mapsat-save=part.json").assert_outcomes(failed=1)
+    hotel.runpytest(*always, "--mapsat-agent=desk_agents:greedy", "-x", "--mapsat-save=part.json").assert_outcomes(
+        failed=1
+    )
     assert len(saved(hotel, "part.json")["accounting"]["lost"]) == 3
     # The dialogue of the first episode is kept, and what the function makes of it now is what counts.
     body = CANCELS.replace("episode.changed_rows == ", "episode.changed_rows >= ")
     write_hotel(hotel.path, test_cancels=body)
     hotel.runpytest(
-        *always, "--mapsat-agent=agents:greedy", "--mapsat-resume=part.json", "--mapsat-save=rest.json"
+        *always, "--mapsat-agent=desk_agents:greedy", "--mapsat-resume=part.json", "--mapsat-save=rest.json"
     ).assert_outcomes(passed=4)
     rest = saved(hotel, "rest.json")
     assert [card["outcome"] for card in rest["cases"]] == ["passed"] * 4
     assert rest["accounting"]["lost"] == []
     assert main(["compare", "run.json", "rest.json"]) == 2  # the functions differ, so that the cases do
     hotel.runpytest(
-        "cases", "--mapsat-agent=agents:hasty", "--reruns=1", "-k", "BK-1", "--mapsat-save=again.json", "--tb=no"
+        "cases", "--mapsat-agent=desk_agents:hasty", "--reruns=1", "-k", "BK-1", "--mapsat-save=again.json", "--tb=no"
     )
     assert [card["attempt"] for card in saved(hotel, "again.json")["cases"]] == [1, 2]
 
@@ -337,7 +339,7 @@ def test_twelve_cases_in_yaml_and_in_python_have_the_same_labels_and_scorecards(
     (written / "cases" / "twelve.yaml").write_text(json.dumps(cases))  # JSON is YAML
     cards = []
     for folder in (python, written):
-        options = ("cases", f"--mapsat-agent=agents:{agent}", "--mapsat-save=../run.json", "--tb=no", "-q")
+        options = ("cases", f"--mapsat-agent=desk_agents:{agent}", "--mapsat-save=../run.json", "--tb=no", "-q")
         pytester.chdir()
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
@@ -407,7 +409,7 @@ def test_plain_pytest_skips_without_an_agent_and_takes_one_from_a_fixture_or_an_
         ]
     )
     conftest = (hotel.path / "conftest.py").read_text()
-    for how in ('return "agents:good"', "import agents; return agents.good"):
+    for how in ('return "desk_agents:good"', "import desk_agents; return desk_agents.good"):
         (hotel.path / "conftest.py").write_text(conftest + FIXTURE.format(how=how))
         result = hotel.runpytest("-rs", "--mapsat-save=run.json")
         result.assert_outcomes(passed=1, skipped=2)
@@ -419,10 +421,10 @@ def test_plain_pytest_skips_without_an_agent_and_takes_one_from_a_fixture_or_an_
     quiet = hotel.runpytest("-k", "suites")
     assert "mapsat" not in quiet.stdout.str().partition("collected")[2]
     hotel.runpytest("-n1").assert_outcomes(passed=1, skipped=2)
-    (hotel.path / "conftest.py").write_text(conftest + FIXTURE.format(how='return "agents:nobody"'))
+    (hotel.path / "conftest.py").write_text(conftest + FIXTURE.format(how='return "desk_agents:nobody"'))
     hotel.runpytest("-k", "greets").assert_outcomes(errors=1)
     (hotel.path / "conftest.py").write_text(conftest)
-    hotel.makeini("[pytest]\nmapsat_agent = agents:crash\n")
+    hotel.makeini("[pytest]\nmapsat_agent = desk_agents:crash\n")
     hotel.runpytest("test_small.py", "-k", "greets").assert_outcomes(failed=1)
 
 
@@ -488,7 +490,7 @@ def test_what_is_wrong_with_a_case_is_told_at_collection_with_file_and_line(hote
     modules["test_same"] = head + f'@case("x", id="one")\n{plain}\n@case("x", id="one")\n{plain.replace("_x", "_y")}'
     modules["test_no_case"] = "def test_x(episode):\n    assert episode\n"
     write_hotel(hotel.path, test_cancels="", **modules)
-    result = hotel.runpytest("cases", "--mapsat-agent=agents:good", "--continue-on-collection-errors")
+    result = hotel.runpytest("cases", "--mapsat-agent=desk_agents:good", "--continue-on-collection-errors")
     result.assert_outcomes(errors=len(modules))
     text = result.stdout
     for number, (_, told) in enumerate((*BAD.values(), *DECLARED.values())):
@@ -517,12 +519,12 @@ def test_a_debugger_stops_at_the_first_failure_and_optimised_python_is_refused(
         """
     )
     result = hotel.runpytest(
-        "cases", "--mapsat-agent=agents:hasty", "--pdb", "--pdbcls=stops:Stops", "-k", "BK-1", "-s"
+        "cases", "--mapsat-agent=desk_agents:hasty", "--pdb", "--pdbcls=stops:Stops", "-k", "BK-1", "-s"
     )
     result.assert_outcomes(failed=1, deselected=1)
     result.stdout.fnmatch_lines(["*stopped at 14"])
     monkeypatch.setattr("pytest_mapsat.registry.without_assertions", lambda: True)
-    result = hotel.runpytest("cases", "--mapsat-agent=agents:good")
+    result = hotel.runpytest("cases", "--mapsat-agent=desk_agents:good")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*Python leaves out every assert*"])
 
@@ -534,7 +536,7 @@ def alone(arguments: list[str]) -> int:
         return main(arguments)
     finally:
         for name in {*sys.modules} - before:
-            if name.startswith(("test_", "conftest", "agents")):
+            if name.startswith(("test_", "conftest", "desk_agents")):
                 del sys.modules[name]
 
 
@@ -561,7 +563,7 @@ def test_regrade_plays_the_functions_over_the_kept_dialogues(
     hotel: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_hotel(hotel.path, test_known=KNOWN)
-    ended = hotel.runpytest("cases", "--mapsat-agent=agents:greedy", "--mapsat-save=run.json", "--tb=no")
+    ended = hotel.runpytest("cases", "--mapsat-agent=desk_agents:greedy", "--mapsat-save=run.json", "--tb=no")
     ended.assert_outcomes(passed=1, failed=2)
     before = saved_timeless(hotel)
     assert regrade("--save=same.json") == 1
@@ -587,16 +589,16 @@ def test_regrade_plays_the_functions_over_the_kept_dialogues(
 def test_an_agent_that_crashes_or_deletes_keeps_its_denominators_and_reads_nothing_of_the_function(
     hotel: pytest.Pytester,
 ) -> None:
-    hotel.runpytest("cases", "--mapsat-agent=agents:crash", "--mapsat-save=run.json", "--tb=no").assert_outcomes(
+    hotel.runpytest("cases", "--mapsat-agent=desk_agents:crash", "--mapsat-save=run.json", "--tb=no").assert_outcomes(
         failed=2
     )
     crashed = saved(hotel)
     assert [card["outcome"] for card in crashed["cases"]] == ["failed", "failed"]
     assert len(crashed["cases"][0]["requirements"]) == 5
     assert crashed["summary"]["ecr"]["mean"] == 0
-    hotel.runpytest("cases", "--mapsat-agent=agents:dropping", "--mapsat-save=run.json", "--tb=no").assert_outcomes(
-        failed=2
-    )
+    hotel.runpytest(
+        "cases", "--mapsat-agent=desk_agents:dropping", "--mapsat-save=run.json", "--tb=no"
+    ).assert_outcomes(failed=2)
     assert labels(saved(hotel))["test_cancels.test_cancels_one-BK-1", "the-booking-is-cancelled"] == "failed"
     first = saved(hotel)["cases"][0]
     why = {label["requirement"]: label["why"] for label in first["labels"]}["the-booking-is-cancelled"]
@@ -609,16 +611,21 @@ def test_an_agent_that_crashes_or_deletes_keeps_its_denominators_and_reads_nothi
 def test_shards_become_one_run_and_samples_and_gaps_in_sequences_are_refused(hotel: pytest.Pytester) -> None:
     hotel.makeini("[pytest]\naddopts = --strict-markers\n")
     for shard in ("1/2", "2/2"):
-        options = ("cases", "--mapsat-agent=agents:good", f"--mapsat-shard={shard}", f"--mapsat-save={shard[0]}.json")
+        options = (
+            "cases",
+            "--mapsat-agent=desk_agents:good",
+            f"--mapsat-shard={shard}",
+            f"--mapsat-save={shard[0]}.json",
+        )
         hotel.runpytest(*options)
     assert alone(["merge", "1.json", "2.json", "--out=run.json"]) == 0
     assert [card["outcome"] for card in saved(hotel)["cases"]] == ["passed", "passed"]
-    refused = hotel.runpytest("cases", "--mapsat-agent=agents:good", "--mapsat-sample=1")
+    refused = hotel.runpytest("cases", "--mapsat-agent=desk_agents:good", "--mapsat-sample=1")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["*--mapsat-sample*"])
     gap = CANCELS.replace("domains=[", 'group={"name": "ida", "order": 2}, domains=[').replace(
         '"BK-1", "BK-2"', '"BK-1"'
     )
     write_hotel(hotel.path, test_cancels=gap)
-    refused = hotel.runpytest("cases", "--mapsat-agent=agents:good")
+    refused = hotel.runpytest("cases", "--mapsat-agent=desk_agents:good")
     refused.stderr.fnmatch_lines(["*test_cancels.py:8: group.order: found place 2 of the sequence 'ida', expected 1*"])
