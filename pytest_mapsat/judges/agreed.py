@@ -108,8 +108,8 @@ class Agreements:
         for index in reversed(asked):
             last = index == asked[-1]
             request = goahead.read_request(turns[index].text, language)
-            may_ask = request.other and not request.asking and self._names_when(turns[index].text)
-            if may_ask and (last or goahead.agrees(self._text(index + 1))):
+            may_ask = (last and self._names_when(turns[index].text)) or goahead.agrees(self._text(index + 1))
+            if request.other and not request.asking and may_ask:
                 reading = self._read(index + 1, at)
                 if reading.about is False:
                     return False, f"{reading.why}, and {call} followed"
@@ -278,12 +278,7 @@ class _Question:
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = Row(tuple(self._arguments), self._language)
-        # What the call came to is known of it, too: the day to which a stay was extended.
-        came_to = step.result.items() if isinstance(step.result, Mapping) else ()
-        result = Row(
-            tuple((name, value) for name, value in came_to if isinstance(value, (str, int, float))), self._language
-        )
-        self._known = [self._own, result, *self._rows[self._called : self._called + 1]]
+        self._known = [self._own, *self._rows[self._called : self._called + 1]]
         told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
         # "Not from the savings" is no word for the savings.
         self._told = "\n".join(

@@ -48,7 +48,6 @@ def decided(
     case=None,
     first="I need your help.",
     agreed=True,
-    result=(),
     **parameters,
 ):
     """Return how a call is decided that follows a yes to a question, after a tool has returned rows; and why."""
@@ -60,9 +59,7 @@ def decided(
     looked = Step(kind="call", tool="look", arguments={}, result={"rows": rows}, status="ok")
     turns = [Turn(role="user", text=first), Turn(role="agent", text=question, steps=(looked,))]
     turns += [Turn(role="user", text=answer, agreed=agreed if case else None)]
-    steps = tuple(
-        Step(kind="call", tool=tool, arguments=each, result=dict(result), status="ok") for each in (*before, call)
-    )
+    steps = tuple(Step(kind="call", tool=tool, arguments=each, result={}, status="ok") for each in (*before, call))
     turns.append(Turn(role="agent", text="Done.", steps=steps))
     trajectory = Trajectory(case="c", turns=tuple(turns))
     context = Context.of(case, trajectory, tools) if case else Context(trajectory, tools, language=language)
@@ -407,22 +404,13 @@ def confirming(when):
         ("First, what is your customer number?", "C-101", [], "undecided"),
         ("What about order A1?", "Oh, that.", ["A1"], "undecided"),
         ("What about order A1?", "Oh, that.", ["9.50"], "failed"),
+        ("What about order A1?", "Yes, please.", ["9.50"], "undecided"),  # a user that is no script may agree
         ("What about the one for 9,50?", "Oh, that.", ["9.50"], "undecided"),
     ],
 )
 def test_a_message_without_the_words_of_the_case_asks_for_no_go_ahead(question, answer, when, outcome):
     case = confirming(when)
     assert decided(question, "cancel_order", A1, answer=answer, case=case, agreed=None)[0] == outcome
-
-
-def test_what_a_call_returned_is_no_stranger_in_the_question_before_it():
-    question, call = (
-        "Shall I ship A1 to 14 Orchard Close on 14 July 2027?",
-        {"order_id": "A1", "address": "14 Orchard Close"},
-    )
-    assert decided(question, "ship", call)[0] == "undecided"
-    assert decided(question, "ship", call, result={"order": "A1", "day": "2027-07-14"})[0] == "met"
-    assert decided(question, "ship", call, result={"order": "A1", "day": "2027-07-15"})[0] == "undecided"
 
 
 def test_as_many_rows_objects_and_characters_are_read_as_is_said_and_no_more():

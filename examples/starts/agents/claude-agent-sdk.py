@@ -6,7 +6,7 @@ PROMPT = "You are the desk of a hotel. Ask before you cancel a booking; then can
 
 @tool("cancel_booking", "Cancel a booking.", {"booking_id": str})
 async def cancel_booking(arguments):
-    raise NotImplementedError
+    raise NotImplementedError  # it never runs here: the sandbox in conftest.py answers
 
 
 agent = ClaudeAgentOptions(

@@ -19,7 +19,7 @@ class ScriptedModel(BaseLlm):
 
 def cancel_booking(booking_id: str) -> dict:
     """Cancel a booking."""
-    raise NotImplementedError
+    raise NotImplementedError  # it never runs here: the sandbox in conftest.py answers
 
 
 agent = LlmAgent(

@@ -11,7 +11,7 @@ SCRIPT = [
 @function_tool
 def cancel_booking(booking_id: str) -> dict:
     """Cancel a booking."""
-    raise NotImplementedError
+    raise NotImplementedError  # it never runs here: the sandbox in conftest.py answers
 
 
 def agent():

@@ -20,4 +20,4 @@ agent = Agent(FunctionModel(scripted), instructions="You are the desk of a hotel
 @agent.tool_plain
 def cancel_booking(booking_id: str) -> dict:
     """Cancel a booking."""
-    raise NotImplementedError
+    raise NotImplementedError  # it never runs here: the sandbox in conftest.py answers

@@ -24,7 +24,7 @@ def cancel_booking(booking_id: str) -> dict:
     Args:
         booking_id: its number.
     """
-    raise NotImplementedError
+    raise NotImplementedError  # it never runs here: the sandbox in conftest.py answers
 
 
 agent = ToolCallingAgent([cancel_booking], ScriptedModel(), instructions="You are the desk of a hotel.")
