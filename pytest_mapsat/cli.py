@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from pytest_mapsat import __version__
+from pytest_mapsat.options import RENAMED
 from pytest_mapsat.printed import printed
 
 EXIT_OK = 0
@@ -23,12 +24,13 @@ EXIT_USAGE = 4
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
     "doctor": "check how an agent is connected, before a benchmark is run",
-    "new": "make a draft of a case out of a logged conversation",
+    "draft": "make a draft of a case out of a logged conversation",
+    "cases": "make a suite of the cases that logs of behaviour hold",
     "lint": "check a suite without an agent",
     "record": "call your own tools and keep their answers as recordings",
     "serve": "serve the tools of a case over MCP, to try them by hand",
     "import": "make a suite from the files of another benchmark or tool",
-    "build": "make up a world from a seed, or make cases of behaviour logs",
+    "build": "make up a world from a seed, and cases in it",
     "show": "show dialogues of a saved run, with verdicts or claims",
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",
@@ -46,7 +48,7 @@ _MODULES = {
     "init": "start",
     "import": "start",
     "merge": "compare",
-    "new": "build",
+    "cases": "draft",
     "regrade": "compare",
     "report": "show",
     "schema": "rare",
@@ -78,6 +80,8 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
     commands = COMMANDS | RARE if rare else COMMANDS
     if name in RARE and not rare:
         return _fail(f"{name}: this is: python -m pytest_mapsat {name}")
+    if new := RENAMED.get(f"mapsat {name}"):
+        return _fail(f"mapsat {name} is now {new}")
     try:
         if name not in commands:
             _overview(commands).parse_args(arguments)

@@ -180,12 +180,13 @@ _TABLE = (
         changes="episode",
     ),
     Option(
-        "profile",
+        "give-profile",
         "",
         "give the agent what the profile tools would return, as context",
         kind="flag",
         default="off",
         changes="episode",
+        fields=("profile",),
     ),
     Option(
         "trials",
@@ -196,15 +197,18 @@ _TABLE = (
         fields=("trials", "pass_rule"),
     ),
     Option(
-        "on-miss",
+        "unrecorded",
         "MODE",
         "what answers a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite; simulate:MODEL: "
         "a model, kept and marked as such",
         default="strict",
         changes="episode",
+        fields=("on_miss",),
     ),
     Option(
-        "tools", "SPEC", "your own tools for --mapsat-on-miss=record: module:attr of functions, a module, or an object"
+        "tools",
+        "SPEC",
+        "your own tools for --mapsat-unrecorded=record: module:attr of functions, a module, or an object",
     ),
     Option(
         "concurrency",
@@ -239,13 +243,14 @@ _TABLE = (
         fields=("timeout_seconds",),
     ),
     Option(
-        "assert",
+        "fail-on",
         "LIST",
         "what fails an item: asked, hard, facts, policies, soft, success, all or none",
         default="asked,hard,facts",
         ini=True,
-        suite="assert",
+        suite="fail_on",
         changes="item",
+        fields=("assert",),
     ),
     Option(
         "fail-under",
@@ -349,6 +354,15 @@ _TABLE = (
     ),
 )
 
+#: Names of 0.1.0, and what each is called now: an old name is refused with the new one.
+RENAMED = {
+    "--mapsat-assert": "--mapsat-fail-on",
+    "--mapsat-profile": "--mapsat-give-profile",
+    "--mapsat-on-miss": "--mapsat-unrecorded",
+    "mapsat_assert": "mapsat_fail_on",
+    "mapsat new": "mapsat draft",
+}
+
 #: All options by name.
 OPTIONS = {option.name: option for option in _TABLE}
 
@@ -366,6 +380,8 @@ def fields_of(option: Option) -> tuple[str, ...]:
 def refuse_ini(keys: Iterable[str]) -> str:
     """Return what to say of the first key of an ini file that is an option and no key; empty where there is none."""
     for key in keys:
+        if key in RENAMED:
+            return f"{key} is now {RENAMED[key]}"
         name = key.removeprefix("mapsat_").replace("_", "-")
         option = OPTIONS.get(name)
         if key.startswith("mapsat_") and option is not None and not option.ini:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .options import OPTIONS, agent_spec, typed
+from .options import OPTIONS, RENAMED, agent_spec, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -57,10 +57,13 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Give a run within a run of this process checks of its own: where there was no check yet, there is nothing to keep."""
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Refuse old names of options, and give a run within a run of this process checks of its own."""
+    for name in (argument.partition("=")[0] for argument in args):
+        if name in RENAMED:
+            raise pytest.UsageError(f"{name} is now {RENAMED[name]}")
     registry = sys.modules.get(f"{__package__}.registry")
-    if registry is not None:
+    if registry is not None:  # where there was no check yet, there is nothing to keep
         former = registry.exchange({})
         early_config.add_cleanup(lambda: registry.exchange(former))
 

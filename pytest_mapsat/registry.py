@@ -227,12 +227,14 @@ def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
 def load_installed(point: EntryPoint) -> Any:
     """Return what an entry point of an installed package names. Raises UsageError where it cannot be loaded."""
     from .model import UsageError  # noqa: PLC0415
-    from .user_code import StrangerError, call_stranger, words_of  # noqa: PLC0415
+    from .user_code import UserCodeError, call_user_code, describe_error  # noqa: PLC0415
 
     try:
-        return call_stranger(point.load)
-    except StrangerError as broken:
-        raise UsageError(f"{point.group}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
+        return call_user_code(point.load)
+    except UserCodeError as broken:
+        raise UsageError(
+            f"{point.group}: {point.value} cannot be loaded: {describe_error(broken.error)}"
+        ) from broken.error
 
 
 def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
@@ -247,7 +249,7 @@ def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
         UsageError: no package adds it, two packages do, or it cannot be loaded.
     """
     from .model import MapsatError, UsageError, did_you_mean, shown  # noqa: PLC0415
-    from .user_code import StrangerError, call_stranger, installed, words_of  # noqa: PLC0415
+    from .user_code import UserCodeError, call_user_code, describe_error, installed  # noqa: PLC0415
 
     points = [point for point in installed(group) if point.name == name]
     if not points:
@@ -260,10 +262,10 @@ def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         try:
-            return call_stranger(function, *args)
-        except StrangerError as broken:
+            return call_user_code(function, *args)
+        except UserCodeError as broken:
             if isinstance(broken.error, MapsatError):
                 raise broken.error from None
-            raise UsageError(f"{group}: {points[0].value} broke: {words_of(broken.error)}") from broken.error
+            raise UsageError(f"{group}: {points[0].value} broke: {describe_error(broken.error)}") from broken.error
 
     return call

@@ -36,7 +36,7 @@ _listeners = 0
 _heard = 0
 
 
-class StrangerError(Exception):
+class UserCodeError(Exception):
     """The code of others raised.
 
     Attributes:
@@ -80,11 +80,11 @@ class Surroundings:
                 os.chdir(self._directory)
 
 
-def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+def call_user_code(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return what the function returns.
 
     Raises:
-        StrangerError: the function raised, whatever it was.
+        UserCodeError: the function raised, whatever it was.
         KeyboardInterrupt: the user interrupted the run meanwhile, whatever the function made of it.
     """
     heard, limit = _heard, sys.getrecursionlimit()
@@ -102,7 +102,7 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
     if _is_interrupted(heard, raised):
         raise KeyboardInterrupt
     if raised is not None:
-        raise StrangerError(raised)
+        raise UserCodeError(raised)
     return result
 
 
@@ -125,11 +125,11 @@ def plain(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
 
 
-def words_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the type and the words of what others raised, cut to a readable length."""
     try:
-        words = known_secrets().hidden(call_stranger(str, error))
-    except StrangerError:
+        words = known_secrets().hidden(call_user_code(str, error))
+    except UserCodeError:
         words = "its message cannot be read"
     words = plain(words[: 2 * _SHOWN].encode(errors="replace").decode()) or "no message"
     return f"{type(error).__name__}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"

@@ -19,7 +19,7 @@ from pytest_mapsat.guard import RefusedTool, Scope
 from pytest_mapsat.interpreter import reserve
 from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
 from .frameworks import Adapter, Episode, adapter_for, unwatch, watch
 from .returned import AgentFault, checked, described
@@ -54,9 +54,9 @@ class CallableConversation(HandedConversation):
         """Call the agent; see ``Conversation.reply``."""
         with self._scope.replying():
             try:
-                reply, error = call_stranger(self._answer, message), None
-            except (StrangerError, MemoryError) as broken:
-                error = broken.error if isinstance(broken, StrangerError) else broken
+                reply, error = call_user_code(self._answer, message), None
+            except (UserCodeError, MemoryError) as broken:
+                error = broken.error if isinstance(broken, UserCodeError) else broken
                 if issubclass(type(error), MemoryError):  # an exception of others may say anything of its class
                     reserve.release()  # without this memory Python may crash on the way out of the context
         if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
@@ -80,8 +80,8 @@ class CallableConversation(HandedConversation):
         self._scope.end()
         if self._close is None:
             return
-        with suppress(StrangerError):
-            result = call_stranger(self._close)
+        with suppress(UserCodeError):
+            result = call_user_code(self._close)
             if inspect.isawaitable(result):
                 wait([_submit(result)], timeout=_CLOSING)
 
@@ -179,9 +179,9 @@ def callable_source(target: object, spec: str) -> CallableSource:
     if adapter is not None:
         return framework_source(target, spec, adapter)
     try:
-        function = call_stranger(_entry, target)
-    except StrangerError as broken:
-        raise UsageError(f"agent {spec!r} cannot be looked at: {words_of(broken.error)}; {_EXAMPLE}") from None
+        function = call_user_code(_entry, target)
+    except UserCodeError as broken:
+        raise UsageError(f"agent {spec!r} cannot be looked at: {describe_error(broken.error)}; {_EXAMPLE}") from None
     if function is None:
         raise UsageError(f"agent {spec!r} is {_what(target)}; {_EXAMPLE}")
     is_class = inspect.isclass(target)
@@ -305,8 +305,8 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
         WrongSignature: the callable does not tell them (some built-in functions).
     """
     try:
-        return tuple(call_stranger(inspect.signature, function).parameters.values())
-    except StrangerError:
+        return tuple(call_user_code(inspect.signature, function).parameters.values())
+    except UserCodeError:
         raise WrongSignature("its signature cannot be read; wrap it in a function") from None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_mapsat.model import UsageError, hint_at
-from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, frames_of
 
 from . import baselines, models, recorded
 from .callables import callable_source, framework_source
@@ -138,15 +138,15 @@ def search_first(root: Path) -> None:
 
 def _import(name: str, named: str, root: Path) -> object:
     try:
-        return call_stranger(importlib.import_module, name)
-    except StrangerError as broken:
+        return call_user_code(importlib.import_module, name)
+    except UserCodeError as broken:
         error = broken.error
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and (name == missing or name.startswith(missing + ".")):
         raise _refused(
             f"{named}: there is no module {missing!r} in {root} or on sys.path", hint_at(name, _modules_in(root))
         )
-    words = f"SyntaxError: {error.msg}" if type(error) is SyntaxError else words_of(error)
+    words = f"SyntaxError: {error.msg}" if type(error) is SyntaxError else describe_error(error)
     raise UsageError(f"{named}: importing {name!r} failed: {_place(error, root)}{words}")
 
 
@@ -173,10 +173,10 @@ def _relative(filename: str, root: Path) -> str:
 
 def _member(owner: object, name: str, where: str, named: str) -> object:
     try:
-        return call_stranger(getattr, owner, name)
-    except StrangerError as broken:
+        return call_user_code(getattr, owner, name)
+    except UserCodeError as broken:
         error = broken.error
     if not isinstance(error, AttributeError):
-        raise UsageError(f"{named}: {name!r} of {where!r} cannot be had: {words_of(error)}")
+        raise UsageError(f"{named}: {name!r} of {where!r} cannot be had: {describe_error(error)}")
     hint = hint_at(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
     raise UsageError(f"{named}: {where!r} has no attribute {name!r}{hint}")

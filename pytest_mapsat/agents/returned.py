@@ -29,7 +29,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, frames_of
 
 # -- anything, as JSON data of our own ---------------------------------------------------------------------------------
 
@@ -145,8 +145,8 @@ def describe(error: BaseException, *, blame: Blame) -> Fault:
 def described(error: BaseException) -> Fault:
     """Return the fault for what an agent raised: its own, unless a service that it needs cannot be reached."""
     try:
-        return call_stranger(_described, error)
-    except StrangerError:
+        return call_user_code(_described, error)
+    except UserCodeError:
         return Fault(blame="agent", message="what the agent raised cannot be told")
 
 
@@ -164,8 +164,8 @@ def _words(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "maximum recursion depth exceeded"
     try:
-        return scrubbed(call_stranger(str, error)) or "no message"
-    except StrangerError:
+        return scrubbed(call_user_code(str, error)) or "no message"
+    except UserCodeError:
         return "its message cannot be read"
 
 
@@ -217,7 +217,7 @@ def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException |
     """Return the exception that says that a service could not be reached: the one that left the agent, or one that it was raised from or after.
 
     Of a group of exceptions each must be one; the first that tells of an answer decides: what came before a 404 is over.
-    Exceptions of strangers may raise here.
+    User code may raise here.
 
     Args:
         error: what the agent raised.
@@ -368,9 +368,11 @@ def _usage(usage: object) -> dict[str, Any] | None:
 def _jsonable(value: Any) -> Any:
     """Return a date, a decimal, an enum, a model and the like as JSON data."""
     try:
-        return call_stranger(to_jsonable_python, value)
-    except StrangerError as broken:
-        raise AgentFault(f"the agent returned data with {_named(value)} in it: {words_of(broken.error)}") from None
+        return call_user_code(to_jsonable_python, value)
+    except UserCodeError as broken:
+        raise AgentFault(
+            f"the agent returned data with {_named(value)} in it: {describe_error(broken.error)}"
+        ) from None
 
 
 def _is_data(value: object) -> bool:

@@ -188,7 +188,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-in", metavar="FILE", type=Path, help=about)
     about = "labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
-    shared.add_options(parser, "fail-under", "assert", "metrics", "compare", "allow-undecided")
+    shared.add_options(parser, "fail-under", "fail-on", "metrics", "compare", "allow-undecided")
     shared.add_plugins(parser)
     shared.add_options(parser, "save", save="write the regraded run file")
     about = "play cases in Python that ask for fixtures, too; without it their labels are kept"
@@ -261,7 +261,7 @@ def _changes(options: argparse.Namespace) -> Changes:
     read("allow-undecided", parse_allowance)
     return Changes(
         judge=options.judge,
-        asserted=read("assert", parse_asserted),
+        asserted=read("fail-on", parse_asserted),
         fail_under=None if options.fail_under is None else tuple(options.fail_under),
         allow_undecided=options.allow_undecided,
         decisions=options.labels,

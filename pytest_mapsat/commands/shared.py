@@ -69,7 +69,11 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> N
 
 def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None], T]) -> T:
     """Return what a function makes of the model of ``--propose``, which is None without this option; ``--cache`` and ``--max-cost`` are kept to."""
+    from pytest_mapsat.model import UsageError
+
     if options.propose is None:
+        if options.cache is not None or options.max_cost is not None:
+            raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
         return use(None)
     from pytest_mapsat.drafts import ProposingModel
     from pytest_mapsat.llm import Limits, named_model, open_door
@@ -269,25 +273,25 @@ def _module(name: str) -> ModuleType:
     import importlib
 
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
+    from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, load_file
 
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        return call_stranger(load_file if name.endswith(".py") else importlib.import_module, name)
-    except StrangerError as broken:
-        raise UsageError(f"-p {name} cannot be loaded: {words_of(broken.error)}") from None
+        return call_user_code(load_file if name.endswith(".py") else importlib.import_module, name)
+    except UserCodeError as broken:
+        raise UsageError(f"-p {name} cannot be loaded: {describe_error(broken.error)}") from None
 
 
 def _given(modules: Sequence[ModuleType], hook: str) -> list[object]:
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+    from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
     given = []
     for module in modules:
         if (function := getattr(module, hook, None)) is not None:
             try:
-                given.append(call_stranger(function, config=None))
-            except StrangerError as broken:
-                raise UsageError(f"{hook} of {module.__name__}: {words_of(broken.error)}") from None
+                given.append(call_user_code(function, config=None))
+            except UserCodeError as broken:
+                raise UsageError(f"{hook} of {module.__name__}: {describe_error(broken.error)}") from None
     return given

@@ -15,7 +15,7 @@ from pytest_mapsat.agents import session_id
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Case, EnvironmentEnd, InfrastructureError, MapsatError, Trajectory, listed, shown
-from pytest_mapsat.user_code import StrangerError, call_stranger, place_of, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, place_of
 
 from .world import Environment, EpisodeSession, Starts, Tables, World, alone, differing, end_between, seen
 
@@ -220,11 +220,11 @@ def _asked(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a function of an environment returns. Raises InfrastructureError where it raises."""
     try:
         with waiting():
-            return call_stranger(function, *arguments)
-    except StrangerError as broken:
+            return call_user_code(function, *arguments)
+    except UserCodeError as broken:
         if isinstance(broken.error, MapsatError):
             raise InfrastructureError(f"the environment: {broken.error}") from None
-        words = words_of(broken.error).partition("\n")[0]  # what a database says behind it may hold a row
+        words = describe_error(broken.error).partition("\n")[0]  # what a database says behind it may hold a row
         raise InfrastructureError(f"the environment: {what} failed: {words}{place_of(broken.error)}") from None
 
 

@@ -325,7 +325,7 @@ class _Question:
         ):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
         values = [self._value(name, value) for name, value in self._arguments]
-        judged = [reading for reading in (self._act, self._also, self._row, self._stranger, *values) if reading]
+        judged = [reading for reading in (self._act, self._also, self._row, self._unknown_value, *values) if reading]
         sure = [reading for reading in judged if reading.about is False]
         return next(iter((*sure, *judged)), Reading(True, ""))
 
@@ -469,7 +469,7 @@ class _Question:
         return Reading(None, "another row is named, too") if self._named_in(self._behind) - {self._called} else None
 
     @property
-    def _stranger(self) -> Reading | None:
+    def _unknown_value(self) -> Reading | None:
         """A value in the question that neither the called row, the call nor the user has. A price may be a fee, and "a day" is a rate."""
         told = facts_of(self._told, self._language)
         asked = [fact for fact, _ in self._values if fact.start >= self._asked.start and fact.unit not in _MONEY]
@@ -600,9 +600,9 @@ class _Question:
             rivals = [fact for fact in nearest if not self._own.states(fact)]
             if rivals and (reading := self._rival(rivals, name, value, stated_there=stated_there, told=bool(told))):
                 return reading
-        strangers = [self._text[fact.start : fact.end] for fact, _ in alike if not self._is_known(fact)]
-        if isinstance(value, (int, float)) and strangers and (in_row or not stated_there):
-            return Reading(None, f"{strangers[0]!r} may be the figure that was agreed to")
+        unknown = [self._text[fact.start : fact.end] for fact, _ in alike if not self._is_known(fact)]
+        if isinstance(value, (int, float)) and unknown and (in_row or not stated_there):
+            return Reading(None, f"{unknown[0]!r} may be the figure that was agreed to")
         # Another person or thing may stand in the question in place of a text that it does not state.
         known = {*self._generic, *self._told.split(), self._told}
         named = self._facts(name, value) or not goahead.meaning_in(asked, goahead.acts_in(asked), known)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 from pytest_mapsat.model import MapsatError, NotRecordedError, Requirement, RequirementKind, Usage, UsageError, hint_at
 from pytest_mapsat.sandbox import NoSuchRowError
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.user_code import StrangerError, call_stranger, place_of, plain, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, place_of, plain
 
 from .findings import Finding, every
 
@@ -135,7 +135,7 @@ class Blocks:
         broken = error is not None and not self._skips(error) and (finding is None or finding.broken or own)
         if error is not None:
             how = "broke" if broken else "ended"
-            why = f"not reached: the function {how} before it, {words_of(error).partition(chr(10))[0]}"
+            why = f"not reached: the function {how} before it, {describe_error(error).partition(chr(10))[0]}"
         for name in self._requirements:
             self._found.setdefault(name, [Finding(None, why, broken=broken)])
         return error if own else None
@@ -153,8 +153,8 @@ class Blocks:
 
     def _broken(self, error: BaseException | None) -> Finding:
         if error is None or self._skips(error):
-            return Finding(None, f"the function ended: {'' if error is None else words_of(error)}")
-        return Finding(None, f"the function broke{place_of(error)}: {words_of(error)}", broken=True)
+            return Finding(None, f"the function ended: {'' if error is None else describe_error(error)}")
+        return Finding(None, f"the function broke{place_of(error)}: {describe_error(error)}", broken=True)
 
     def _finding(self, name: str, error: BaseException | None) -> Finding | None:
         """Return what an end means; None where the function broke."""
@@ -190,8 +190,8 @@ class Block:
 def reason_of(error: BaseException) -> str:
     """Return what an assertion says, without what differs from process to process: the order of sets, and where objects lie; one that says nothing is shown as it is written."""
     try:
-        words = plain(known_secrets().hidden(call_stranger(str, error))).strip()
-    except StrangerError:
+        words = plain(known_secrets().hidden(call_user_code(str, error))).strip()
+    except UserCodeError:
         words = ""
     if (asked := _ASKED.match(words)) is not None:
         return asked[1]  # an answer of ours says why

@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.registry import AddedCheck, added_checks
 from pytest_mapsat.sandbox import End, Row, State, fresh, frozen
-from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, words_of
+from pytest_mapsat.user_code import Surroundings, UserCodeError, call_user_code, describe_error
 
 from .blocks import Block, Blocks, Holds, reason_of
 from .findings import FUNCTION_OF, Finding, judges, left_open
@@ -360,7 +360,7 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
     blocks = Blocks((), "")
     episode = replace(context.episode, _blocks=blocks)
     surroundings = Surroundings()
-    call = partial(call_stranger, added.function, episode, **check.arguments)
+    call = partial(call_user_code, added.function, episode, **check.arguments)
     outcome = on_thread(call, f"mapsat-check-{check.name}")
     with waiting():
         wait([outcome], timeout=SECONDS)
@@ -372,7 +372,7 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
         return Finding(None, blocks.noted)
     try:
         return _finding(added, outcome.result())
-    except StrangerError as broken:
+    except UserCodeError as broken:
         return _raised(check.name, broken.error, added)
 
 
@@ -381,7 +381,7 @@ def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
         return Finding(False, reason_of(error))
     if isinstance(error, NotRecordedError):
         return Finding(None, str(error))
-    return Finding(None, f"the check {name} broke{_where(error, added)}: {words_of(error)}", broken=True)
+    return Finding(None, f"the check {name} broke{_where(error, added)}: {describe_error(error)}", broken=True)
 
 
 def _finding(added: AddedCheck, result: object) -> Finding:

@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.registry import load_installed
-from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
 from .context import Context
 from .extra_labels import besides
@@ -152,10 +152,10 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
     for point in installed(GROUP):
         try:
             read: VerdictReader = load_installed(point)
-            return {(case, _ANY_TRIAL): verdict for case, verdict in call_stranger(read, path, name).items()}
-        except StrangerError as broken:
+            return {(case, _ANY_TRIAL): verdict for case, verdict in call_user_code(read, path, name).items()}
+        except UserCodeError as broken:
             if not isinstance(broken.error, SuiteError):
-                raise UsageError(f"{GROUP}: {point.value} broke: {words_of(broken.error)}") from broken.error
+                raise UsageError(f"{GROUP}: {point.value} broke: {describe_error(broken.error)}") from broken.error
             problems += broken.error.problems
     raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(name, 0, "no installed package reads such verdicts")])
 

@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
     total_usage,
 )
 from pytest_mapsat.registry import load_installed
-from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
 from .measures import Measure, Reading, between, index_labels, not_applicable, product, read_labels, weighted_share
 
@@ -246,12 +246,12 @@ def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str,
     if metric_set is MSB:  # ours, and sound
         return measures | metric_set.measure(metric_input), None  # type: ignore[operator]
     try:
-        given = call_stranger(lambda: dict(metric_set.measure(metric_input.copied())))
+        given = call_user_code(lambda: dict(metric_set.measure(metric_input.copied())))
         unsure = metric_set.of_calls if metric_input.trajectory.lacks_calls else ()
         lacking = Measure(None, "unevaluated", metric_input.trajectory.why_lacking)
         return measures | _sound_ones(metric_set, asked, given) | dict.fromkeys(unsure, lacking), None
-    except StrangerError as broken:
-        message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"
+    except UserCodeError as broken:
+        message = f"the metric set {metric_set.name} broke: {describe_error(broken.error)}"
     except _BadError as bad:
         message = f"the metric set {metric_set.name} cannot be used: {bad}"
     unknown = dict.fromkeys([metric.name for metric in asked], Measure(None, "error", message))
@@ -362,10 +362,10 @@ def _flat(given: Iterable[object]) -> Iterator[object]:
             yield some
         elif some is not None:
             try:
-                yield from call_stranger(_listed, some)
-            except StrangerError as broken:
+                yield from call_user_code(_listed, some)
+            except UserCodeError as broken:
                 raise UsageError(
-                    f"pytest_mapsat_metrics: found {shown(some)}, expected metric sets: {words_of(broken.error)}"
+                    f"pytest_mapsat_metrics: found {shown(some)}, expected metric sets: {describe_error(broken.error)}"
                 ) from None
 
 

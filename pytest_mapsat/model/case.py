@@ -53,7 +53,7 @@ class Context(Noun):
     """The spatio-temporal environment g and the interaction context c: all of it is shown to the agent.
 
     ``now``: null where the case stands at no time. ``details``: whatever else the agent is told, as a JSON object. ``profile``: what is known of the user
-    beforehand; with ``--mapsat-profile`` what the profile tools would return.
+    beforehand; with ``--mapsat-give-profile`` what the profile tools would return.
     """
 
     now: Moment | None = None

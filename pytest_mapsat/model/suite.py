@@ -140,7 +140,7 @@ class SuiteManifest(Noun):
     a suite without places.
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the metric sets that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
-    ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
+    ``asserted`` (``fail_on`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
@@ -166,7 +166,7 @@ class SuiteManifest(Noun):
     currency: Literal["CNY", "EUR", "USD", "GBP", "JPY"] = "CNY"
     metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     success: MetricName | None = None
-    asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
+    asserted: tuple[Asserted, ...] | None = Field(default=None, alias="fail_on", min_length=1)
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()

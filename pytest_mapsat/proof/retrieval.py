@@ -13,7 +13,7 @@ from typing import Any
 from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
 from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, UsageError, shown
 from pytest_mapsat.sandbox import Ranker, SandboxSuite, fits, holds_evidence, hop_calls, id_text, ranker_of
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
 from .oracles import play_oracle
 
@@ -243,12 +243,12 @@ def _places(
 def _given(other: OtherRanker, query: HopQuery, spec: str) -> list[str]:
     """Return the ids that another ranker gives. Raises UsageError."""
     try:
-        given = call_stranger(other, query.text, query.part)
+        given = call_user_code(other, query.text, query.part)
         # The order of a set or a mapping means nothing.
         in_order = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | AbstractSet)
-        listed = call_stranger(_first, given) if in_order else []
-    except StrangerError as broken:
-        raise UsageError(f"--ranker {spec}: {words_of(broken.error)} (for {shown(query.text)})") from None
+        listed = call_user_code(_first, given) if in_order else []
+    except UserCodeError as broken:
+        raise UsageError(f"--ranker {spec}: {describe_error(broken.error)} (for {shown(query.text)})") from None
     ids = [id_text(row) for row in listed]
     if not in_order or None in ids:
         wrong = listed[ids.index(None)] if None in ids else given

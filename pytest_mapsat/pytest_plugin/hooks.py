@@ -11,7 +11,7 @@ import pytest
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import MapsatError
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case
@@ -33,9 +33,9 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
     if not caller.get_hookimpls():
         return caller(**arguments)  # no code of others runs, so nothing needs to be put back
     try:
-        return call_stranger(caller, **arguments)
-    except StrangerError as broken:
-        message = f"{caller.name} of {_plugin(config, caller, broken.error)}: {words_of(broken.error)}"
+        return call_user_code(caller, **arguments)
+    except UserCodeError as broken:
+        message = f"{caller.name} of {_plugin(config, caller, broken.error)}: {describe_error(broken.error)}"
     raise HookError(message)
 
 

@@ -303,7 +303,7 @@ class Reporter:
             if (path := self.settings.save) is not None and (run.cases or run.accounting.collected):
                 self._guarded("--mapsat-save", lambda: self._save(run, path))
             if self.settings.request.options.on_miss != "strict":
-                self._guarded("--mapsat-on-miss", self._keep_answers)
+                self._guarded("--mapsat-unrecorded", self._keep_answers)
             self._guarded(
                 "--mapsat-report",
                 lambda: self._faults.extend(self._reports.write(run, lambda: self._lines(self._cards))),
@@ -312,7 +312,7 @@ class Reporter:
         if self._cards and all(episode.card.outcome == "not_applicable" for episode in self._cards):
             asserted = ", ".join(self.settings.request.options.asserted)
             self._faults.append(
-                f"no case could fail: none that ran has a requirement of {asserted}; assert: in suite.yaml, or --mapsat-assert, names kinds that they have"
+                f"no case could fail: none that ran has a requirement of {asserted}; fail_on: in suite.yaml, or --mapsat-fail-on, names kinds that they have"
             )
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")

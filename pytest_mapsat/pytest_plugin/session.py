@@ -741,7 +741,7 @@ def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, ca
     bounds = (settings.max_cost, *settings.rates)
     reasons = {
         "--mapsat-isolate starts processes of its own": settings.isolation is not None,
-        "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
+        "--mapsat-unrecorded asks from this process": settings.request.options.on_miss != "strict",
         "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
         "the suite carries dialogues from one task to the next, and each would be played somewhere else": carries,
         "sandboxes of a plugin are not known there, those of a conftest.py and of installed packages are": not all(

@@ -111,7 +111,7 @@ def read_settings(config: pytest.Config) -> Settings:
     _refuse_keys(config)
     _refuse_empty(config)
     rates: dict[str, int] = {}
-    tools = _tools(config)  # says what is wrong with --mapsat-on-miss before the request holds it
+    tools = _tools(config)  # says what is wrong with --mapsat-unrecorded before the request holds it
     request = _request(config, rates)
     return Settings(
         request=request,
@@ -208,11 +208,11 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "max_drop_from": drops_from,
         "shard": _read("shard", _text(config, "shard"), _shard),
         "sample": 0 if sample in ("", "all") else _read("sample", sample, _ANY_NUMBER.read),
-        "asserted": _read("assert", _value(config, "assert"), parse_asserted),
+        "asserted": _read("fail-on", _value(config, "fail-on"), parse_asserted),
         "fail_under": fail_under,
         "fail_under_from": origin,
         "allow_undecided": _read("allow-undecided", _value(config, "allow-undecided"), _allowance),
-        "on_miss": _unrated("on-miss", _value(config, "on-miss"), rates),
+        "on_miss": _unrated("unrecorded", _value(config, "unrecorded"), rates),
         "agent_memory": _unrated("agent-memory", _value(config, "agent-memory"), rates),
         "judge_votes": _votes(config, judge),
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
@@ -312,17 +312,17 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
 
 def _tools(config: pytest.Config) -> str:
     """Return the spec of the tools that are asked where no recording answers; empty where none are."""
-    mode, tools = _value(config, "on-miss"), _text(config, "tools")
+    mode, tools = _value(config, "unrecorded"), _text(config, "tools")
     if mode not in ("strict", "record") and not mode.startswith("simulate:"):
-        raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
+        raise pytest.UsageError(f"--mapsat-unrecorded: found {mode!r}, expected strict, record or simulate:MODEL")
     if mode.startswith("simulate:"):
-        named_model(_unrated("on-miss", mode, {}).partition(":")[2], f"--mapsat-on-miss={mode}")
+        named_model(_unrated("unrecorded", mode, {}).partition(":")[2], f"--mapsat-unrecorded={mode}")
     if mode == "record" and not tools:
         raise pytest.UsageError(
-            "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
+            "--mapsat-unrecorded=record asks your own tools: name them with --mapsat-tools=module:attr"
         )
     if mode != "record" and tools:
-        raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-on-miss=record; give both")
+        raise pytest.UsageError("--mapsat-tools are asked only with --mapsat-unrecorded=record; give both")
     return tools if mode == "record" else ""
 
 
@@ -480,14 +480,14 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
 
 def _field_of(option: str) -> str:
     """Return the option of a run file that a suite's word on an option becomes."""
-    return "asserted" if option == "assert" else fields_of(OPTIONS[option])[0]
+    return "asserted" if option == "fail-on" else fields_of(OPTIONS[option])[0]
 
 
 def _says(suite: Suite, settings: Settings) -> dict[str, object]:
     """Return what a suite says of options that were not given; of its sample where one was asked for."""
     values = {}
     for name, option in _OF_SUITES.items():
-        value = attrgetter("asserted" if name == "assert" else option.suite)(suite.manifest)
+        value = attrgetter("asserted" if name == "fail-on" else option.suite)(suite.manifest)
         asked = bool(settings.request.options.sample) if name == "sample" else name in settings.unsaid
         if asked and value is not None:
             values[name] = value

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from pytest_mapsat.agents import EventLoop, describe, load
 from pytest_mapsat.formats import is_obvious, limits
 from pytest_mapsat.model import Entities, Json, JsonObject, MapsatError, Tool, UsageError, did_you_mean, shown
-from pytest_mapsat.user_code import StrangerError, call_stranger
+from pytest_mapsat.user_code import UserCodeError, call_user_code
 
 #: A recording says more than its result: case, tool, arguments.
 _MOST_BYTES = limits.RECORDING_BYTES // 2
@@ -133,8 +133,8 @@ def tool_of(name: str, function: Callable[..., Any]) -> Tool:
     A parameter whose name obviously stands for a secret is declared as one.
     """
     hints: dict[str, Any] = {}
-    with suppress(StrangerError):  # a hint names what cannot be found: then there are none
-        hints = call_stranger(typing.get_type_hints, _routine(function), include_extras=True)
+    with suppress(UserCodeError):  # a hint names what cannot be found: then there are none
+        hints = call_user_code(typing.get_type_hints, _routine(function), include_extras=True)
     about, words = _docstring(function)
     definitions: JsonObject = {}
     properties: JsonObject = {}
@@ -217,8 +217,8 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
 
 def _schema_of(hint: Any, definitions: JsonObject) -> JsonObject:
     try:
-        schema: JsonObject = _untitled(call_stranger(lambda: TypeAdapter(hint).json_schema()))
-    except StrangerError:
+        schema: JsonObject = _untitled(call_user_code(lambda: TypeAdapter(hint).json_schema()))
+    except UserCodeError:
         return {}  # a type that JSON has nothing for: anything may be given
     inner: JsonObject = schema.pop("$defs", {})
     if any(definitions.get(name, definition) != definition for name, definition in inner.items()):
@@ -319,8 +319,8 @@ class OwnTools:
     def of(cls, target: object, name: str = "tools") -> OwnTools:
         """Return the tools that an object holds. Raises UsageError where it holds none."""
         try:
-            tools = call_stranger(lambda: dict(_tools_in(target)))
-        except StrangerError as broken:
+            tools = call_user_code(lambda: dict(_tools_in(target)))
+        except UserCodeError as broken:
             why = describe(broken.error, blame="infrastructure").message
             raise UsageError(f"tools {name!r}: they cannot be read: {why}") from None
         if not tools:
@@ -359,8 +359,8 @@ class OwnTools:
             hint = did_you_mean(name, self._tools) or f"there are: {', '.join(self._tools)}"
             raise NoAnswerError(f"{self.name} has no tool {name!r} ({hint})")
         try:
-            return call_stranger(self._answer, own.function, plain(arguments))
-        except StrangerError as broken:
+            return call_user_code(self._answer, own.function, plain(arguments))
+        except UserCodeError as broken:
             error = broken.error
         if isinstance(error, NotPlainError):
             raise NoAnswerError(f"{name} returned {error}")

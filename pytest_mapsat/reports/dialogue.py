@@ -157,7 +157,9 @@ _TITLES = {"hard": "hard constraint", "soft": "preference"}
 _CALLS = 12
 _COMPARED = 20
 #: Options that change something for one case; what own tools have answered is a recording by then.
-_OF_A_CASE = frozenset(name for name, option in OPTIONS.items() if option.changes in ("episode", "item")) - {"on-miss"}
+_OF_A_CASE = frozenset(name for name, option in OPTIONS.items() if option.changes in ("episode", "item")) - {
+    "unrecorded"
+}
 #: Options that stand beside those of the run, first of all.
 _SPECS = dict.fromkeys(("agent", "user", "judge"))
 #: A blank at which no line is broken.
@@ -183,7 +185,7 @@ def again_command(request: RunRequest, place: str, named: Collection[str] = ()) 
 def _value_of(request: RunRequest, option: Option) -> object:
     if option.name in _SPECS:
         return getattr(request, option.name)
-    return getattr(request.options, "asserted" if option.name == "assert" else fields_of(option)[0])
+    return getattr(request.options, "asserted" if option.name == "fail-on" else fields_of(option)[0])
 
 
 def _said_option(name: str, value: object) -> str:

@@ -1,6 +1,6 @@
 """A run as Markdown, for a comment on a merge request and for the summary of a GitHub step; and as annotations of that step.
 
-What strangers wrote stands in code spans, in which nothing is a link, a mention or HTML.
+What others wrote stands in code spans, in which nothing is a link, a mention or HTML.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def markdown_report(run: Run) -> str:
 
 
 def code(text: str, most: int = _TEXT, *, in_table: bool = False) -> str:
-    """Return text of a stranger as a code span: on one line, and cut; nothing for no text."""
+    """Return text of others as a code span: on one line, and cut; nothing for no text."""
     plain = cut(printable(text), most)
     if not plain:
         return ""

@@ -42,7 +42,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import exchange
 from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, sandbox_hook
 from pytest_mapsat.secrets import name_secrets
-from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, load_file
 
 from .memories import Memories
 from .request import asks_models
@@ -263,9 +263,9 @@ def _hook(path: str, changed: int) -> SandboxHook:
     del changed  # a file that has changed is another one
     checks = exchange({})  # those of the file are for the process that judges
     try:
-        return sandbox_hook(call_stranger(load_file, path))
-    except StrangerError as broken:
-        raise MapsatError(f"{path} cannot be loaded: {words_of(broken.error)}") from None
+        return sandbox_hook(call_user_code(load_file, path))
+    except UserCodeError as broken:
+        raise MapsatError(f"{path} cannot be loaded: {describe_error(broken.error)}") from None
     finally:
         exchange(checks)
 

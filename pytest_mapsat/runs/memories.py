@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.recording import NoAnswerError, OwnTools
 from pytest_mapsat.sandbox import Answer, argument_problems
-from pytest_mapsat.user_code import StrangerError, call_stranger
+from pytest_mapsat.user_code import UserCodeError, call_user_code
 
 #: Memories that wait for the next task of their user.
 _MOST_WAITING = 256
@@ -102,8 +102,8 @@ class EpisodeMemory:
         if self._memories.source.make is None:
             return Retrieval(text="\n".join(self._case.truth.preferences))
         try:
-            return call_stranger(self._recalled, query)
-        except StrangerError as broken:
+            return call_user_code(self._recalled, query)
+        except UserCodeError as broken:
             error = broken.error
         if isinstance(error, AgentFault | InfrastructureError):
             raise error

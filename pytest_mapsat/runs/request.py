@@ -269,7 +269,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     """
     if "success" in options.asserted and not any(suite.manifest.success for suite in suites):
         raise UsageError(
-            "--mapsat-assert: no suite of this run says what counts as done: name success: METRIC in suite.yaml"
+            "--mapsat-fail-on: no suite of this run says what counts as done: name success: METRIC in suite.yaml"
         )
     everything = all_metrics(known)
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}

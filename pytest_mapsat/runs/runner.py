@@ -248,7 +248,7 @@ class Runner:
             from pytest_mapsat.llm import Voice, named_model  # noqa: PLC0415 (only where it is asked for)
             from pytest_mapsat.recording import SimulatingSandbox  # noqa: PLC0415 (likewise)
 
-            voice = Voice(self.client, *named_model(model, "--mapsat-on-miss"), "sandbox")
+            voice = Voice(self.client, *named_model(model, "--mapsat-unrecorded"), "sandbox")
             return SimulatingSandbox(sandbox, voice, case, partial(_examples, suite, case))
         if self.own_tools is None:
             return sandbox

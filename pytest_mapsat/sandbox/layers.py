@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.user_code import StrangerError, call_stranger, defined_at, installed, place_of, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, defined_at, describe_error, installed, place_of
 
 from .resolver import Answer, Resolver
 from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
@@ -164,8 +164,8 @@ def patches_of(case: Case, suite: SandboxSuite) -> tuple[RowPatch, ...]:
 def installed_sandboxes() -> tuple[SandboxHook, ...]:
     """Return the functions of installed packages, in the order of their names. Raises InfrastructureError where one cannot be loaded."""
     try:
-        return tuple(call_stranger(point.load) for point in installed(GROUP))
-    except StrangerError as broken:
+        return tuple(call_user_code(point.load) for point in installed(GROUP))
+    except UserCodeError as broken:
         raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
 
 
@@ -186,8 +186,8 @@ def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> Sand
     """Return what makes a case's sandbox: what the first of some hooks gives; None where none does."""
     for hook in hooks:
         try:
-            made: object = call_stranger(hook, case, suite)
-        except StrangerError as broken:
+            made: object = call_user_code(hook, case, suite)
+        except UserCodeError as broken:
             raise _broke("the sandbox could not be looked up", broken) from None
         if made is None:
             continue
@@ -337,9 +337,9 @@ class PythonSandbox:
         self.setup: tuple[RowChange, ...] = ()
         try:
             with waiting():  # it may start a service
-                made = call_stranger(make, self._state)
-            methods = {name: call_stranger(getattr, made, name, None) for name in below.tools}
-        except StrangerError as broken:
+                made = call_user_code(make, self._state)
+            methods = {name: call_user_code(getattr, made, name, None) for name in below.tools}
+        except UserCodeError as broken:
             raise _broke("the sandbox could not be made", broken) from None
         self._object = made
         self._methods: dict[str, Callable[..., Json]] = {
@@ -403,8 +403,8 @@ class PythonSandbox:
         writing = self._state.writing
         writing.allowed = tool.effect == "write"
         try:
-            result = call_stranger(_plain_result, method, fresh(arguments))
-        except StrangerError as broken:
+            result = call_user_code(_plain_result, method, fresh(arguments))
+        except UserCodeError as broken:
             writing.undo()
             if isinstance(broken.error, Refused):
                 return _refusal(tool, broken.error)
@@ -469,9 +469,9 @@ def _error(message: str) -> Answer:
     return Answer({"status": "error", "message": message}, "error")
 
 
-def _broke(what: str, broken: StrangerError, function: object = None) -> InfrastructureError:
+def _broke(what: str, broken: UserCodeError, function: object = None) -> InfrastructureError:
     """Return the error of a sandbox with the place where it raised, else where the function stands that returned what cannot be taken."""
     place = place_of(broken.error) or defined_at(function)
     if isinstance(broken.error, MapsatError):
         return InfrastructureError(f"{broken.error}{place}")
-    return InfrastructureError(f"{what}: {words_of(broken.error)}{place}")
+    return InfrastructureError(f"{what}: {describe_error(broken.error)}{place}")

@@ -29,7 +29,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import acts_of, words_of
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
-from pytest_mapsat.user_code import StrangerError, call_stranger, installed
+from pytest_mapsat.user_code import UserCodeError, call_user_code, installed
 
 from .common import CaseEntry
 from .crosscheck import (
@@ -206,8 +206,8 @@ class _Linter:
     def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
         """Return whether a hook gives a sandbox for a case, or breaks, which is told where its oracle is played."""
         try:
-            return any(call_stranger(hook, case, self._suite) for case in self._cases.values() for hook in hooks)
-        except StrangerError:
+            return any(call_user_code(hook, case, self._suite) for case in self._cases.values() for hook in hooks)
+        except UserCodeError:
             return True
 
     def _about_tools(self) -> None:

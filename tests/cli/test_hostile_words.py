@@ -78,12 +78,16 @@ OTHERS: dict[str, tuple[list[str], dict[str, str]]] = {
     ),
     "doctor, a module": (["doctor", "unread:agent", "--suite=SUITE"], {"unread.py": f"raise ValueError({EVIL!r})"}),
     "record": (["record", "owned:tools", "--suite=SUITE"], {"owned.py": f"raise ValueError({EVIL!r})"}),
-    "new": (["new", "made", "--from=c.json"], {"c.json": json.dumps(CHAT | {"messages": [{"role": EVIL, EVIL: 1}]})}),
-    "new, a tool": (
-        ["new", "made", "--from=c.json"],
+    "draft": (["draft", "made", "--from=c.json"], {"c.json": json.dumps(CHAT | {"messages": [{"role": EVIL, EVIL: 1}]})}),
+    "draft, a tool": (
+        ["draft", "made", "--from=c.json"],
         {"c.json": json.dumps(CHAT | {"tools": [{"type": "function", "function": {"name": EVIL, EVIL: 1}}]})},
     ),
-    "build": (["build", "logs", "made"], {"logs/e.jsonl": json.dumps({EVIL: 1}) + "\n" + json.dumps(EVENT | {"type": EVIL}) + "\n"}),
+    "cases": (["cases", "logs", "made"], {"logs/e.jsonl": json.dumps({EVIL: 1}) + "\n" + json.dumps(EVENT | {"type": EVIL}) + "\n"}),
+    "build": (
+        ["build", "city", "made", "--cases=1", "--queries=q.jsonl"],
+        {"q.jsonl": json.dumps({"case": EVIL, EVIL: 1}) + "\n"},
+    ),
     "import adk": (["import", "adk", "src", "made"], {"src/a.evalset.json": json.dumps({"eval_cases": [{EVIL: 1}], EVIL: 1})}),
     "import promptfoo": (["import", "promptfoo", "src", "made"], {"src/promptfooconfig.yaml": f"{KEY}: 1\ntests: [{{{KEY}: 1}}]\n"}),
     "import tau2": (["import", "tau2", "src", "made"], {"src/tasks.json": json.dumps([{"id": EVIL, EVIL: 1}])}),

@@ -72,7 +72,7 @@ def certified(uncertified):
 
 
 def judged(verdict=right_model, judge=JUDGE):
-    command = ["regrade", "answers.json", "--suite", "suite", f"--judge={judge}", "--judge-votes=1", "--assert=none"]
+    command = ["regrade", "answers.json", "--suite", "suite", f"--judge={judge}", "--judge-votes=1", "--fail-on=none"]
     main([*command, "--batch-out", "out.jsonl"])
     answered("out.jsonl", "in.jsonl", verdict)
     main([*command, "--batch-in", "in.jsonl", "--save", "judged.json"])
@@ -87,7 +87,7 @@ def require(rates="tpr=0.8,tnr=0.8@95", *more):
 def gate(*more, judge=JUDGE, votes=1, run="judged.json"):
     """The exit status and the gate's outcome and first reason, of a run with a threshold that holds."""
     command = ["regrade", run, "--suite", "suite", f"--judge={judge}", f"--judge-votes={votes}", "--cache=only"]
-    main([*command, "--fail-under=ar=0.1", "--assert=none", "--save", "gated.json", *more])
+    main([*command, "--fail-under=ar=0.1", "--fail-on=none", "--save", "gated.json", *more])
     decided = read_run(Path("gated.json")).gate
     return decided.outcome, decided.reasons[0]
 

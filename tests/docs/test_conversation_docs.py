@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "cases-from-conversations
 def test_the_example_becomes_a_draft_as_the_page_says(tmp_path, monkeypatch, capsys):
     text = PAGE.read_text(encoding="utf-8")
     chat = re.search(r"```json\n(.*?)```", text, re.DOTALL)[1]
-    commands = re.search(r"```\n(mapsat new .*?)```", text, re.DOTALL)[1].splitlines()
+    commands = re.search(r"```\n(mapsat draft .*?)```", text, re.DOTALL)[1].splitlines()
     monkeypatch.chdir(tmp_path)
     Path("chat.json").write_text(chat, encoding="utf-8")
     assert main(shlex.split(commands[0])[1:-1]) == 1

@@ -1,4 +1,4 @@
-"""``mapsat build LOGS DEST``: cases out of logs of behaviour."""
+"""``mapsat cases LOGS DEST``: cases out of logs of behaviour."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Logs of five users, and the suite ``suite`` that is built of them beside."""
     folder = tmp_path_factory.mktemp("logs")
     logs = made_logs(folder / "logs", 1, users=5)
-    assert main(["build", str(logs.folder), str(folder / "suite")]) == 0
+    assert main(["cases", str(logs.folder), str(folder / "suite")]) == 0
     return logs
 
 
@@ -50,7 +50,7 @@ def test_the_same_log_given_twice_gives_the_same_bytes(made: Made, tmp_path: Pat
         (tmp_path / "logs").mkdir(exist_ok=True)
         (tmp_path / "logs" / name).write_bytes((made.folder / name).read_bytes())
     write_events(tmp_path / "logs", [*made.events, *made.events])
-    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 0
+    assert main(["cases", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 0
     for path in sorted((made.folder.parent / "suite").rglob("*.*")):
         twin = tmp_path / "suite" / path.relative_to(made.folder.parent / "suite")
         assert twin.read_bytes() == path.read_bytes(), path
@@ -71,19 +71,19 @@ def test_no_file_tells_of_later_records(made: Made, cases: list[dict[str, Any]])
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["merchant", "dest"], "did you mean 'merchants'?"),
-        (["nothing-there", "dest"], "neither a kind of world"),
-        (["LOGS", "dest", "--seed", "3"], "--seed: only for a made-up world"),
-        (["merchants", "dest", "--cases", "3", "--queries", "q"], "--cases, --queries: not for merchants"),
-        (["city", "dest", "--queries", "q"], "--queries: not for a city without --cases"),
-        (["city", "dest", "--cases", "5", "--each", "2"], "--each: not for a city with cases"),
-        (["LOGS", "dest", "--each", "0"], "--each: found 0, expected at least 1"),
+        (["build", "merchant", "dest"], "did you mean 'merchants'?"),
+        (["cases", "nothing-there", "dest"], "nothing-there is no folder of logs"),
+        (["cases", "LOGS", "dest", "--each", "0"], "--each: found 0, expected at least 1"),
+        (["build", "LOGS", "dest"], "is a folder: mapsat cases "),
+        (["build", "merchants", "dest", "--cases", "3", "--queries", "q"], "--cases, --queries: not for merchants"),
+        (["build", "city", "dest", "--queries", "q"], "--queries: not for a city without --cases"),
+        (["build", "city", "dest", "--cases", "5", "--each", "2"], "--each: not for a city with cases"),
     ],
 )
 def test_a_source_or_an_option_that_does_not_fit_is_refused(
     made: Made, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["build", *(str(made.folder) if word == "LOGS" else word for word in words)]) == 2
+    assert main([str(made.folder) if word == "LOGS" else word for word in words]) == 2
     assert told in capsys.readouterr().err
 
 
@@ -91,7 +91,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "logs"
 
 
 def test_the_example_of_the_docs_gives_a_case_whose_hidden_need_stands_in_earlier_lines(tmp_path: Path) -> None:
-    assert main(["build", str(EXAMPLE), str(tmp_path / "suite")]) == 0
+    assert main(["cases", str(EXAMPLE), str(tmp_path / "suite")]) == 0
     (case,) = cases_of(tmp_path / "suite")
     assert case["visible"]["query"] == "a cafe with wifi"
     kind, wifi, quiet = case["truth"]["requirements"]

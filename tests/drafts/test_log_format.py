@@ -50,7 +50,7 @@ def write(folder, events, *, places=PLACES, users=()):
 def built(tmp_path, capsys, events, **more):
     """Return the report and the cases of a suite that is built of events."""
     capsys.readouterr()
-    assert main(["build", str(write(tmp_path / "logs", events, **more)), str(tmp_path / "suite"), "--json"]) == 0
+    assert main(["cases", str(write(tmp_path / "logs", events, **more)), str(tmp_path / "suite"), "--json"]) == 0
     lines = (tmp_path / "suite" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
     return json.loads(capsys.readouterr().out), [json.loads(line) for line in lines]
 
@@ -132,7 +132,7 @@ def test_broken_lines_unknown_types_and_places_are_told_with_their_lines(tmp_pat
 
 def test_a_log_of_broken_lines_is_refused(tmp_path, capsys):
     write(tmp_path / "logs", ["{"] * 30 + visits(16))
-    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    assert main(["cases", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
     assert "30 of 62 lines are broken" in capsys.readouterr().err
     assert not (tmp_path / "suite").exists()
 
@@ -205,13 +205,13 @@ def test_the_weights_of_the_papers_sample_come_out_of_evidence_as_the_builder_wr
 def test_a_folder_that_lacks_a_file_is_refused(tmp_path, capsys, name, rest):
     write(tmp_path / "logs", visits(2))
     (tmp_path / "logs" / f"{name}.jsonl").unlink()
-    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    assert main(["cases", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
     assert rest in capsys.readouterr().err
 
 
 def test_a_log_without_a_case_is_told_with_why_and_nothing_is_written(tmp_path, capsys):
     write(tmp_path / "logs", visits(2))
-    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    assert main(["cases", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
     told = capsys.readouterr().err
     assert "there is no case in these logs" in told
     assert "1 sessions: nothing hidden is shown by what came before" in told
@@ -239,7 +239,7 @@ def test_personal_data_are_refused_with_their_lines_or_get_aliases(tmp_path, cap
     ]
     users = [{"uid": "u-1", "car": "京A12345", "home": {"lon": 116.312345, "lat": 39.912345}}]
     write(tmp_path / "logs", [*visits(16), *said], users=users)
-    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    assert main(["cases", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
     told = capsys.readouterr().err
     for part in (
         "events.jsonl:33: text: a telephone number",
@@ -249,7 +249,7 @@ def test_personal_data_are_refused_with_their_lines_or_get_aliases(tmp_path, cap
         assert part in told
     assert "users.jsonl:1: home: a home position" in told
     assert not (tmp_path / "suite").exists()
-    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite"), "--redact"]) == 0
+    assert main(["cases", str(tmp_path / "logs"), str(tmp_path / "suite"), "--redact"]) == 0
     text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "suite").rglob("*.*"))
     for personal in ("13812345678", "ada@example", "A12345", "39.9123", "116.3123"):
         assert personal not in text

@@ -1,4 +1,4 @@
-"""``mapsat new SUITE --from FILE --propose MODEL``: what a model reads out of a conversation, and what records and lines let come of it."""
+"""``mapsat draft SUITE --from FILE --propose MODEL``: what a model reads out of a conversation, and what records and lines let come of it."""
 
 import json
 from pathlib import Path
@@ -184,13 +184,13 @@ def test_the_command_refuses_personal_data_before_a_model_is_asked_and_keeps_ans
             monkeypatch.setenv(name, value)
         models.answers(said(json.dumps(reply(LEVEL))))
         options = ["--from", str(source), "--propose", "openai/gpt-4o-mini?temperature=1"]
-        assert main(["new", str(tmp_path / "none"), *options]) == 1
+        assert main(["draft", str(tmp_path / "none"), *options]) == 1
         assert not models.requests
-        assert main(["new", str(tmp_path / "one"), *options, "--redact"]) == 0
-        assert main(["new", str(tmp_path / "two"), *options, "--redact", "--cache", "only"]) == 0
+        assert main(["draft", str(tmp_path / "one"), *options, "--redact"]) == 0
+        assert main(["draft", str(tmp_path / "two"), *options, "--redact", "--cache", "only"]) == 0
         assert len(models.requests) == 3
         assert ("5550123" in str(models.requests), "phone-1" in str(models.requests)) == (False, True)
     assert (tmp_path / "one/cases/pram.yaml").read_bytes() == (tmp_path / "two/cases/pram.yaml").read_bytes()
     main(["lint", str(tmp_path / "one")])
     assert "0 errors" in capsys.readouterr().out
-    assert main(["new", str(tmp_path / "three"), "--from", str(source), "--max-cost", "1"]) == 2
+    assert main(["draft", str(tmp_path / "three"), "--from", str(source), "--max-cost", "1"]) == 2

@@ -1,4 +1,4 @@
-"""``mapsat build LOGS DEST --propose MODEL``: what a model proposes, and what the log lets come of it."""
+"""``mapsat cases LOGS DEST --propose MODEL``: what a model proposes, and what the log lets come of it."""
 
 import json
 from dataclasses import dataclass, field
@@ -221,18 +221,18 @@ def test_the_command_asks_through_the_cache_and_keeps_ceilings(
         for name, value in models.environment.items():
             monkeypatch.setenv(name, value)
         models.answers(said(json.dumps({"needs": [quiet]}, ensure_ascii=False)))
-        assert main(["build", logs, str(tmp_path / "one"), "--propose", "openai/gpt-4o-mini?temperature=1"]) == 0
+        assert main(["cases", logs, str(tmp_path / "one"), "--propose", "openai/gpt-4o-mini?temperature=1"]) == 0
         asked = len(models.requests)
         again = ["--propose", "openai/gpt-4o-mini?temperature=1", "--cache", "only"]
-        assert main(["build", logs, str(tmp_path / "two"), *again]) == 0
+        assert main(["cases", logs, str(tmp_path / "two"), *again]) == 0
         assert (asked, len(models.requests)) == (3, 3)
         assert (tmp_path / "one/cases.jsonl").read_bytes() == (tmp_path / "two/cases.jsonl").read_bytes()
         assert "1 drafts" in capsys.readouterr().out
         main(["lint", str(tmp_path / "one")])
         assert "0 errors, 0 warnings" in capsys.readouterr().out
         unpriced = ["--propose", "openai/unheard-of", "--max-cost", "1"]
-        assert main(["build", logs, str(tmp_path / "three"), *unpriced]) == 2
+        assert main(["cases", logs, str(tmp_path / "three"), *unpriced]) == 2
         assert "the price of openai/unheard-of is not known" in capsys.readouterr().err
         assert not (tmp_path / "three").exists()
-    assert main(["build", "merchants", str(tmp_path / "four"), "--propose", "openai/m"]) == 2
-    assert "--propose: only for a folder of logs" in capsys.readouterr().err
+    assert main(["cases", logs, str(tmp_path / "four"), "--cache", "off"]) == 2
+    assert "give --propose MODEL, too" in capsys.readouterr().err

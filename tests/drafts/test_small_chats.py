@@ -1,4 +1,4 @@
-"""``mapsat new`` on small chats: what becomes of profiles, refusals, times and names that a log tells in its own way."""
+"""``mapsat draft`` on small chats: what becomes of profiles, refusals, times and names that a log tells in its own way."""
 
 import json
 from pathlib import Path
@@ -44,9 +44,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def made(chat: list[dict[str, Any]], root: str = "suite") -> dict[str, Any]:
-    """Return the case, as data, that ``mapsat new`` makes of a chat."""
+    """Return the case, as data, that ``mapsat draft`` makes of a chat."""
     write(Path("chat.json"), chat)
-    assert main(["new", root, "--from", "chat.json"]) == 0
+    assert main(["draft", root, "--from", "chat.json"]) == 0
     case: dict[str, Any] = yaml.safe_load(Path(root, "cases/chat.yaml").read_text("utf-8"))
     return case
 

@@ -153,7 +153,7 @@ def _runs(desk: pytest.Pytester, *options: str) -> str:
     """Play the case in a run; return the agent's words once the user's own call is seen to be in it."""
     # In a process of its own where MCP is served: its server is one for a process, and goes on importing on its thread.
     run = desk.runpytest_subprocess if "all.yaml" in options[0] or "cmd:" in options[0] else desk.runpytest
-    run(*options, "--mapsat-assert=none", "--mapsat-save=run.json", "--mapsat-max-turns=2")
+    run(*options, "--mapsat-fail-on=none", "--mapsat-save=run.json", "--mapsat-max-turns=2")
     (card,) = json.loads((desk.path / "run.json").read_text())["cases"]
     turns = card["trajectory"]["turns"]
     assert card["trajectory"].get("fault") is None, card["trajectory"]["fault"]

@@ -54,7 +54,9 @@ def play(pytester: pytest.Pytester, agent: str, confirms: object, *options: str)
     pytester.makeconftest(shop.CONFTEST)
     pytester.makepyfile(mine=AGENTS)
     shop.write_shop(pytester.path / "benchmark_cases", {**shop.case("cancel"), "truth": truth})
-    return pytester.runpytest(f"--mapsat-agent=mine:{agent}", "--mapsat-save=run.json", "--mapsat-assert=all", *options)
+    return pytester.runpytest(
+        f"--mapsat-agent=mine:{agent}", "--mapsat-save=run.json", "--mapsat-fail-on=all", *options
+    )
 
 
 def card(pytester: pytest.Pytester, name: str = "run.json") -> dict:

@@ -162,7 +162,7 @@ def test_what_cannot_be_handed_to_a_cluster_is_a_usage_error(project):
         "--mapsat-executor=ray:x": "*found 'ray:x', expected local, or dask:ADDRESS*",
         "--mapsat-executor=dask:": "*found 'dask:', expected local, or dask:ADDRESS*",
         "--mapsat-executor=dask:x --mapsat-agent=fixture": "*the agent of a fixture is an object of this process*",
-        "--mapsat-executor=dask:x --mapsat-on-miss=record --mapsat-tools=good:agent": "*--mapsat-on-miss asks from this process*",
+        "--mapsat-executor=dask:x --mapsat-unrecorded=record --mapsat-tools=good:agent": "*--mapsat-unrecorded asks from this process*",
     }
     for options, said in refused.items():
         result = project.runpytest("--mapsat-agent=good:agent", *options.split())

@@ -101,8 +101,8 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
     (planted.path / "benchmark_cases" / "all.jsonl").write_text("".join(json.dumps(one) + "\n" for one in few))
     lines = [json.dumps(tiny_suite.recording(one["id"])) + "\n" for one in few]
     (planted.path / "benchmark_cases" / "recordings" / "all.jsonl").write_text("".join(lines))
-    run(planted, GOOD, "--mapsat-assert=none", "--mapsat-save=few.json")
-    rules = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-compare=few.json")
+    run(planted, GOOD, "--mapsat-fail-on=none", "--mapsat-save=few.json")
+    rules = ("--mapsat-agent=worse:agent", "--mapsat-fail-on=none", "--mapsat-compare=few.json")
     told = run(planted, *rules, "--mapsat-max-drop=ar:0.02")
     assert told.ret == 0
     told.stdout.fnmatch_lines(
@@ -139,7 +139,7 @@ def agent(message, tools, session):
 
 def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(planted: pytest.Pytester) -> None:
     planted.makepyfile(noisy=NOISY.replace("SURE", "0.9"), noisier=NOISY.replace("SURE", "0.5"))
-    asked = ("--mapsat-trials=4", "--mapsat-assert=none")
+    asked = ("--mapsat-trials=4", "--mapsat-fail-on=none")
     seed = planted.path / "seed"
     seed.write_text("1")
     run(planted, "--mapsat-agent=noisy:agent", *asked, "--mapsat-save=baseline.json")
@@ -150,7 +150,7 @@ def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(
     worse = run(planted, "--mapsat-agent=noisier:agent", *asked, *rules)
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(["gate*FAILED: ar 0.* fell by more than 0.02: -0.*"])
-    single = run(planted, "--mapsat-agent=noisy:agent", "--mapsat-assert=none", *rules)
+    single = run(planted, "--mapsat-agent=noisy:agent", "--mapsat-fail-on=none", *rules)
     single.stdout.fnmatch_lines(
         [
             "mapsat: one trial of each case is too few: in the earlier run trials of * end differently; --mapsat-trials=4 *"
@@ -172,8 +172,8 @@ def test_one_flip_in_one_trial_is_red_with_the_ways_on(pytester: pytest.Pytester
     cases[7]["visible"]["query"] = "Take me to a charger at the bridge."
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE)
-    run(pytester, GOOD, "--mapsat-assert=none", "--mapsat-save=baseline.json")
-    asked = ("--mapsat-compare=baseline.json", "--mapsat-assert=hard")
+    run(pytester, GOOD, "--mapsat-fail-on=none", "--mapsat-save=baseline.json")
+    asked = ("--mapsat-compare=baseline.json", "--mapsat-fail-on=hard")
     told = " ".join(run(pytester, "--mapsat-agent=once:agent", *asked).stdout.str().split())
     ways = "one trial of each case is too few to tell the change from chance run both with --mapsat-trials=4, or let N"
     assert f"gate FAILED: 1 case passed before and fails now (allowed: 0): c7 {ways} cases flip with flips:N" in told
@@ -225,7 +225,7 @@ def test_five_small_falls_pass_against_the_last_run_and_the_sixth_comparison_is_
 def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=worse.json")
+    run(planted, "--mapsat-agent=worse:agent", "--mapsat-fail-on=none", "--mapsat-save=worse.json")
     capsys.readouterr()
     assert main(["compare", "anchor.json", "baseline.json", "--accept"]) == 0
     assert "accepted baseline.json is written to anchor.json: commit it" in capsys.readouterr().out
@@ -253,8 +253,8 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
 
 
 def test_both_baselines_must_hold(planted: pytest.Pytester) -> None:
-    run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=last.json")
-    asked = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-max-drop=ar:0.02")
+    run(planted, "--mapsat-agent=worse:agent", "--mapsat-fail-on=none", "--mapsat-save=last.json")
+    asked = ("--mapsat-agent=worse:agent", "--mapsat-fail-on=none", "--mapsat-max-drop=ar:0.02")
     assert run(planted, *asked, "--mapsat-compare=last.json").ret == 0
     baselines = ("--mapsat-compare=last.json", "--mapsat-compare=baseline.json")
     reports = ("--mapsat-report=html:both.html", "--mapsat-report=markdown:both.md")

@@ -50,7 +50,7 @@ def store(pytester: pytest.Pytester, monkeypatch):
 
 
 def run(store, agent, *options):
-    return store.runpytest(f"--mapsat-agent=mine:{agent}", "--mapsat-save=run.json", "--mapsat-assert=all", *options)
+    return store.runpytest(f"--mapsat-agent=mine:{agent}", "--mapsat-save=run.json", "--mapsat-fail-on=all", *options)
 
 
 def labels(store, name="run.json"):

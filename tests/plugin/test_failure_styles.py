@@ -112,17 +112,17 @@ def test_the_command_runs_the_failed_case_again_as_it_was_run(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
     """The ini file sets other values; the command line took them back to their defaults."""
-    project.makeini("[pytest]\naddopts = --mapsat-max-turns=2\nmapsat_assert = none\n")
+    project.makeini("[pytest]\naddopts = --mapsat-max-turns=2\nmapsat_fail_on = none\n")
     (project.path / "my cases").mkdir()
     (project.path / "benchmark_cases").rename(project.path / "my cases" / "suite $1")
     options = ("--mapsat-cases=my cases", "--mapsat-user=silent", "--mapsat-trials=2", "--mapsat-timeout=12.5")
-    options += ("--mapsat-max-turns=10", "--mapsat-assert=hard,facts", "-k", "nav-two")
+    options += ("--mapsat-max-turns=10", "--mapsat-fail-on=hard,facts", "-k", "nav-two")
     first = _run(project, workers, BAD, *options)
     first.assert_outcomes(failed=2)
     commands = sorted(_again(first))
     assert commands == [
         f"pytest 'my cases/suite $1/nav/a.yaml::case[nav-two-t{trial}]' --mapsat-agent=bad:agent --mapsat-user=silent "
-        "--mapsat-assert=facts,hard --mapsat-max-turns=10 --mapsat-timeout=12.5 --mapsat-trials=2"
+        "--mapsat-fail-on=facts,hard --mapsat-max-turns=10 --mapsat-timeout=12.5 --mapsat-trials=2"
         for trial in (1, 2)
     ]
     again = project.runpytest(*shlex.split(commands[1])[1:])
@@ -176,11 +176,11 @@ def test_a_soft_requirement_that_is_met_in_part_is_told(project: pytest.Pytester
     one["truth"]["requirements"][2] = LEVELS
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
     good = "--mapsat-agent=good:agent"
-    asserted = _run(project, workers, good, "--mapsat-assert=soft", "-k", "nav-one")
+    asserted = _run(project, workers, good, "--mapsat-fail-on=soft", "-k", "nav-one")
     asserted.stdout.fnmatch_lines(
         ["broken: z2", "preference met in part (0.25 of 1): z2", "*rule    a cafe is near", "* why *"]
     )
-    other = _run(project, workers, BAD, "--mapsat-assert=hard", "-k", "nav-one")
+    other = _run(project, workers, BAD, "--mapsat-fail-on=hard", "-k", "nav-one")
     other.stdout.fnmatch_lines(["also missed, without failing the item: z2 (soft)"])
 
 

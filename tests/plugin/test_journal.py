@@ -142,7 +142,7 @@ def test_finished_episodes_are_reported_as_items_and_more_trials_may_be_asked_fo
         (("--mapsat-agent=bad:agent",), "agent: it had 'good:agent', now 'bad:agent'"),
         ((GOOD, "--mapsat-user=silent"), "user: it had 'scripted', now 'silent'"),
         ((GOOD, "--mapsat-max-turns=3"), "max-turns: it had 10, now 3"),
-        ((GOOD, "--mapsat-assert=all"), "assert: it had *"),
+        ((GOOD, "--mapsat-fail-on=all"), "assert: it had *"),
     ],
 )
 def test_going_on_from_another_run_is_refused_with_what_differs(ran, options, said):

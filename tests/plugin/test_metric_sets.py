@@ -139,7 +139,7 @@ def test_metric_sets_besides_the_suites_own_stand_in_the_ini_file(project, capsy
         "-o",
         "mapsat_metrics=brevity",
         "--mapsat-fail-under=brevity=0.2,search.brevity=0.5",
-        "--mapsat-assert=success",
+        "--mapsat-fail-on=success",
     )
     result = run(project, *asked)
     assert result.ret == 1

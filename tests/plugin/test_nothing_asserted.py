@@ -46,9 +46,9 @@ def test_an_item_that_asserts_nothing_is_skipped_and_not_counted_as_passed(soft:
 
 
 def test_asserting_none_passes_as_asked_and_asserting_what_no_case_has_passes_nothing(soft: pytest.Pytester) -> None:
-    soft.runpytest(GOOD, "--mapsat-assert=none").assert_outcomes(passed=4)
-    soft.runpytest(GOOD, "--mapsat-assert=soft", "-k", "soft-one").assert_outcomes(failed=1, deselected=3)
-    result = soft.runpytest(GOOD, "--mapsat-assert=policies")
+    soft.runpytest(GOOD, "--mapsat-fail-on=none").assert_outcomes(passed=4)
+    soft.runpytest(GOOD, "--mapsat-fail-on=soft", "-k", "soft-one").assert_outcomes(failed=1, deselected=3)
+    result = soft.runpytest(GOOD, "--mapsat-fail-on=policies")
     result.assert_outcomes(skipped=4)
     assert result.ret == 1
     result.stdout.fnmatch_lines(

@@ -46,7 +46,9 @@ def card(project: pytest.Pytester, name: str) -> dict[str, Any]:
 
 def test_the_profile_is_given_and_its_tools_are_no_longer_expected(profiled: pytest.Pytester) -> None:
     without = profiled.runpytest("profiled", "--mapsat-agent=asks:agent", "--mapsat-save=one.json")
-    given = profiled.runpytest("profiled", "--mapsat-agent=asks:agent", "--mapsat-save=two.json", "--mapsat-profile")
+    given = profiled.runpytest(
+        "profiled", "--mapsat-agent=asks:agent", "--mapsat-save=two.json", "--mapsat-give-profile"
+    )
     assert (without.ret, given.ret) == (0, 0), given.stdout.str()
     one, two = card(profiled, "one.json"), card(profiled, "two.json")
     assert one["calls"]["by_tool"] == {"get_profile": 1, "search_poi": 1}
@@ -61,7 +63,7 @@ def test_a_run_that_is_graded_again_stays_in_its_setting(
 ) -> None:
     from pytest_mapsat.cli import main
 
-    profiled.runpytest("profiled", "--mapsat-agent=asks:agent", "--mapsat-save=two.json", "--mapsat-profile")
+    profiled.runpytest("profiled", "--mapsat-agent=asks:agent", "--mapsat-save=two.json", "--mapsat-give-profile")
     assert main(["regrade", "two.json", "--suite=profiled", "--save=again.json"]) == 0
     capsys.readouterr()
     assert card(profiled, "again.json")["metrics"] == card(profiled, "two.json")["metrics"]

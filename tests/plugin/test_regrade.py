@@ -36,7 +36,7 @@ def again(*options: str) -> tuple[int, Any]:
     [
         (),
         ("--mapsat-fail-under=ar=0.9",),
-        ("--mapsat-assert=all", "--mapsat-trials=2"),
+        ("--mapsat-fail-on=all", "--mapsat-trials=2"),
         ("-k", "nav-one", "--mapsat-fail-under=ar=0.1"),
         ("-o", "mapsat_fail_under=ar=0.1", "-m", "search"),
         ("--maxfail=1",),
@@ -68,7 +68,7 @@ def test_other_thresholds_decide_otherwise(project: pytest.Pytester, capsys: pyt
 
 def test_other_assertions_fail_other_items(project: pytest.Pytester) -> None:
     saved(project)
-    _, run = again("--assert", "soft")
+    _, run = again("--fail-on", "soft")
     assert {case["outcome"] for case in run["cases"]} == {"failed"}
     assert run["cases"][0]["reason"].startswith("soft z2 failed")
 
@@ -173,7 +173,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--assert", "hrad"), "--assert: found 'hrad', expected hard"),
+        (("--fail-on", "hrad"), "--fail-on: found 'hrad', expected hard"),
         (("--fail-under", "arr=1"), "--fail-under: no metric 'arr'"),
         (("--judge", "chekcs"), "--judge=chekcs is no judge"),
         (("--suite", "nowhere"), "--suite: there is nothing at nowhere"),

@@ -15,7 +15,7 @@ def played(pytester: pytest.Pytester, monkeypatch) -> pytest.Pytester:
     pytester.makeconftest(phone.CONFTEST)
     pytester.makepyfile(good=phone.GOOD)
     reports = ("--mapsat-report=html:run.html", "--mapsat-report=otlp:spans.json")
-    run = pytester.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-assert=all", *reports)
+    run = pytester.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-fail-on=all", *reports)
     run.assert_outcomes(passed=1)
     monkeypatch.chdir(pytester.path)
     return pytester
@@ -58,7 +58,7 @@ def test_a_run_is_judged_again_without_the_world_and_from_its_spans(played):
     assert (played.path / "twice.json").read_bytes() == (played.path / "again.json").read_bytes()
     played.makeconftest(phone.CONFTEST)
     for source in ("run.json", "spans.json"):
-        played.runpytest(f"--mapsat-agent=recorded:{source}", "--mapsat-save=read.json", "--mapsat-assert=all")
+        played.runpytest(f"--mapsat-agent=recorded:{source}", "--mapsat-save=read.json", "--mapsat-fail-on=all")
         (card,), (first,) = cards(played, "read.json"), cards(played, "run.json")
         assert card["labels"] == first["labels"]
         assert card["calls"] == first["calls"]

@@ -22,7 +22,7 @@ def cards(store: pytest.Pytester, name: str = "run.json") -> list[dict]:
 
 
 def test_a_stateful_sandbox_from_a_conftest_end_to_end(store, monkeypatch, capsys):
-    run = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-trials=2", "--mapsat-assert=all")
+    run = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-trials=2", "--mapsat-fail-on=all")
     result = store.runpytest_subprocess(*run, "-n", "2")
     result.assert_outcomes(passed=4)  # each episode starts from the initial state, or its second call would be refused
     result.stdout.fnmatch_lines(["sandbox 20 calls: 4 exact, 16 computed, 4 of them refused"])
@@ -45,11 +45,11 @@ def test_a_stateful_sandbox_from_a_conftest_end_to_end(store, monkeypatch, capsy
 
 def test_a_failure_tells_what_was_refused_and_which_rows_changed(store):
     store.makepyfile(bad=shop.GOOD.replace("    hours =", "    return 'No.'\n    hours ="))
-    result = store.runpytest("--mapsat-agent=bad:agent", "--mapsat-assert=success", "-k", "cancel")
+    result = store.runpytest("--mapsat-agent=bad:agent", "--mapsat-fail-on=success", "-k", "cancel")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     case = store.path / "benchmark_cases" / "cases.jsonl"
     case.write_text(case.read_text().replace('"tool": "find_order"}}]', '"tool": "find_order", "at_most": 1}}]'))
-    result = store.runpytest("--mapsat-agent=bad:agent", "--mapsat-assert=policies", "-k", "cancel")
+    result = store.runpytest("--mapsat-agent=bad:agent", "--mapsat-fail-on=policies", "-k", "cancel")
     result.assert_outcomes(failed=1, deselected=1)
     result.stdout.fnmatch_lines(
         [

@@ -130,7 +130,7 @@ def test_the_ini_file_names_a_service_file_whose_secrets_stand_nowhere(
     url = service.at(lambda request: answers({"say": f"I suggest Blue Bay, {request.headers['X-Login']}."}))
     (project.path / "service.yaml").write_text("headers: {X-Login: '${MY_LOGIN}'}\nresponse: {text: say}\n")
     project.makeini(f"[pytest]\nmapsat_agent = {url}\nmapsat_http = service.yaml\n")
-    result = project.runpytest("--mapsat-save=run.json", "-o", "mapsat_assert=asked")
+    result = project.runpytest("--mapsat-save=run.json", "-o", "mapsat_fail_on=asked")
     result.assert_outcomes(passed=3)
     assert "login-1234567" not in run_file(project)
     assert "I suggest Blue Bay, [redacted MY_LOGIN]." in run_file(project)

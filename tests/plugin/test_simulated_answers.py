@@ -1,4 +1,4 @@
-"""--mapsat-on-miss=simulate:MODEL: a model answers what no recording does, in the form of the recordings, marked everywhere."""
+"""--mapsat-unrecorded=simulate:MODEL: a model answers what no recording does, in the form of the recordings, marked everywhere."""
 
 import json
 
@@ -9,7 +9,7 @@ from tiny_suite import case, write_suite
 
 from pytest_mapsat.recording.keep import unlike
 
-SIMULATE = "--mapsat-on-miss=simulate:openai/gpt-4o-mini"
+SIMULATE = "--mapsat-unrecorded=simulate:openai/gpt-4o-mini"
 #: Asks for what no recording answers.
 STRANGE = """\
 def agent(message, tools):
@@ -69,7 +69,7 @@ def test_an_answer_of_another_form_leaves_a_miss_that_says_why(
 
 
 def test_a_simulation_needs_a_model(project: pytest.Pytester, models: ScriptedModels) -> None:
-    done = project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-on-miss=simulate:")
+    done = project.runpytest("one", "--mapsat-agent=strange:agent", "--mapsat-unrecorded=simulate:")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*simulate: names no model*"])
 

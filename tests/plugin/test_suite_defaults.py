@@ -4,7 +4,7 @@ import pytest
 import tiny_suite
 from saved_runs import saved
 
-SAYS = "assert: [soft]\nepisode: {max_turns: 3, timeout: 7.5, user: silent}\n"
+SAYS = "fail_on: [soft]\nepisode: {max_turns: 3, timeout: 7.5, user: silent}\n"
 
 
 @pytest.fixture
@@ -23,20 +23,22 @@ def options_of(project: pytest.Pytester, *given: str) -> tuple[object, ...]:
 
 def test_a_suite_has_a_say_where_nobody_names_the_option(saying):
     assert options_of(saying) == (["soft"], 3, 7.5, "silent", 1)
-    named = ("--mapsat-assert=hard", "--mapsat-timeout=60", "--mapsat-user=scripted")
+    named = ("--mapsat-fail-on=hard", "--mapsat-timeout=60", "--mapsat-user=scripted")
     assert options_of(saying, *named) == (["hard"], 3, 60, "scripted", 0)
-    saying.makeini("[pytest]\naddopts = --mapsat-max-turns=5\nmapsat_assert = none\n")
+    saying.makeini("[pytest]\naddopts = --mapsat-max-turns=5\nmapsat_fail_on = none\n")
     assert options_of(saying) == (["none"], 5, 7.5, "silent", 0)
 
 
 def test_suites_that_differ_need_the_option(saying):
     other = tiny_suite.write_suite(saying.path / "other", {"c.yaml": [tiny_suite.case("elsewhere")]})
-    (other / "suite.yaml").write_text(tiny_suite.MANIFEST.replace("tiny", "more") + "assert: [hard]\n")
+    (other / "suite.yaml").write_text(tiny_suite.MANIFEST.replace("tiny", "more") + "fail_on: [hard]\n")
     both = ("--mapsat-agent=good:agent", "--mapsat-cases=benchmark_cases", "--mapsat-cases=other")
     result = saying.runpytest(*both)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-assert: the suites differ, tiny says soft and more hard: give the option*"])
-    assert saying.runpytest(*both, "--mapsat-assert=hard").ret == 0
+    result.stderr.fnmatch_lines(
+        ["*--mapsat-fail-on: the suites differ, tiny says soft and more hard: give the option*"]
+    )
+    assert saying.runpytest(*both, "--mapsat-fail-on=hard").ret == 0
 
 
 def test_a_suite_that_is_met_later_may_not_say_otherwise(saying):
@@ -54,8 +56,8 @@ def test_a_suite_that_is_met_later_may_not_say_otherwise(saying):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("assert: [hrd]", "suite.yaml:9: assert*: found 'hrd', expected one of hard, facts*did you mean 'hard'?*"),
-        ("assert: [none, hard]", "suite.yaml:9: assert: *found 'none' among others, expected it alone*"),
+        ("fail_on: [hrd]", "suite.yaml:9: fail_on*: found 'hrd', expected one of hard, facts*did you mean 'hard'?*"),
+        ("fail_on: [none, hard]", "suite.yaml:9: fail_on: *found 'none' among others, expected it alone*"),
         ("episode: {max_turns: 0}", "suite.yaml:9: episode.max_turns: found 0*"),
         ("episode: {turns: 3}", "suite.yaml:9: episode.turns: is not a known field*"),
     ],

@@ -8,7 +8,7 @@ from inspect import getattr_static, isclass, isroutine
 from types import CodeType
 
 from pytest_mapsat.model import UsageError
-from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
 from .adapter import Adapter as Adapter
 from .adapter import Answer as Answer
@@ -79,9 +79,11 @@ def _ours(name: str) -> Adapter:
 def _of_others(point: EntryPoint) -> Adapter:
     name = point.name
     try:
-        adapter = call_stranger(point.load)
-    except StrangerError as broken:
-        raise UsageError(f"the adapter {name!r} ({point.value}) cannot be loaded: {words_of(broken.error)}") from None
+        adapter = call_user_code(point.load)
+    except UserCodeError as broken:
+        raise UsageError(
+            f"the adapter {name!r} ({point.value}) cannot be loaded: {describe_error(broken.error)}"
+        ) from None
     if not isinstance(adapter, Adapter):
         kind = type(adapter).__name__
         raise UsageError(

@@ -1,4 +1,4 @@
-"""A run as one HTML file that works from disk: nothing is loaded, and what strangers wrote stays text. The page is in ``templates/``."""
+"""A run as one HTML file that works from disk: nothing is loaded, and what others wrote stays text. The page is in ``templates/``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mapsat new: a case out of a conversation, with recordings, tools and labelled answers, in a suite that lints."""
+"""mapsat draft: a case out of a conversation, with recordings, tools and labelled answers, in a suite that lints."""
 
 import json
 from pathlib import Path
@@ -20,8 +20,8 @@ def here(tmp_path, monkeypatch):
 
 
 def made(source: Path, *options: str, root: str = "suite"):
-    """Return the suite and the case that ``mapsat new`` makes of a file."""
-    assert main(["new", root, "--from", str(source), *options]) == 0
+    """Return the suite and the case that ``mapsat draft`` makes of a file."""
+    assert main(["draft", root, "--from", str(source), *options]) == 0
     suite = open_suite(Path(root))
     entries = [entry for file in suite.files() for entry in suite.entries(file)]
     return suite, suite.load(entries[-1])
@@ -78,14 +78,14 @@ def test_an_existing_suite_is_added_to_and_keeps_its_files(here):
     assert {path: after[path] for path in before} == before
     assert len(after) == len(before) + 4
     assert root.joinpath("cases/chat-77.yaml").is_file()
-    assert main(["new", "suite", "--from", "chat.json"]) == 2
+    assert main(["draft", "suite", "--from", "chat.json"]) == 2
     assert files() == after
 
 
 @pytest.mark.parametrize("name", ["../out", "a/b", ".hidden", "-x", "x-t2", "reviewed", "x" * 90])
 def test_an_id_that_no_file_may_have_is_refused_and_nothing_is_written(here, name, capsys):
     write(here / "chat.json", harbour())
-    assert main(["new", "suite", "--from", "chat.json", f"--id={name}"]) == 2
+    assert main(["draft", "suite", "--from", "chat.json", f"--id={name}"]) == 2
     assert "--id" in capsys.readouterr().err
     assert [path.name for path in here.iterdir()] == ["chat.json"]
 
@@ -99,7 +99,7 @@ def test_a_suite_that_would_not_load_stays_as_it_was(here, monkeypatch):
         raise SuiteError
 
     monkeypatch.setattr("pytest_mapsat.drafts.case._read_again", broken)
-    main(["new", "suite", "--from", "chat.json"])
+    main(["draft", "suite", "--from", "chat.json"])
     assert files() == before
     assert not (here / "suite" / "labels").exists()
 
@@ -108,7 +108,7 @@ def test_of_several_conversations_one_is_named_by_its_id_or_its_number(here, cap
     other = {"id": "b", "messages": [user("Hello, a taxi please."), agent("It is on its way.")]}
     source = here / "chats.jsonl"
     source.write_text("".join(json.dumps(chat) + "\n" for chat in (harbour(), other)))
-    assert main(["new", "suite", "--from", str(source)]) == 2
+    assert main(["draft", "suite", "--from", str(source)]) == 2
     told = capsys.readouterr().err
     assert "holds 2 conversations: 1 ('chat-77', chats.jsonl:1); 2 ('b', chats.jsonl:2)" in told
     assert made(source, "--which", "2", root="by-number")[1].id == "b"

@@ -1,10 +1,13 @@
-"""--mapsat-assert: what fails an item."""
+"""--mapsat-fail-on: what fails an item."""
 
 import json
 
 import pytest
 import tiny_suite
 from saved_runs import saved
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.options import RENAMED
 
 
 @pytest.mark.parametrize(
@@ -20,21 +23,21 @@ from saved_runs import saved
     ],
 )
 def test_only_the_asserted_kinds_fail_an_item(project: pytest.Pytester, agent: str, asserted: str, failed: int) -> None:
-    result = project.runpytest(f"--mapsat-agent={agent}:agent", f"--mapsat-assert={asserted}")
+    result = project.runpytest(f"--mapsat-agent={agent}:agent", f"--mapsat-fail-on={asserted}")
     result.assert_outcomes(failed=failed, passed=3 - failed)
 
 
 def test_a_violation_that_is_not_asserted_is_listed_in_the_summary(project: pytest.Pytester) -> None:
-    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-assert=none")
+    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-fail-on=none")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["worst*satisfied 0.00*z1*"])
 
 
 @pytest.mark.parametrize("text", ["hrd", "hard,some", "none,hard", ""])
 def test_an_unknown_kind_is_a_usage_error(project: pytest.Pytester, text: str) -> None:
-    result = project.runpytest("--mapsat-agent=good:agent", f"--mapsat-assert={text or ','}")
+    result = project.runpytest("--mapsat-agent=good:agent", f"--mapsat-fail-on={text or ','}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-assert: found *expected hard, facts, policies, asked, soft, success*"])
+    result.stderr.fnmatch_lines(["*--mapsat-fail-on: found *expected hard, facts, policies, asked, soft, success*"])
 
 
 def test_what_is_asked_for_and_broken_is_told_as_asserted(project: pytest.Pytester) -> None:
@@ -43,7 +46,7 @@ def test_what_is_asked_for_and_broken_is_told_as_asserted(project: pytest.Pytest
     folder = project.path / "benchmark_cases"
     (folder / "nav" / "silent.yaml").write_text(json.dumps(case))
     (folder / "recordings" / "silent.jsonl").write_text(json.dumps(tiny_suite.recording("silent")))
-    result = project.runpytest("--mapsat-agent=good:agent", "benchmark_cases/nav/silent.yaml", "--mapsat-assert=asked")
+    result = project.runpytest("--mapsat-agent=good:agent", "benchmark_cases/nav/silent.yaml", "--mapsat-fail-on=asked")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*asked broken: e1*"])
     result.stdout.no_fnmatch_line("*without failing the item: e1*")
@@ -61,16 +64,16 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
     place, agent = "benchmark_cases/nav/careful.yaml", "--mapsat-agent=good:agent"
     result = project.runpytest(agent, place)
     result.assert_outcomes(passed=1)  # not asserted by default
-    result = project.runpytest(agent, place, "--mapsat-assert=policies", "--mapsat-save=run.json")
+    result = project.runpytest(agent, place, "--mapsat-fail-on=policies", "--mapsat-save=run.json")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["*policy broken: p1*", "*rule    it asks the weather first*", "*rests on search_poi, which answered*"]
     )
     (card,) = saved(project)["cases"]
     assert next(label["kind"] for label in card["labels"] if label["requirement"] == "p1") == "policy"
-    result = project.runpytest(agent, place, "--mapsat-assert=success")
+    result = project.runpytest(agent, place, "--mapsat-fail-on=success")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-assert: no suite of this run says what counts as done*success: METRIC*"])
+    result.stderr.fnmatch_lines(["*--mapsat-fail-on: no suite of this run says what counts as done*success: METRIC*"])
     manifest = folder / "suite.yaml"
     manifest.write_text(tiny_suite.MANIFEST + "success: arr\n")
     result = project.runpytest(agent, place)
@@ -78,6 +81,20 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
         ["*suite.yaml:9: success: no metric set of the suite has the metric 'arr' (did you mean 'ar'?)*"]
     )
     manifest.write_text(tiny_suite.MANIFEST + "success: ar\n")
-    result = project.runpytest(agent, place, "--mapsat-assert=success")
+    result = project.runpytest(agent, place, "--mapsat-fail-on=success")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["success ar failed: it is 0.5, done is 1"])
+
+
+@pytest.mark.parametrize("name", ["--mapsat-assert", "--mapsat-profile", "--mapsat-on-miss"])
+def test_an_old_name_of_an_option_is_refused_with_the_new_one(pytester, name):
+    result = pytester.runpytest(f"{name}=all")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines([f"ERROR: {name} is now {RENAMED[name]}"])
+
+
+def test_an_old_name_of_a_key_or_a_command_is_refused_with_the_new_one(pytester, capsys):
+    pytester.makeini("[pytest]\nmapsat_assert = all\nmapsat_agent = baseline:silent\n")
+    pytester.runpytest().stderr.fnmatch_lines(["*mapsat_assert is now mapsat_fail_on"])
+    assert main(["new", "suite"]) == 2
+    assert "mapsat new is now mapsat draft" in capsys.readouterr().err

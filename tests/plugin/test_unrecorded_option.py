@@ -1,4 +1,4 @@
-"""--mapsat-on-miss=record: what no recording answers, the user's own tools do, once."""
+"""--mapsat-unrecorded=record: what no recording answers, the user's own tools do, once."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 from office_suite import recordings, write_office
 
-RECORDING = ("--mapsat-agent=bot:agent", "--mapsat-on-miss=record", "--mapsat-tools=office:tools")
+RECORDING = ("--mapsat-agent=bot:agent", "--mapsat-unrecorded=record", "--mapsat-tools=office:tools")
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def test_a_tool_that_gives_no_answer_leaves_a_miss_that_says_so(office: pytest.P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--mapsat-on-miss=record"], "*asks your own tools: name them with --mapsat-tools=module:attr*"),
-        (["--mapsat-tools=office:tools"], "*only with --mapsat-on-miss=record; give both*"),
-        (["--mapsat-on-miss=recrod"], "*found 'recrod', expected strict, record or simulate:MODEL*"),
-        (["--mapsat-on-miss=record", "--mapsat-tools=office:nothing"], "*'office' has no attribute 'nothing'*"),
+        (["--mapsat-unrecorded=record"], "*asks your own tools: name them with --mapsat-tools=module:attr*"),
+        (["--mapsat-tools=office:tools"], "*only with --mapsat-unrecorded=record; give both*"),
+        (["--mapsat-unrecorded=recrod"], "*found 'recrod', expected strict, record or simulate:MODEL*"),
+        (["--mapsat-unrecorded=record", "--mapsat-tools=office:nothing"], "*'office' has no attribute 'nothing'*"),
     ],
 )
 def test_options_that_do_not_fit_are_a_usage_error(office: pytest.Pytester, options: list[str], message: str) -> None:
@@ -75,4 +75,4 @@ def test_a_suite_that_cannot_be_written_turns_the_run_red(office: pytest.Pyteste
     )
     result = office.runpytest(*RECORDING, "-k", "review")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error *--mapsat-on-miss: IsADirectoryError: *"])
+    result.stdout.fnmatch_lines(["error *--mapsat-unrecorded: IsADirectoryError: *"])
