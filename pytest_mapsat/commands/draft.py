@@ -27,7 +27,8 @@ def _draft_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _draft(options: argparse.Namespace) -> int:
-    from pytest_mapsat.drafts import (
+    from pytest_mapsat.formats import shown_path
+    from pytest_mapsat.making import (
         case_id_of,
         choose,
         conversation_of,
@@ -38,7 +39,6 @@ def _draft(options: argparse.Namespace) -> int:
         without_personal,
         write_draft,
     )
-    from pytest_mapsat.formats import shown_path
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.suite import open_suite
 
@@ -94,7 +94,7 @@ def _cases_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _cases(options: argparse.Namespace) -> int:
-    from pytest_mapsat.drafts import build_from_logs, missing_files
+    from pytest_mapsat.making import build_from_logs, missing_files
     from pytest_mapsat.model import UsageError, hint_at
 
     if not options.logs.is_dir():

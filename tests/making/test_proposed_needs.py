@@ -10,9 +10,9 @@ from proposing_logs import CHINESE, ENGLISH, INJECTED, ORDERS, TAKEN, write_logs
 from scripted_models import said, scripted_models
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.drafts import ProposingModel, build_from_logs
-from pytest_mapsat.drafts.log_cases import LogReport
 from pytest_mapsat.llm import Answer, ModelError, Request
+from pytest_mapsat.making import ProposingModel, build_from_logs
+from pytest_mapsat.making.log_cases import LogReport
 from pytest_mapsat.model import SuiteError, UsageError
 
 #: Three replies of a large language model to each of the three requests, word for word.

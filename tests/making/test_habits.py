@@ -8,10 +8,10 @@ import pytest
 from behaviour_logs import found_and_wanted, made_logs
 from scipy.stats import binom
 
-from pytest_mapsat.drafts import build_from_logs
-from pytest_mapsat.drafts.evidence import Choice, Condition
-from pytest_mapsat.drafts.habits import Catalogue, Identifier, tail
-from pytest_mapsat.drafts.logs import Place
+from pytest_mapsat.making import build_from_logs
+from pytest_mapsat.making.evidence import Choice, Condition
+from pytest_mapsat.making.habits import Catalogue, Identifier, tail
+from pytest_mapsat.making.logs import Place
 
 
 def measured(folder, seeds, **terms):

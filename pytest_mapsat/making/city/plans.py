@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from pytest_mapsat.building.towns import Draws, coined_name, package_data
+from pytest_mapsat.making.towns import Draws, coined_name, package_data
 from pytest_mapsat.model import Json, JsonObject
 
 from .sorts import CM, YEAR, Sort, Trait, clock, metres_between, sorts, timetable

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.drafts.evidence import Condition
-from pytest_mapsat.drafts.habits import Habit, Kinds, restore
-from pytest_mapsat.drafts.log_cases import behaviour_evidence
-from pytest_mapsat.drafts.logs import open_log
+from pytest_mapsat.making.evidence import Condition
+from pytest_mapsat.making.habits import Habit, Kinds, restore
+from pytest_mapsat.making.log_cases import behaviour_evidence
+from pytest_mapsat.making.logs import open_log
 from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.model import Case, Evidence, Requirement
 

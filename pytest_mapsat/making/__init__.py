@@ -1,7 +1,10 @@
-"""Cases out of what happened: what a user's next step shows to have been missing, its evidence, and drafts that people review."""
+"""What suites are made of: cases out of what happened, reviewed by people, and made-up worlds with the cases in them."""
 
 from __future__ import annotations
 
+from .builders import BuildRequest as BuildRequest
+from .builders import builder_of as builder_of
+from .builders import builders as builders
 from .case import Draft as Draft
 from .case import case_id_of as case_id_of
 from .case import draft_of as draft_of
@@ -18,3 +21,8 @@ from .proposed import ProposingModel as ProposingModel
 from .review import Proposal as Proposal
 from .review import ProposalDecision as ProposalDecision
 from .review import ProposalReview as ProposalReview
+from .towns import TOWNS as TOWNS
+from .towns import Draws as Draws
+from .towns import Town as Town
+from .towns import coined_name as coined_name
+from .towns import town as town

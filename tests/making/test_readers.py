@@ -9,7 +9,7 @@ import pytest
 from chats import ACCEPTED, PLACES, QUERY, REFUSED, agent, harbour, harbour_spans, otlp, result, user, write
 from step_count import steps_of
 
-from pytest_mapsat.drafts import choose, conversation_of, draft_of, personal_data_of, read_logs, without_personal
+from pytest_mapsat.making import choose, conversation_of, draft_of, personal_data_of, read_logs, without_personal
 from pytest_mapsat.model import SuiteError
 
 SEARCH_CALL = ("a", "find", {"q": "tea"})

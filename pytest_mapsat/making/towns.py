@@ -165,5 +165,5 @@ def package_data(package: str, name: str) -> Any:
 
 
 def _words(language: str) -> dict[str, Any]:
-    words: dict[str, Any] = package_data("pytest_mapsat.building", "words.yaml")[language]
+    words: dict[str, Any] = package_data("pytest_mapsat.making", "words.yaml")[language]
     return words

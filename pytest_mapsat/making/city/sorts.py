@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.building.towns import Draws, Town, coined_name, package_data
+from pytest_mapsat.making.towns import Draws, Town, coined_name, package_data
 from pytest_mapsat.model import Json, JsonObject, Match, canonical_json
 from pytest_mapsat.sandbox import fits
 

@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.building.builders import BuildRequest
-from pytest_mapsat.building.towns import TOWNS, Draws, package_data
 from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
+from pytest_mapsat.making.builders import BuildRequest
+from pytest_mapsat.making.towns import TOWNS, Draws, package_data
 from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.building.towns import TOWNS, Draws, Town, town
+from pytest_mapsat.making.towns import TOWNS, Draws, Town, town
 from pytest_mapsat.model import JsonObject
 
 from .sorts import STEEP, Sort, Surroundings, Trait, document, joined, metres_between, sorts

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from pytest_mapsat.building.towns import Draws
+from pytest_mapsat.making.towns import Draws
 from pytest_mapsat.model import Json, JsonObject
 
 from .sorts import meets

@@ -8,8 +8,8 @@ import pytest
 from scripted_models import said, scripted_models
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.drafts import Draft, ProposingModel, conversation_of, draft_of, read_logs
 from pytest_mapsat.llm import Answer, ModelError, Request
+from pytest_mapsat.making import Draft, ProposingModel, conversation_of, draft_of, read_logs
 
 #: Three conversations: in English, in Chinese, and one in which a result of a tool gives orders to a model.
 TALKS = Path(__file__).parent / "conversations_for_models.jsonl"
@@ -193,4 +193,4 @@ def test_the_command_refuses_personal_data_before_a_model_is_asked_and_keeps_ans
     assert (tmp_path / "one/cases/pram.yaml").read_bytes() == (tmp_path / "two/cases/pram.yaml").read_bytes()
     main(["lint", str(tmp_path / "one")])
     assert "0 errors" in capsys.readouterr().out
-    assert main(["draft", str(tmp_path / "three"), "--from", str(source), "--max-cost", "1"]) == 2
+    assert main(["draft", str(tmp_path / "three"), "--from", str(source), "--redact", "--max-cost", "1"]) == 2
