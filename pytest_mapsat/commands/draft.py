@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 
 from . import shared
@@ -87,9 +86,6 @@ def _cases_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="N", type=int, default=1000, help="how many cases are made, at most (1000)")
     about = "put an alias in the place of personal data, and round where users were to about 100 m"
     parser.add_argument("--redact", action="store_true", help=about)
-    about = "a model, as in openai/gpt-4o, that proposes needs beside what the log shows; it is asked three times at a query"
-    parser.add_argument("--propose", metavar="MODEL", help=about)
-    shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model may cost")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -109,10 +105,7 @@ def _cases(options: argparse.Namespace) -> int:
     for name in ("each", "cases"):
         if (value := getattr(options, name)) < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    build = partial(
-        build_from_logs, options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases
-    )
-    report = shared.with_model(options, lambda model: build(model=model))
+    report = build_from_logs(options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases)
     return shared.respond(options, report.to_json(), [f"{options.dest}:", *report.lines()])
 
 

@@ -34,14 +34,12 @@ from pytest_mapsat.model import (
     Tool,
     Travels,
     Truth,
-    Usage,
     UsageError,
     Visible,
     World,
     canonical_json,
     digest,
     shown,
-    total_usage,
 )
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise, opening_hours
@@ -62,7 +60,6 @@ from .habits import (
     spoken,
 )
 from .logs import Event, Log, Place, Told, UserLog, open_log
-from .proposed import Proposed, Proposer, ProposingModel
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6
@@ -73,21 +70,12 @@ _FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "
 _read = lru_cache(maxsize=5_000)(conditions_of)
 
 
-@dataclass(frozen=True)
-class MadeCase:
-    """A case, what was left out of it, and what came of a model's proposals."""
-
-    case: Case
-    left_out: tuple[LeftOut, ...]
-    later_only: tuple[Condition, ...]
-    proposed: Proposed
-
-
-class NoCase(NamedTuple):
-    """Why a session made no case: the user and the kind of place, the reason, and what was left out."""
+class Outcome(NamedTuple):
+    """What a session came to: a case, or none and why; ``about``: the case, else the user and the kind of place; ``left_out``: conditions that are no requirement."""
 
     about: str
-    why: str
+    case: Case | None = None
+    why: str = ""
     left_out: tuple[LeftOut, ...] = ()
 
 
@@ -97,10 +85,9 @@ class CaseMaker:
     Args:
         log: the folder of logs.
         each: how many cases a user has for one kind of place, the latest ones.
-        model: what proposes needs beside the statistics; None: nothing does.
     """
 
-    def __init__(self, log: Log, each: int, model: ProposingModel | None = None) -> None:
+    def __init__(self, log: Log, each: int) -> None:
         self._places = log.places
         self._told = log.told
         self._each = each
@@ -108,7 +95,6 @@ class CaseMaker:
         self._kinds = Kinds(log.places, (user.events for user in replace(log, told=Told()).users()))
         self._catalogue = Catalogue(log.places.values(), log.modes)
         self._identifier = Identifier(self._catalogue)
-        self.proposer = None if model is None else Proposer(model, log.places, self._catalogue)
         # Searches tell of one town, so a name needs to be a place's own there alone.
         names = Counter((place.city, normalise(place.name)) for place in log.places.values())
         self._shared_names = {name for name, count in names.items() if count > 1}
@@ -141,7 +127,7 @@ class CaseMaker:
         before = (event for event in session.events if event.at <= anchor.at)
         return choice._replace(stated=tuple(self._stated(before, choice)))
 
-    def cases(self, user: UserSessions) -> Iterator[MadeCase | NoCase]:
+    def cases(self, user: UserSessions) -> Iterator[Outcome]:
         """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
         by_kind: dict[str, list[Moment]] = {}
         for session, choice in user.choices:
@@ -149,35 +135,23 @@ class CaseMaker:
                 by_kind.setdefault(session.kind, []).append(Moment(user, session, choice))
         self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
         self._catalogue.forget()
-        number = 0
+        number = 1
         for kind in sorted(by_kind):
-            made, none = self._chosen(by_kind[kind][::-1], number + 1)
-            cases: list[MadeCase | NoCase] = [case for _, case in made] or [none]
-            if self.proposer is not None:
-                # A model is asked about what is a case anyway; where the statistics show nothing, about the latest session.
-                moments = [moment for moment, _ in made] or by_kind[kind][-1:]
-                cases = [self._case(moment, at, self.proposer) for at, moment in enumerate(moments, number + 1)]
-            yield from cases
-            number += sum(isinstance(case, MadeCase) for case in cases)
-
-    def _chosen(self, moments: Sequence[Moment], number: int) -> tuple[list[tuple[Moment, MadeCase]], NoCase]:
-        """Return the cases of one kind of place, each with its query, by the statistics alone; or why there are none."""
-        made: list[tuple[Moment, MadeCase]] = []
-        doubtful: list[tuple[Moment, MadeCase]] = []
-        none: NoCase | None = None
-        for moment in moments[: self._each + _LOOKED_BACK]:
-            case = self._case(moment, number + len(made))
-            if isinstance(case, NoCase):
-                none = none or case
-            else:
-                (doubtful if case.case.truth.proposals else made).append((moment, case))
-            if len(made) == self._each:
-                break
-        return made or doubtful[:1], none or NoCase("", "")
+            made: list[Outcome] = []
+            doubtful: list[Outcome] = []
+            none: list[Outcome] = []
+            for moment in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
+                outcome = self._case(moment, number + len(made))
+                (none if outcome.case is None else doubtful if outcome.case.truth.proposals else made).append(outcome)
+                if len(made) == self._each:
+                    break
+            chosen = made or doubtful[:1]
+            yield from chosen or none[:1]
+            number += len(chosen)
 
     # -- identify
 
-    def _case(self, moment: Moment, number: int, proposer: Proposer | None = None) -> MadeCase | NoCase:
+    def _case(self, moment: Moment, number: int) -> Outcome:
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
@@ -191,17 +165,13 @@ class CaseMaker:
             for habit in identified.habits
             if habit.condition.field not in fields and _can_be_checked(habit.condition, now.point)
         ]
-        proposed = Proposed()
-        if proposer is not None:
-            fields |= {condition.field for condition in self._named(moment.query.text, choice)}
-            proposed = proposer.propose(moment, replace(identified, habits=tuple(habits)), fields)
-        if not habits and not said and not proposed.drafts:
-            return NoCase(about, "nothing hidden is shown by what came before", identified.left_out)
-        required = [*asked, *said, *(habit.condition for habit in habits)]
-        right = self._nearest(required, moment)
+        if not habits and not said:
+            return Outcome(about, None, "nothing hidden is shown by what came before", identified.left_out)
+        right = self._nearest([*asked, *said, *(habit.condition for habit in habits)], moment)
         if right is None:
-            return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
-        right, proposed = self._beside(proposed, required, right, moment)
+            return Outcome(
+                about, None, "no place with a name of its own fits all that is required", identified.left_out
+            )
         kind = (
             f"推荐的都是{session.kind}"
             if moment.language == "zh"
@@ -221,36 +191,10 @@ class CaseMaker:
             requirements.append(_requirement(condition, moment, "hard", evidence, source="context"))
         for habit in habits:
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
-            evidence, draft = self._evidence_of(habit, moment), not fits or habit.condition in proposed.doubted
-            requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=draft))
-        for need in proposed.drafts:
-            # Who proposes it comes first; what the log counts comes as of a habit.
-            counted = self._evidence_of(need.habit, moment) if need.habit else self._of_session(need.condition, moment)
-            part = _requirement(need.condition, moment, need.kind, [*need.evidence, *counted], draft=True)
-            requirements.append(part)
+            evidence = self._evidence_of(habit, moment)
+            requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=not fits))
         case = self._written(moment, f"{_safe(user.log.uid)}-{number}", requirements, right)
-        early = {(habit.condition.field, habit.condition.sort) for habit in identified.habits}
-        whole = self._identifier.identify([choice for _, choice in user.choices], session.kind, asked).habits
-        later = (habit.condition for habit in whole if (habit.condition.field, habit.condition.sort) not in early)
-        return MadeCase(case, identified.left_out, tuple(later), proposed)
-
-    def _beside(
-        self, proposed: Proposed, required: Sequence[Condition], right: Place, moment: Moment
-    ) -> tuple[Place, Proposed]:
-        """Return the nearest place that fits the drafts, too, and the drafts that one fits; contradictory ones ask nothing of it."""
-        drafts, refused = [], list(proposed.refused)
-        conditions = list(required)
-        ids = {condition.id for condition in required}
-        for draft in proposed.drafts:
-            place = right if draft.contradicted else self._nearest([*conditions, draft.condition], moment)
-            if place is None or draft.condition.id in ids or not _can_be_checked(draft.condition, moment.now.point):
-                refused.append((draft.condition.words("en"), "no place fits it beside the rest"))
-                continue
-            right = place
-            conditions += [] if draft.contradicted else [draft.condition]
-            ids.add(draft.condition.id)
-            drafts.append(draft)
-        return right, replace(proposed, drafts=tuple(drafts), refused=tuple(refused))
+        return Outcome(case.id, case, "", identified.left_out)
 
     def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
         """Return the values of a part of the catalogue that a text can name, with the words that do."""
@@ -316,18 +260,13 @@ class CaseMaker:
             evidence.append(Evidence(text="profile", ratio=told, recency="habit", early=early, late=late))
         elif told:
             evidence.append(Evidence(text="profile", relevance="strong"))
-        return [*evidence, *self._of_session(habit.condition, moment)]
-
-    def _of_session(self, condition: Condition, moment: Moment) -> list[Evidence]:
-        """Return what the session before the query says of the need: what the user opened has it all, or none of it has."""
         opened = [event for event in moment.before if event.type == "view"]
-        if len(opened) < 2:  # noqa: PLR2004
-            return []
-        fits = [condition.fits(self._places[event.place], moment.now) for event in opened]
-        lines = tuple(event.line for event in opened)
-        if all(fits):
-            return [Evidence(text="all places opened before the query", at=lines, need="related")]
-        return [] if any(fits) else [Evidence(text="no place opened before the query", at=lines, need="weak")]
+        fits = [habit.condition.fits(self._places[event.place], moment.now) for event in opened]
+        if len(opened) > 1 and (all(fits) or not any(fits)):
+            words, need = ("all places", "related") if all(fits) else ("no place", "weak")
+            lines = tuple(event.line for event in opened)
+            evidence.append(Evidence(text=f"{words} opened before the query", at=lines, need=need))
+        return evidence
 
     # -- write
 
@@ -533,8 +472,6 @@ class LogReport:
         counts: users, events, sessions, glances left out, choices, cases, drafts.
         requirements: how many by kind and source, such as ``hard, profile``.
         left_out: how many conditions and sessions are left out, by why.
-        proposals: what came of a model's proposals: agreed with the statistics, agreed against them, drafts, refused, by why; and how its replies were.
-        spent: what the model cost; None where none was asked.
         examples: the first of them, each with the case, the condition and the choices that it shares with another.
         odd: what was odd in the log, by sort; ``odd_lines``: the first places of each.
     """
@@ -542,8 +479,6 @@ class LogReport:
     counts: Counter[str] = field(default_factory=Counter)
     requirements: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    proposals: Counter[str] = field(default_factory=Counter)
-    spent: Usage | None = None
     examples: list[str] = field(default_factory=list)
     odd: dict[str, int] = field(default_factory=dict)
     odd_lines: list[str] = field(default_factory=list)
@@ -555,17 +490,15 @@ class LogReport:
 
     def to_json(self) -> JsonObject:
         """Return the report as JSON data."""
-        return {**vars(self), "spent": None if self.spent is None else self.spent.model_dump()}
+        return {**vars(self)}
 
     def lines(self) -> Iterator[str]:
         """Give the report as lines of text."""
         yield self.told
-        for title in ("requirements", "left_out", "proposals", "odd"):
+        for title in ("requirements", "left_out", "odd"):
             if counts := getattr(self, title):
                 yield f"{title.replace('_', ' ')}:"
                 yield from (f"  {count:6} {what}" for what, count in sorted(counts.items()))
-        if self.spent is not None and self.spent.cost is not None:
-            yield f"the model cost {self.spent.cost:.4f} USD"
         yield from (f"  {line}" for line in (*self.examples, *self.odd_lines))
 
     def restored(self, user: UserSessions) -> None:
@@ -576,31 +509,20 @@ class LogReport:
         self.counts["glances left out"] += sum(session.jumps for session in user.sessions)
         self.counts["choices"] += len(user.choices)
 
-    def made(self, case: MadeCase) -> None:
-        """Count a case, its requirements, and what was left out of it."""
-        self.counts["cases"] += 1
-        self.counts["drafts"] += bool(case.case.truth.proposals)
-        for requirement in case.case.truth.requirements:
+    def add(self, outcome: Outcome) -> None:
+        """Count a case and its requirements, or a session that made none, and what was left out of it."""
+        if (case := outcome.case) is None:
+            self.left_out[f"sessions: {outcome.why}"] += 1
+        else:
+            self.counts["cases"] += 1
+            self.counts["drafts"] += bool(case.truth.proposals)
+        for requirement in case.truth.requirements if case else ():
             source = f", {requirement.source}" if requirement.kind in ("hard", "soft") else ""
             self.requirements[f"{requirement.kind}{source}{', draft' if requirement.draft else ''}"] += 1
-        self.out(case.case.id, case.left_out)
-        for condition in case.later_only:
-            self.left_out["only later records show it"] += 1
-            self._example(f"{case.case.id}: {condition.words('en')}: only later records show it")
-        self.proposals["agreed with the statistics"] += len(case.proposed.agreed)
-        self.proposals["agreed against the statistics"] += len(case.proposed.doubted)
-        self.proposals["drafts"] += len(case.proposed.drafts)
-        for what, why in case.proposed.refused:
-            self.proposals[f"refused: {why}"] += 1
-            self._example(f"{case.case.id}: proposed, refused: {what}: {why}")
-        self.proposals = +self.proposals
-
-    def out(self, about: str, left_out: Iterable[LeftOut]) -> None:
-        """Count conditions that are left out, and tell the first of them."""
-        for out in left_out:
+        for out in outcome.left_out:
             self.left_out[out.why] += 1
             other = f" ({out.other.words('en')}); both in {', '.join(out.shared[:5])}" if out.other else ""
-            self._example(f"{about}: {out.condition.words('en')}: {out.why}{other}")
+            self._example(f"{outcome.about}: {out.condition.words('en')}: {out.why}{other}")
 
     def _example(self, text: str) -> None:
         if len(self.examples) < _SHOWN_AT_MOST:
@@ -614,7 +536,6 @@ def build_from_logs(
     each: int = 1,
     cases: int = CASES,
     redact: bool = False,
-    model: ProposingModel | None = None,
 ) -> LogReport:
     """Make a suite of the cases that a folder of logs holds.
 
@@ -624,28 +545,22 @@ def build_from_logs(
         each: how many cases a user has for one kind of place, the latest ones.
         cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
         redact: whether aliases replace personal data, which are refused otherwise, and points are rounded to about 100 m.
-        model: what proposes needs beside the statistics; None: nothing does.
 
     Raises:
-        ModelError: there is no way to the model, or a ceiling is met.
         UsageError: the folder lacks a file or holds no case, or the suite cannot be written.
         SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data.
     """
     report = LogReport()
     with open_log(folder, redact=redact) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
-        maker = CaseMaker(log, each, model)
+        maker = CaseMaker(log, each)
         written: list[tuple[str, int, int]] = []
         profiles: dict[str, JsonObject] = {}
         for uid, profile, case in islice(_cases(maker, log, report), cases):
-            report.made(case)
-            line = json.dumps(case_json(case.case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-            written.append((case.case.id, spill.tell(), len(line)))
+            line = json.dumps(case_json(case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            written.append((case.id, spill.tell(), len(line)))
             spill.write(line)
             if profile:
                 profiles[uid] = profile
-        if maker.proposer is not None:
-            report.proposals += maker.proposer.counts
-            report.spent = total_usage(maker.proposer.spent)
         if not written:
             counts = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
             raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
@@ -670,17 +585,15 @@ def build_from_logs(
     return report
 
 
-def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, MadeCase]]:
-    """Give the cases of all users, each with the id of its user and the profile; sessions that are none go into the report."""
+def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, Case]]:
+    """Give the cases of all users, each with the id of its user and the profile; all goes into the report."""
     for user in log.users():
         restored = maker.restore(user)
         report.restored(restored)
-        for case in maker.cases(restored):
-            if isinstance(case, NoCase):
-                report.left_out[f"sessions: {case.why}"] += 1
-                report.out(case.about, case.left_out)
-            else:
-                yield user.uid, user.profile, case
+        for outcome in maker.cases(restored):
+            report.add(outcome)
+            if outcome.case is not None:
+                yield user.uid, user.profile, outcome.case
 
 
 def _write_tables(folder: Path, log: Log, profiles: Mapping[str, JsonObject]) -> None:
