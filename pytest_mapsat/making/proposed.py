@@ -1,8 +1,4 @@
-"""Needs that a model proposes: it is asked three times at a query, its proposals are merged by agreement, and the log alone decides what may come of them.
-
-What the statistics choose counts, whether a model proposes it or not. Whatever a model adds to that is a draft, and only where the log before the query bears
-it out.
-"""
+"""What a model reads in a conversation: it is asked three times which needs decided, its replies are merged by agreement, and records and lines decide what may come of them."""
 
 from __future__ import annotations
 
@@ -10,55 +6,58 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_mapsat.formats import PersonalData
 from pytest_mapsat.judges import speaks_to_a_model
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
-from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean, digest
+from pytest_mapsat.model import Evidence, Json, JsonObject, did_you_mean, digest
 from pytest_mapsat.reading import fold_phrase
 
 from .conversations import Conversation, Line
-from .evidence import (
-    Condition,
-    Difference,
-    Sort,
-    Source,
-    Thing,
-    Told,
-    is_figure,
-    opens,
-    sentences,
-)
+from .evidence import Difference, Sort, Source, Thing, Told, is_figure, opens, sentences
 
-T = TypeVar("T")
-#: What a model may say of a field.
+#: How often a model is asked, and in how many of its replies something must stand to be agreed on.
+_REPLIES, _AGREED = 3, 2
+#: What a model is shown: lines before the judged reply and behind it, things and their fields, values of one field or result, characters of a message, and of any other text.
+_LINES_BEFORE, _LINES_BEHIND, _THINGS = 100, 40, 20
+_FIELDS, _VALUES, _LONGEST, _CHARS = 40, 20, 1500, 300
+#: What is read of a reply, and the most lines of one need.
+_NEEDS, _LINES = 20, 12
+#: What it may say of a field; those of values may be turned round.
 _OPS: Mapping[str, Sort] = {
     "is": "is",
+    "is_not": "is",
     "has": "has",
+    "has_not": "has",
     "at_least": "least",
     "at_most": "most",
     "open_at": "open_at",
 }
-
-
-# -- several answers of the model, merged by agreement -----------------------------------------------------------------
-
-#: How often a model is asked, and in how many of its replies a proposal must stand to be agreed on.
-REPLIES, AGREED = 3, 2
-#: The most characters of one text that a model is shown, or that is read of its reply.
-LONGEST = 300
-_MOST_NEEDS, _MOST_LINES = 20, 12
-#: Figures agree where the smaller has this share of the larger, times of day where they lie within so many minutes.
-_ALIKE, _ALIKE_MINUTES = 0.8, 60
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_Kind = Literal["asked", "hard", "soft"]
+_KINDS: tuple[_Kind, ...] = get_args(_Kind)
+
+
+def _object(**properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
 _TEXT: JsonObject = {"type": "string"}
-Kind = Literal["asked", "hard", "soft"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+#: The form of a reply. The reason of a need comes first: what is written first is thought first.
+_NEED = _object(
+    why=_TEXT,
+    lines={"type": "array", "items": _TEXT},
+    field=_TEXT,
+    op={**_TEXT, "enum": [*_OPS]},
+    value=_TEXT,
+    kind={**_TEXT, "enum": [*_KINDS]},
+)
+_SCHEMA = _object(refused=_TEXT, accepted={"anyOf": [_TEXT, {"type": "null"}]}, needs={"type": "array", "items": _NEED})
+_Row = tuple[str, str, Told | None]
 
 
 @dataclass(frozen=True)
@@ -68,234 +67,6 @@ class ProposingModel:
     client: ModelClient
     name: str
     parameters: Mapping[str, Json] = field(default_factory=dict)
-
-
-class RefusedError(Exception):
-    """A proposal is of no use; the message says why. ``hint``: what may have been meant."""
-
-    def __init__(self, why: str, hint: str = "") -> None:
-        super().__init__(why)
-        self.hint = hint
-
-
-class Vote(NamedTuple):
-    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out."""
-
-    reply: int
-    condition: Condition
-    kind: Kind
-    why: str
-    lines: tuple[str, ...]
-
-
-def schema_of(ops: Sequence[str], kinds: Sequence[Kind], **before: JsonObject) -> JsonObject:
-    """Return the form of a reply: ``before``, and a list of needs. The reason of a need comes first: what is written first is thought first."""
-    one_of: JsonObject = {"why": _TEXT, "lines": {"type": "array", "items": _TEXT}, "field": _TEXT}
-    one_of |= {"op": {**_TEXT, "enum": [*ops]}, "value": _TEXT, "kind": {**_TEXT, "enum": [*kinds]}}
-    need: JsonObject = {"type": "object", "properties": one_of, "required": [*one_of], "additionalProperties": False}
-    parts: JsonObject = {**before, "needs": {"type": "array", "items": need}}
-    return {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": False}
-
-
-def replies_to(
-    model: ProposingModel, data: JsonObject, schema: JsonObject, name: str, language: str
-) -> tuple[list[JsonObject | None], list[Usage]]:
-    """Ask a model three times what it makes of data, and return of each reply the object that it is, None where it cannot be read, and what each request cost.
-
-    It is told so by a prompt, and shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
-
-    Args:
-        model: the model.
-        data: what it is shown.
-        schema: the form of a reply.
-        name: the name of the prompt.
-        language: ``en`` or ``zh``.
-
-    Raises:
-        ModelError: there is no way to the model, or a ceiling is met.
-    """
-    personal = PersonalData()
-    personal.look(data, "log")
-    cleaned = personal.clean(data)
-    members = cleaned.items() if isinstance(cleaned, dict) else ()
-    text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in members) + "\n}"
-    fence = f"=== {digest(text, 12)} ==="
-    request = Request(
-        model=model.name,
-        messages=(
-            {"role": "system", "content": prompt(name, language).fill(fence=fence)},
-            {"role": "user", "content": f"{fence}\n{text}\n{fence}"},
-        ),
-        schema_=schema,
-        parameters=dict(model.parameters),
-        purpose="builder",
-    )
-    votes = [request.model_copy(update={"vote": number}) for number in range(1, REPLIES + 1)]
-    with ThreadPoolExecutor(max_workers=REPLIES) as pool:
-        replies = list(pool.map(lambda vote: _reply(model, vote, language), votes))
-    return [reply for reply, _ in replies], [usage for _, spent in replies for usage in spent]
-
-
-def _reply(model: ProposingModel, request: Request, language: str) -> tuple[JsonObject | None, list[Usage]]:
-    """Return one reply, and what it cost; None where it cannot be read the second time either."""
-    spent: list[Usage] = []
-    messages = request.messages
-    for _ in range(2):
-        try:
-            answer = model.client.ask(request)
-        except ModelError as error:
-            if error.kind not in OF_THE_REPLY or error.kind == "too_long":
-                raise
-            spent.append(error.usage)
-            problem, before = str(error), []
-        else:
-            spent.append(answer.usage)
-            if answer.data is not None and isinstance(answer.data.get("needs"), list):
-                return answer.data, spent
-            problem, before = 'it has no list "needs"', [{"role": "assistant", "content": answer.text}]
-        again = prompt("propose_again", language).fill(problem=problem)
-        asked = (*messages, *before, {"role": "user", "content": again})
-        request = request.model_copy(update={"messages": asked})
-    return None, spent
-
-
-def _lines(value: Json) -> str:
-    """Return JSON data, with the members of a list on lines of their own."""
-    if not isinstance(value, list) or not value:
-        return json.dumps(value, ensure_ascii=False)
-    return "[\n" + ",\n".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n]"
-
-
-# -- what is read of a reply
-
-
-def proposals_in(
-    replies: Sequence[JsonObject | None], meant: Callable[[str, str, str], Condition]
-) -> tuple[list[list[Vote]], list[tuple[str, str, str]]]:
-    """Return the proposals of all replies that can be used, those that are alike together, and the others: each in words, why, and what may have been meant.
-
-    Args:
-        replies: the replies.
-        meant: returns the condition that field, operation and value of a proposal mean; it raises RefusedError where they mean none.
-    """
-    together: list[list[Vote]] = []
-    refused: list[tuple[str, str, str]] = []
-    for number, reply in enumerate(replies, 1):
-        needs = (reply or {}).get("needs")
-        for need in needs[:_MOST_NEEDS] if isinstance(needs, list) else ():
-            if not isinstance(need, dict):
-                refused.append((text_in({"": str(need)}, "")[:60], "it is no object", ""))
-                continue
-            words = [text_in(need, key) for key in ("field", "op", "value")]
-            try:
-                condition = meant(*words)
-            except RefusedError as error:
-                refused.append((" ".join(word[:60] for word in words), str(error), error.hint))
-                continue
-            kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
-            listed = need.get("lines")
-            named = listed[:_MOST_LINES] if isinstance(listed, list) else ()
-            lines = tuple(name for name in named if isinstance(name, str))
-            vote = Vote(number, condition, kind, text_in(need, "why"), lines)
-            group = next((group for group in together if alike(group[0].condition, condition)), None)
-            if group is None:
-                together.append([vote])
-            else:
-                group.append(vote)
-    return together, refused
-
-
-def listed_as(values: Mapping[str, T], text: str, where: str) -> T:
-    """Return the value that a reply writes. Raises RefusedError: it is none of those that ``where`` (the catalogue has, the records have)."""
-    if text.casefold() not in values:
-        raise RefusedError(f"{where} no such value", did_you_mean(text, values))
-    return values[text.casefold()]
-
-
-def text_in(reply: Mapping[str, Any], key: str) -> str:
-    """Return a text of a reply on one line; numbers and truth values as texts."""
-    value = reply.get(key)
-    value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
-    text = value[:LONGEST] if isinstance(value, str) else ""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def value_in(sort: Sort, text: str) -> str | float:
-    """Return the time of day or the figure of a condition, as a reply has it.
-
-    Raises:
-        RefusedError: it is none.
-    """
-    if sort == "open_at":
-        if not _CLOCK.fullmatch(text):
-            raise RefusedError("the value is no time of day")
-        return text
-    try:
-        figure = float(text)
-    except ValueError:
-        figure = math.nan
-    if not math.isfinite(figure):
-        raise RefusedError("the value is no figure")
-    return figure
-
-
-def value_text(value: Json) -> str:
-    """Return a value as a model writes it."""
-    return (value if isinstance(value, str) else json.dumps(value)).casefold()
-
-
-# -- agreement
-
-
-def votes_for(group: Sequence[Vote]) -> int:
-    """Return in how many replies a proposal stands."""
-    return len({vote.reply for vote in group})
-
-
-def kind_of(group: Sequence[Vote]) -> Kind:
-    """Return the kind that most of the replies that have a proposal give it; soft where most give it none."""
-    return next((kind for kind in KINDS if 2 * sum(vote.kind == kind for vote in group) > len(group)), "soft")
-
-
-def who_proposes(model: ProposingModel, group: Sequence[Vote]) -> str:
-    """Return who proposes a need, in how many replies, and why."""
-    return f"{model.name}, {votes_for(group)} of {REPLIES} replies: {group[0].why}"
-
-
-def middle(group: Sequence[Vote]) -> Condition:
-    """Return the need of proposals that are alike; of figures and times of day the one in the middle."""
-    return sorted((vote.condition for vote in group), key=rank)[(len(group) - 1) // 2]
-
-
-def rank(condition: Condition) -> float:
-    """Return the value of a bound as a figure, of a time of day in minutes; 0 for what has no order."""
-    if condition.sort in ("least", "most", "within_m"):
-        return float(condition.value or 0)
-    if condition.sort == "open_at":
-        hours, minutes = str(condition.value).split(":")
-        return int(hours) * 60 + int(minutes)
-    return 0.0
-
-
-def alike(first: Condition, other: Condition) -> bool:
-    """Return whether two conditions are the same need: figures and times of day may differ a little."""
-    if (first.field, first.sort, first.forbids) != (other.field, other.sort, other.forbids):
-        return False
-    low, high = sorted((rank(first), rank(other)))
-    if first.sort == "open_at":
-        return high - low <= _ALIKE_MINUTES
-    return first.value == other.value or 0 < _ALIKE * high <= low
-
-
-# -- what a model reads in a user's words ------------------------------------------------------------------------------
-
-#: What a model is shown: lines before the judged reply and behind it, things and their fields, values of one field or result, characters of a message.
-_LINES_BEFORE, _LINES_BEHIND, _THINGS = 100, 40, 20
-_FIELDS, _VALUES, _LONGEST = 40, 20, 1500
-#: What it may say of a field: operations of logs, of which some may be turned round.
-_READ_OPS = ("is", "is_not", "has", "has_not", "at_least", "at_most", "open_at")
-_SCHEMA = schema_of(_READ_OPS, KINDS, refused=_TEXT, accepted={"anyOf": [_TEXT, {"type": "null"}]})
-_Row = tuple[str, str, Told | None]
 
 
 class ModelReading(NamedTuple):
@@ -336,7 +107,7 @@ def read_by_model(
     if not things:
         return f"{model.name} is not asked: no result has a thing with a name"
     data, lines = _shown(conversation, told, things)
-    replies, _ = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
+    replies = _replies_to(model, data, conversation.language)
     if not any(replies):
         return f"{model.name}: no reply can be read: the rules decide"
     notes: dict[str, None] = {}
@@ -344,19 +115,27 @@ def read_by_model(
     accepted = _agreed(replies, "accepted", things, by_rules[1], notes)
     # What a later reply recommended and the user refused, too, is left to the rules.
     later = [thing for thing in by_rules[0] if refused and thing not in (*refused, *accepted)]
-    meant = partial(_meant, things, ([*refused, *later], accepted))
-    together, unusable = proposals_in(replies, meant)
-    for need, why, hint in unusable:
-        notes[f"{model.name}: {need}: refused: {why} {hint}".strip()] = None
+    together: dict[tuple[Json, ...], list[_Vote]] = {}
+    for number, reply in enumerate(replies, 1):
+        for written in (reply or {}).get("needs", ())[:_NEEDS]:
+            need = written if isinstance(written, dict) else {"field": written}
+            try:
+                vote = _Vote(number, _meant(need, things, [*refused, *later], accepted), need)
+            except _RefusedError as error:
+                words = " ".join(_text(need, key)[:60] for key in ("field", "op", "value")).strip()
+                notes[f"{model.name}: {words}: refused: {error}".strip()] = None
+            else:
+                together.setdefault(vote.about, []).append(vote)
     supports: list[Difference] = []
-    for group in together:
-        condition = Difference(**vars(middle(group)))
-        supports.append(_support(condition, group, lines, note := who_proposes(model, group)))
-        notes[f"{condition.field}: {note}"] = None
+    for group in together.values():
+        count = len({vote.reply for vote in group})
+        note = f"{model.name}, {count} of {_REPLIES} replies: {_text(group[0].need, 'why')}"
+        supports.append(_support(group, lines, note))
+        notes[f"{supports[-1].field}: {note}"] = None
     return ModelReading(refused[0] if refused else None, accepted, tuple(supports), tuple(notes))
 
 
-# -- what the model is shown
+# -- what the model is shown and asked
 
 
 def _shown(
@@ -371,7 +150,7 @@ def _shown(
     behind: list[_Row] = []
     for index, line in enumerate(conversation.lines):
         steps = (step for step in line.calls if step.kind == "call")
-        texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:LONGEST] for step in steps)
+        texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:_CHARS] for step in steps)
         calls: list[_Row] = [("call", text, None) for text in texts]
         spoken: list[_Row] = [(line.role, line.text[:_LONGEST], None)] if line.text else []
         if index > conversation.reply_at:
@@ -405,7 +184,7 @@ def _told_by(line: Line, parts: Sequence[Told], *, is_query: bool) -> list[_Row]
     texts = [part for part in parts if not part.path]
     if line.role == "user" and not texts:
         texts = [Told(line.place, "context", text) for text in sentences(line.text)]
-    return [(line.role if part.asked or not is_query else "history", part.text[:LONGEST], part) for part in texts]
+    return [(line.role if part.asked or not is_query else "history", part.text[:_CHARS], part) for part in texts]
 
 
 def _record(thing: Thing) -> JsonObject:
@@ -417,10 +196,93 @@ def _record(thing: Thing) -> JsonObject:
 def _cut(value: Json) -> Json:
     if isinstance(value, list):
         return [_cut(member) for member in value[:_VALUES]]
-    return value[:LONGEST] if isinstance(value, str) else value
+    return value[:_CHARS] if isinstance(value, str) else value
+
+
+def _replies_to(model: ProposingModel, data: JsonObject, language: str) -> list[JsonObject | None]:
+    """Ask a model three times what it makes of data, and return of each reply the object that it is, None where it cannot be read.
+
+    It is shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
+
+    Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
+    """
+    personal = PersonalData()
+    personal.look(data, "log")
+    cleaned = personal.clean(data)
+    members = cleaned.items() if isinstance(cleaned, dict) else ()
+    text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in members) + "\n}"
+    fence = f"=== {digest(text, 12)} ==="
+    request = Request(
+        model=model.name,
+        messages=(
+            {"role": "system", "content": prompt("propose_conversation", language).fill(fence=fence)},
+            {"role": "user", "content": f"{fence}\n{text}\n{fence}"},
+        ),
+        schema_=_SCHEMA,
+        parameters=dict(model.parameters),
+        purpose="builder",
+    )
+    votes = [request.model_copy(update={"vote": number}) for number in range(1, _REPLIES + 1)]
+    with ThreadPoolExecutor(max_workers=_REPLIES) as pool:
+        return list(pool.map(lambda vote: _reply(model, vote, language), votes))
+
+
+def _reply(model: ProposingModel, request: Request, language: str) -> JsonObject | None:
+    """Return one reply; None where it cannot be read the second time either."""
+    messages = request.messages
+    for _ in range(2):
+        try:
+            answer = model.client.ask(request)
+        except ModelError as error:
+            if error.kind not in OF_THE_REPLY or error.kind == "too_long":
+                raise
+            problem, before = str(error), []
+        else:
+            if answer.data is not None and isinstance(answer.data.get("needs"), list):
+                return answer.data
+            problem, before = 'it has no list "needs"', [{"role": "assistant", "content": answer.text}]
+        again = prompt("propose_again", language).fill(problem=problem)
+        asked = (*messages, *before, {"role": "user", "content": again})
+        request = request.model_copy(update={"messages": asked})
+    return None
+
+
+def _lines(value: Json) -> str:
+    """Return JSON data, with the members of a list on lines of their own."""
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n" + ",\n".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n]"
 
 
 # -- what can be used of the replies
+
+
+class _RefusedError(Exception):
+    """A proposal is of no use; the message says why."""
+
+
+class _Vote(NamedTuple):
+    """One proposal that can be used: the number of its reply, the condition that it means, and the need as it is written."""
+
+    reply: int
+    condition: Difference
+    need: JsonObject
+
+    @property
+    def about(self) -> tuple[Json, ...]:
+        """What alike proposals share: bounds on one field are alike, whatever their figures."""
+        condition = self.condition
+        value = condition.value if condition.sort in ("is", "has") else None
+        return condition.field, condition.sort, condition.forbids, value
+
+
+def _text(reply: Mapping[str, Any], key: str) -> str:
+    """Return a text of a reply on one line; numbers and truth values as texts."""
+    value = reply.get(key)
+    value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
+    text = value[:_CHARS] if isinstance(value, str) else ""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def _agreed(
@@ -436,71 +298,100 @@ def _agreed(
     for reply in replies:
         if reply is None:
             continue
-        name = text_in(reply, key)
+        name = _text(reply, key)
         if name and fold_phrase(name) not in names:
             hint = did_you_mean(name, [thing.name for thing in things.values()])
             notes[f"{key}: {name}: no record has this name {hint}".strip()] = None
         else:
             counts[names[fold_phrase(name)] if name else ""] += 1
     best, count = counts.most_common(1)[0] if counts else ("", 0)
-    if count < AGREED:
-        notes[f"{key}: no two of {REPLIES} replies agree: {', '.join(thing.name for thing in by_rules) or 'none'}, by the rules"] = None  # fmt: skip
+    if count < _AGREED:
+        taken = ", ".join(thing.name for thing in by_rules) or "none"
+        notes[f"{key}: no two of {_REPLIES} replies agree: {taken}, by the rules"] = None
         return by_rules
     # Several things may have been refused or taken: the one that is named among them leaves the others.
     return by_rules if best in {thing.key for thing in by_rules} else (things[best],) if best else ()
 
 
 def _meant(
-    things: Mapping[str, Thing], apart: tuple[Sequence[Thing], Sequence[Thing]], path: str, op: str, text: str
-) -> Condition:
+    need: JsonObject, things: Mapping[str, Thing], refused: Sequence[Thing], accepted: Sequence[Thing]
+) -> Difference:
     """Return the condition that a proposal means.
 
     Raises:
-        RefusedError: the records do not have it, or it does not tell what was refused from what was taken (``apart``).
+        _RefusedError: the records do not have it, or it does not tell what was refused from what was taken.
     """
-    if op not in _READ_OPS:
-        raise RefusedError(f"op is none of {', '.join(_READ_OPS)}")
+    path, op, text = (_text(need, key) for key in ("field", "op", "value"))
+    if op not in _OPS:
+        raise _RefusedError(f"op is none of {', '.join(_OPS)}")
     values = [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
     if not values:
         paths = {name for thing in things.values() for name in thing.values}
-        raise RefusedError("the records have no such field", did_you_mean(path, paths))
-    forbids, sort = op.endswith("_not"), _OPS[op.removesuffix("_not")]
+        raise _RefusedError(f"the records have no such field {did_you_mean(path, paths)}")
+    forbids, sort, value = op.endswith("_not"), _OPS[op], _value(_OPS[op], text, values)
     if sort in ("is", "has"):
         # Which of the two is meant follows from what the field has.
-        parts = [part for each in values for part in (each if isinstance(each, list) else [each])]
-        parts += [True, False] if any(isinstance(part, bool) for part in parts) else []
-        plain = {value_text(part): part for part in parts if isinstance(part, str | bool | int | float)}
-        value = listed_as(plain, text, "the records have")
         sort = "has" if any(isinstance(each, list) for each in values) else "is"
         if isinstance(value, bool) and forbids:
             sort, value, forbids = "is", not value, False
-    else:
-        value = value_in(sort, text)
-        if sort == "open_at" and all(opens(part, text) is None for part in values):
-            raise RefusedError("the field has no opening hours")
-        if sort != "open_at" and not any(is_figure(part) for part in values):
-            raise RefusedError("the field has no figures")
     condition = Difference(path, sort, value, forbids)
-    refused, accepted = apart
     if not refused:
-        raise RefusedError("nothing was refused")
+        raise _RefusedError("nothing was refused")
     if all(condition.kept_by(thing) for thing in refused):
-        raise RefusedError("what was refused keeps it")
+        raise _RefusedError("what was refused keeps it")
     if any(condition.kept_by(thing) is False for thing in accepted):
-        raise RefusedError("what was taken breaks it")
-    return Condition(path, sort, value, forbids)
+        raise _RefusedError("what was taken breaks it")
+    return condition
 
 
-def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Difference:
-    """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log.
+def _value(sort: Sort, text: str, values: Sequence[Json]) -> Json:
+    """Return the value of a condition that a reply writes, as the field has it. Raises _RefusedError."""
+    if sort == "open_at":
+        if not _CLOCK.fullmatch(text):
+            raise _RefusedError("the value is no time of day")
+        if all(opens(part, text) is None for part in values):
+            raise _RefusedError("the field has no opening hours")
+        return text
+    if sort in ("least", "most"):
+        try:
+            figure = float(text)
+        except ValueError:
+            figure = math.nan
+        if not math.isfinite(figure):
+            raise _RefusedError("the value is no figure")
+        if not any(is_figure(part) for part in values):
+            raise _RefusedError("the field has no figures")
+        return figure
+    parts = [part for each in values for part in (each if isinstance(each, list) else [each])]
+    parts += [True, False] if any(isinstance(part, bool) for part in parts) else []
+    plain = {_written(part): part for part in parts if isinstance(part, str | bool | int | float)}
+    if text.casefold() not in plain:
+        raise _RefusedError(f"the records have no such value {did_you_mean(text, plain)}")
+    return plain[text.casefold()]
 
-    A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing.
+
+def _written(value: Json) -> str:
+    """Return a value as a model writes it."""
+    return (value if isinstance(value, str) else json.dumps(value)).casefold()
+
+
+def _support(group: Sequence[_Vote], lines: Mapping[str, Told], note: str) -> Difference:
+    """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log; of several bounds the one in the middle.
+
+    A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing. The kind is that of most replies, else soft.
     """
-    votes = Counter(name for vote in group for name in dict.fromkeys(vote.lines) if name in lines)
+    condition = sorted((vote.condition for vote in group), key=lambda each: each.value)[(len(group) - 1) // 2]
+    named = (dict.fromkeys(map(str, _list(vote.need.get("lines"))[:_LINES])) for vote in group)
+    votes = Counter(name for names in named for name in names if name in lines)
     told = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
-    kind, asked = kind_of(group), any(part.asked for part in told.values())
-    quotes = [part.evidence("strong" if votes[name] >= AGREED else "weak") for name, part in told.items()]
+    given = Counter(str(vote.need.get("kind")) for vote in group)
+    kind = next((kind for kind in _KINDS if 2 * given[kind] > len(group)), "soft")
+    asked = kind == "asked" and any(part.asked for part in told.values())
+    quotes = [part.evidence("strong" if votes[name] >= _AGREED else "weak") for name, part in told.items()]
     source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
     evidence = (Evidence(text=note), *quotes) if quotes else ()
-    required: Literal["hard", "soft"] = "soft" if kind == "soft" else "hard"
-    return replace(condition, asked=kind == "asked" and asked, source=source, evidence=evidence, kind=required)
+    return replace(condition, asked=asked, source=source, evidence=evidence, kind="soft" if kind == "soft" else "hard")
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
