@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from .builders import BuildRequest as BuildRequest
-from .builders import builder_of as builder_of
-from .builders import builders as builders
 from .case import Draft as Draft
 from .case import case_id_of as case_id_of
 from .case import draft_of as draft_of
@@ -21,8 +18,11 @@ from .proposed import ProposingModel as ProposingModel
 from .review import Proposal as Proposal
 from .review import ProposalDecision as ProposalDecision
 from .review import ProposalReview as ProposalReview
-from .towns import TOWNS as TOWNS
-from .towns import Draws as Draws
-from .towns import Town as Town
-from .towns import coined_name as coined_name
-from .towns import town as town
+from .worlds import TOWNS as TOWNS
+from .worlds import BuildRequest as BuildRequest
+from .worlds import Draws as Draws
+from .worlds import Town as Town
+from .worlds import builder_of as builder_of
+from .worlds import builders as builders
+from .worlds import coined_name as coined_name
+from .worlds import town as town

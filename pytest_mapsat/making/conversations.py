@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.agents import as_json, recorded_dialogues, span_trajectory
+from pytest_mapsat.agents import as_json, span_trajectory
 from pytest_mapsat.formats import (
     Message,
     PersonalData,
@@ -85,7 +83,7 @@ class Log:
         tools: by name, the schema of each tool that the log describes, as OpenAI's ``function`` objects: ``name``, ``description``, ``parameters``.
         around: what the log tells besides messages and tools: metadata, times, the user.
         notes: what is odd about it, each with its place.
-        sources: what the lines were read from, each part with a place of its own, where the file tells more of them than lines have.
+        sources: what the lines were read from, each part with a place of its own: the file may tell more than lines have.
     """
 
     id: str
@@ -100,16 +98,6 @@ class Log:
     def begun(self) -> tuple[tuple[str, str], ...]:
         """Who said what: a conversation that begins with all of another one stands for both."""
         return tuple((line.role, line.text) for line in self.lines if line.role != "system")
-
-    def parts(self) -> Iterable[tuple[str, Json]]:
-        """Give all that a case may be made of its lines, each with its place."""
-        for line in self.lines:
-            yield f"{line.place}: text", line.text
-            yield f"{line.place}: output", line.output
-            for step in line.calls:
-                yield f"{line.place}: arguments of {step.tool}", dict(step.arguments)
-                yield f"{line.place}: result of {step.tool}", step.result
-                yield f"{line.place}: thought", step.text
 
 
 _LOG = TypeAdapter(Log)
@@ -527,7 +515,7 @@ def _ordered(first: float, second: float, *, lon_first: bool) -> tuple[float, fl
     return (lon, lat) if abs(lat) <= 90 and abs(lon) <= 180 else None  # noqa: PLR2004  degrees
 
 
-# -- the files that conversations stand in: chat messages of models, spans, saved runs and recorded dialogues
+# -- the files that conversations stand in: chat messages of models, and spans
 
 #: What a chat stands under, and what a request and its response are called in logs.
 _MESSAGES = ("messages", "conversation", "input", "contents", "history")
@@ -540,10 +528,9 @@ _AROUND = (
 )  # fmt: skip
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "chat_id", "case_id")
 _TIMES = ("timestamp", "created_at", "created", "time", "date")
-_EXPECTED = "expected chat messages (a list, or an object with messages), JSON lines of these, a saved run, recorded dialogues, or OTLP JSON (resourceSpans)"
-#: What the first line of a table of dialogues has, and no prose.
-_COLUMNS = ("conversation_id", "turn_index")
-_RUN = re.compile(r'\s*\{\s*"schema"\s*:')
+_EXPECTED = (
+    "expected chat messages (a list, or an object with messages), JSON lines of these, or OTLP JSON (resourceSpans)"
+)
 _RECORDED = Provenance(kind="recorded")
 
 
@@ -556,24 +543,16 @@ def read_logs(path: Path) -> list[Log]:
     """
     name = printable(path.name)
     require_file(path, str(path))
-    if next(read_lines(path, limits.RUN_BYTES, name), None) is None:
+    head = next(read_lines(path, limits.RUN_BYTES, name), None)
+    if head is None:
         raise SuiteError(Problem(name, 0, "the file is empty", _EXPECTED))
     layout = layout_of(path, name)
     if layout == "spans":
         return [_of_spans(dialogue, name) for dialogue in read_spans(path, name)]
-    head = [raw.data.decode(errors="replace") for raw in islice(read_lines(path, limits.RUN_BYTES, name), 3)]
-    first = head[0].lstrip("\ufeff \t")
-    if layout == "table" and first[:1] != "[" and not any(column in first for column in _COLUMNS):
-        raise SuiteError(Problem(name, 1, f"found {shown(first.strip())}", _EXPECTED))
-    if layout == "lines" and not (isinstance(data := json.loads(first), dict) and {"turns", "case_id"} <= data.keys()):
-        return list(_of_lines(path, name))
-    if first[:1] in ("[", "{") and layout != "lines" and not _RUN.match("".join(head)):
-        return list(_of_document(path, name))
-    return [
-        _of_trajectory(dialogue, line, name)
-        for line, dialogue in recorded_dialogues(path, name)
-        if isinstance(dialogue, Trajectory)
-    ]
+    first = head.data.decode(errors="replace").strip("\ufeff \t\r\n")
+    if first[:1] not in ("[", "{"):
+        raise SuiteError(Problem(name, 1, f"found {shown(first)}", _EXPECTED))
+    return list(_of_lines(path, name) if layout == "lines" else _of_document(path, name))
 
 
 def personal_data_of(log: Log) -> PersonalData:
@@ -582,8 +561,7 @@ def personal_data_of(log: Log) -> PersonalData:
     around = [(f"{log.place}, tools", dict(log.tools)), (log.place, log.around), (f"{log.place}, id", log.id)]
     for place, value in (*log.sources, *around):
         personal.look(value, place)
-    for place, value in log.parts():
-        personal.look(value, place, again=not log.sources)
+    personal.look(_LOG.dump_python(log, mode="json"), log.place, again=False)  # as it is understood
     return personal
 
 
@@ -603,13 +581,13 @@ def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-# -- spans, runs and recorded dialogues
+# -- spans
 
 
 def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
     trajectory = span_trajectory(dialogue, name)
     place = f"{name}: span {shown(dialogue.span)} (line {dialogue.line})"
-    talk = _Talk(name)
+    talk = _Talk()
     if dialogue.instructions:
         talk.add("system", dialogue.instructions, place)
     for spans, turn in zip(dialogue.turns, trajectory.turns, strict=True):
@@ -634,19 +612,6 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
     return replace(log, sources=tuple(sources))
 
 
-def _of_trajectory(trajectory: Trajectory, line: int, name: str) -> Log:
-    case = trajectory.case if trajectory.trial == 1 else f"{trajectory.case}-t{trajectory.trial}"
-    place = f"{name}:{line}" if line else f"{name}: case {case}"
-    talk = _Talk(name)
-    for number, turn in enumerate(trajectory.turns):
-        steps = turn.steps if turn.role == "agent" else ()
-        if turn.role == "user" and turn.steps:
-            talk.note(f"{place}, turn {number}", "calls of the user are left out")
-        talk.add(turn.role, turn.text, f"{place}, turn {number}", steps, turn.output)
-    talk.notes += [f"{place}: {warning}" for warning in trajectory.warnings]
-    return talk.log(case, place, {}, {})
-
-
 # -- chat messages
 
 
@@ -662,7 +627,7 @@ def _of_document(path: Path, name: str) -> Iterator[Log]:
     text = "".join(parts).removeprefix("\ufeff")
     elements = list(json_elements(text, name, "messages"))
     if any(_is_message(element) for _, element in elements) and text.lstrip()[:1] == "[":
-        yield _chat([(f"{name}:{line}", element) for line, element in elements], {}, f"{name}:1", name)
+        yield _chat([(f"{name}:{line}", element) for line, element in elements], {}, f"{name}:1")
         return
     alone = len(elements) == 1
     for line, element in elements:
@@ -680,7 +645,7 @@ def _of_lines(path: Path, name: str) -> Iterator[Log]:
         else:
             yield _of_value(data, raw.number, name)
     for of, listed in messages.items():
-        yield _chat(listed, {"id": of}, listed[0][0], name)
+        yield _chat(listed, {"id": of}, listed[0][0])
 
 
 def _is_message(data: Json) -> bool:
@@ -711,7 +676,7 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
         messages += [(f"{place}, response", message) for message in _response(spoken)]
     if isinstance(whole.get("system"), (str, list)):
         messages.insert(0, (f"{place}, system", {"role": "system", "content": whole["system"]}))
-    return _chat(messages, whole, place, name)
+    return _chat(messages, whole, place)
 
 
 def _response(data: Json) -> list[Json]:
@@ -723,8 +688,8 @@ def _response(data: Json) -> list[Json]:
     return list(data) if isinstance(data, list) else [data if isinstance(data, dict) else {"role": "assistant", "content": data}]  # fmt: skip
 
 
-def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str, name: str) -> Log:
-    talk = _Talk(name)
+def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str) -> Log:
+    talk = _Talk()
     for where, data in messages:
         if not isinstance(data, (dict, str)):
             talk.note(where, f"found {shown(data)}, expected a message: left out")
@@ -761,9 +726,8 @@ class _Talk:
         notes: what is odd, each with its place.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         self.notes: list[str] = []
-        self._name = name
         self._lines: list[Line] = []
         self._time: str | None = None
         self._times: list[str | None] = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_mapsat.making.city.world import world_of
+from pytest_mapsat.making.city.places import world_of
 
 
 @pytest.fixture(scope="session")

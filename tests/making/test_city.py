@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 
-from pytest_mapsat.making.city.sorts import metres_between
+from pytest_mapsat.making.city.places import metres_between
 
 
 def test_about_every_centre_stand_sixteen_places_of_every_sort_within_two_kilometres(world):

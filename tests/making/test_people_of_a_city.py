@@ -6,7 +6,7 @@ import pytest
 
 from pytest_mapsat.making import Draws
 from pytest_mapsat.making.city.people import Habit, activity_row, chain_of
-from pytest_mapsat.making.city.sorts import meets
+from pytest_mapsat.making.city.places import meets
 
 UNTIL = datetime.fromisoformat("2026-06-01T18:00:00+08:00")
 

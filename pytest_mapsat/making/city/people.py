@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from pytest_mapsat.making.towns import Draws
+from pytest_mapsat.making.worlds import Draws
 from pytest_mapsat.model import Json, JsonObject
 
-from .sorts import meets
-from .world import Centre, World
+from .places import Centre, World, meets
 
 #: How many days an activity row and a chain look back, and those of them that count as late.
 DAYS, LATE_DAYS = 90, 45

@@ -8,11 +8,10 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from pytest_mapsat.making.towns import Draws, coined_name, package_data
+from pytest_mapsat.making.worlds import Draws, coined_name, package_data
 from pytest_mapsat.model import Json, JsonObject
 
-from .sorts import CM, YEAR, Sort, Trait, clock, metres_between, sorts, timetable
-from .world import Centre, City, World
+from .places import CM, YEAR, Centre, City, Sort, Trait, World, clock, metres_between, sorts, timetable
 
 #: The number of cases that the shares of the kinds add up to.
 _WHOLE = 500

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
-from pytest_mapsat.making.builders import BuildRequest
-from pytest_mapsat.making.towns import TOWNS, Draws, package_data
+from pytest_mapsat.making.worlds import TOWNS, BuildRequest, Draws, package_data
 from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
 
 from .people import DAYS, Habit, activity_row, chain_of
+from .places import YEAR, City, World, document, tool_files, world_of
 from .plans import Kind, Need, Scene, Scenes, kinds, need_of, plan_data, schedule
-from .sorts import YEAR, document
-from .world import City, World, tool_files, world_of
 
 #: A search goes so far, in metres.
 _RADIUS = 2000

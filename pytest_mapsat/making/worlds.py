@@ -1,15 +1,20 @@
-"""Draws from a seed that are the same on every machine and in every version of Python, and towns made of them: districts, business areas, landmarks and streets with made-up names, in the open sea."""
+"""Made-up worlds: draws from a seed that are the same on every machine and in every version of Python, towns made of them in the open sea, and the builders that installed packages add."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_mapsat.formats import parse_yaml
+from pytest_mapsat.model import UsageError
+from pytest_mapsat.registry import installed_function
+from pytest_mapsat.user_code import installed
 
 _T = TypeVar("_T")
 #: The most towns of a world.
@@ -167,3 +172,59 @@ def package_data(package: str, name: str) -> Any:
 def _words(language: str) -> dict[str, Any]:
     words: dict[str, Any] = package_data("pytest_mapsat.making", "words.yaml")[language]
     return words
+
+
+# -- builders ----------------------------------------------------------------------------------------------------------
+
+#: The entry point group in which installed packages name their builders: each entry is a kind of world and a function.
+GROUP = "pytest_mapsat.builders"
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What a world is asked to be. A value of None leaves the choice to the builder.
+
+    Attributes:
+        seed: the same seed gives the same bytes.
+        cities: how many towns.
+        each: how many rows of the main table each town has.
+        language: ``en``, ``zh`` or ``mixed``: the towns take turns, Chinese first.
+        cases: how many cases are made beside the world.
+        queries: a file of queries for them, by case, in place of the builder's own wordings.
+    """
+
+    seed: int = 0
+    cities: int | None = None
+    each: int | None = None
+    language: str = "mixed"
+    cases: int | None = None
+    queries: Path | None = None
+
+    def only(self, *names: str, what: str) -> None:
+        """Refuse what is asked for beside some of cities, each, cases and queries, by a builder of ``what``.
+
+        Raises:
+            UsageError: something else is asked for.
+        """
+        others = {"cities", "each", "cases", "queries"} - {*names}
+        if given := [f"--{name}" for name in sorted(others) if getattr(self, name) is not None]:
+            raise UsageError(
+                f"{', '.join(given)}: not for {what}, which has {', '.join(f'--{name}' for name in names)}"
+            )
+
+
+Builder = Callable[[BuildRequest, Path], dict[str, int]]
+
+
+def builders() -> Iterator[str]:
+    """Yield the kinds of worlds that ``mapsat build`` knows, sorted."""
+    yield from dict.fromkeys(point.name for point in installed(GROUP))
+
+
+def builder_of(kind: str) -> Builder:
+    """Return what builds a kind of world into a folder: a function of the request and the folder that returns the number of rows by table.
+
+    Raises:
+        UsageError: no package adds it, two packages do, or it cannot be loaded.
+    """
+    return installed_function(GROUP, kind, "invented world")
