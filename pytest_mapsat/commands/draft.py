@@ -11,7 +11,7 @@ from . import shared
 def _draft_arguments(parser: argparse.ArgumentParser) -> None:
     about = "the suite's folder: the draft is added to it, nothing is overwritten; where there is none it is made"
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
-    about = "chat messages (JSON, JSON lines), a saved run, recorded dialogues, or spans (OTLP JSON)"
+    about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
     parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
     about = "the id of the new case (default: what the log calls the conversation, else the file's name)"
     parser.add_argument("--id", metavar="ID", default="", help=about)

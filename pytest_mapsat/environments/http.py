@@ -15,7 +15,7 @@ from pytest_mapsat.formats import limits, parse_json, redacted
 from pytest_mapsat.model import Case, InfrastructureError, UsageError, shown
 from pytest_mapsat.secrets import name_secrets
 
-from .places import EpisodeSession, Names, Seen, seen
+from .world import EpisodeSession, Names, Seen, seen
 
 #: Bytes of one answer, unpacked, and how long it may take, seconds.
 _MOST_BYTES, _MOST_SECONDS = 64 * limits.MIB, 60.0

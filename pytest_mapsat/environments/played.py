@@ -17,7 +17,7 @@ from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Case, EnvironmentEnd, InfrastructureError, MapsatError, Trajectory, listed, shown
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, place_of
 
-from .places import Environment, EpisodeSession, Starts, Tables, World, alone, differing, end_between, seen
+from .world import Environment, EpisodeSession, Starts, Tables, World, alone, differing, end_between, seen
 
 #: How long tables may go on changing after the last reply, seconds.
 _LONGEST = 10.0

@@ -18,7 +18,7 @@ from pytest_mapsat.formats import limits, read_bytes, require_file
 from pytest_mapsat.model import Case, Json, UsageError, did_you_mean, digest, hint_at, shown
 from pytest_mapsat.sandbox import key_text
 
-from .places import MOST_ROWS, EpisodeSession, Names, Seen, alone, seen
+from .world import MOST_ROWS, EpisodeSession, Names, Seen, alone, seen
 
 try:
     import sqlalchemy as sql

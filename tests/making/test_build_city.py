@@ -14,8 +14,8 @@ import pytest
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.making import city
+from pytest_mapsat.making.city import people_of
 from pytest_mapsat.making.city.places import world_of
-from pytest_mapsat.making.city.plans_suite import people_of
 from pytest_mapsat.model import Case
 from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import lint, open_suite

@@ -12,7 +12,7 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.making import BuildRequest
 from pytest_mapsat.making.city.places import meets, metres_between
 from pytest_mapsat.making.city.plans import kinds, plan_data, schedule
-from pytest_mapsat.making.city.plans_suite import briefs_of, build_suite, scenes_of, wordings
+from pytest_mapsat.making.city.suite import briefs_of, build_suite, scenes_of, wordings
 from pytest_mapsat.model import SuiteError, UsageError
 from pytest_mapsat.suite import lint, open_suite
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.making.conversations import Conversation, Line
-from pytest_mapsat.making.differences import Proposals, proposals_of
+from pytest_mapsat.making.proposals import Proposals, proposals_of
 from pytest_mapsat.model import Case, Context, Requirement, Step, Tool
 
 TALKS = [json.loads(line) for line in (Path(__file__).parent / "talks.jsonl").read_text("utf-8").splitlines()]

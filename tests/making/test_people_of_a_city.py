@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from pytest_mapsat.making import Draws
-from pytest_mapsat.making.city.people import Habit, activity_row, chain_of
+from pytest_mapsat.making.city import Habit, activity_row, chain_of
 from pytest_mapsat.making.city.places import meets
 
 UNTIL = datetime.fromisoformat("2026-06-01T18:00:00+08:00")

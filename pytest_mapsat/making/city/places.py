@@ -176,8 +176,8 @@ def _traits(sort: Mapping[str, Any], names: list[str], language: str) -> Iterato
 
 # -- what lies between places ------------------------------------------------------------------------------------------
 
-#: The year of the weather.
-YEAR = 2026
+#: The year of the weather, and how many days an activity row looks back.
+YEAR, DAYS = 2026, 90
 #: Centimetres of 0.00001 degrees of longitude and of latitude, near 31 degrees north.
 CM = (95, 111)
 #: A way is so many tenths as long as the crow flies, so many minutes slower than the quickest, and so many metres a minute quick.

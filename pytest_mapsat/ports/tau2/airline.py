@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row
 
-from .places import Calculating, tool
+from .world import Calculating, tool
 
 UserId = Annotated[str, Field(description="such as 'sara_doe_496'")]
 ReservationId = Annotated[str, Field(description="such as 'ZFA04Y'")]

@@ -44,8 +44,8 @@ from pytest_mapsat.suite import (
 
 from .checks import held_at
 from .metrics import PARTS
-from .places import ToolFacts, facts_of, over, specs_of
 from .tasks import Action, Assertion, Criteria, Domain, Instructions, Task, folders_in, read_domain, read_tasks
+from .world import ToolFacts, facts_of, over, specs_of
 from .worlds import OPTION, WORLDS
 
 #: "You" and its forms, with what the user says instead; longer phrases are tried first.

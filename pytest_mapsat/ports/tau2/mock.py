@@ -9,7 +9,7 @@ from pydantic import Field
 from pytest_mapsat.model import JsonObject
 from pytest_mapsat.sandbox import Refused
 
-from .places import World, acts, looks, tool
+from .world import World, acts, looks, tool
 
 UserId = Annotated[str, Field(description="such as 'user_1'")]
 TaskId = Annotated[str, Field(description="such as 'task_1'")]

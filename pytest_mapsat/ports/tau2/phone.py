@@ -10,7 +10,7 @@ from pydantic import Field
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Row
 
-from .places import World, acts, looks, tool
+from .world import World, acts, looks, tool
 
 _APN: JsonObject = {
     "apn_name": "internet",

@@ -12,7 +12,7 @@ from pydantic import Field
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row
 
-from .places import Calculating, fold, tool
+from .world import Calculating, fold, tool
 
 OrderId = Annotated[str, Field(description="with the '#' in front, such as '#W0000000'")]
 UserId = Annotated[str, Field(description="such as 'sara_doe_496'")]

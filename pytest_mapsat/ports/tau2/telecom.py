@@ -13,7 +13,7 @@ from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row, State
 
 from .phone import DEVICE, SURROUNDINGS, Phone
-from .places import fold, over, tool
+from .world import fold, over, tool
 
 CustomerId = Annotated[str, Field(description="such as 'C1001'")]
 LineId = Annotated[str, Field(description="such as 'L1001'")]

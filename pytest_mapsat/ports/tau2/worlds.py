@@ -9,9 +9,9 @@ from pytest_mapsat.sandbox import SandboxFactory
 
 from .airline import AirlineWorld
 from .mock import MockWorld
-from .places import World
 from .retail import RetailWorld
 from .telecom import TelecomWorld
+from .world import World
 
 #: The class of each domain's world.
 WORLDS: dict[str, type[World]] = {

@@ -58,9 +58,9 @@ from pytest_mapsat.suite import (
 )
 
 from .metrics import ORDERS, RUBRIC
-from .places import TABLES, day_of, moment_of
 from .reference import Reference, reference_of
 from .tasks import Environment, Id, Part, Scenario, Task, tables_of
+from .world import TABLES, day_of, moment_of
 
 #: Where tasks stand, the published layout first.
 _PATTERNS = (

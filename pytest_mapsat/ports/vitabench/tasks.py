@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
 
-from .places import TASK, day_of, moment_of
+from .world import TASK, day_of, moment_of
 
 #: kind of order -> where an environment has what can be ordered, and the name of its ids.
 KINDS: Mapping[str, tuple[str, str]] = {

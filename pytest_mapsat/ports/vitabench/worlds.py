@@ -13,7 +13,7 @@ from pytest_mapsat import Refused
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, did_you_mean, shown
 from pytest_mapsat.sandbox import Row, SandboxFactory, SandboxSuite
 
-from .places import World, alike, asked_for, day_of, moment_of, seen
+from .world import World, alike, asked_for, day_of, moment_of, seen
 
 #: A courier's time in minutes: for any way, and for each metre.
 _COURIER_MIN, _COURIER_MIN_PER_M = 25, 0.00651

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
-from pytest_mapsat.making.worlds import TOWNS, BuildRequest, Draws, package_data
+from pytest_mapsat.making.worlds import BuildRequest, Draws, package_data
 from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
 
-from .people import DAYS, Habit, activity_row, chain_of
-from .places import YEAR, City, World, document, tool_files, world_of
+from .places import DAYS, World, tool_files, world_of
 from .plans import Kind, Need, Scene, Scenes, kinds, need_of, plan_data, schedule
 
 #: A search goes so far, in metres.
@@ -423,11 +421,11 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         case = writer.case(scene, number, query, written=written is not None)
         by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
     content = {f"tools/{name}": data for name, data in tool_files()}
-    content |= {f"state/{name}.jsonl": _lines(rows) for name, rows in world.tables.items()}
-    content |= {name: _lines(cases) for name, cases in by_file.items()}
+    content |= {f"state/{name}.jsonl": lines_of(rows) for name, rows in world.tables.items()}
+    content |= {name: lines_of(cases) for name, cases in by_file.items()}
     content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
     content["suite.yaml"] = yaml.safe_dump(manifest.to_json(), allow_unicode=True, sort_keys=False, width=120).encode()
-    _put(folder, content)
+    put(folder, content)
     return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
 
 
@@ -560,115 +558,13 @@ def _written_queries(path: Path | None) -> dict[str, _Query]:
     return queries
 
 
-def _lines(rows: Iterable[Mapping[str, Json]]) -> bytes:
+def lines_of(rows: Iterable[Mapping[str, Json]]) -> bytes:
+    """Return rows as JSON lines."""
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
 
-# -- the city itself ---------------------------------------------------------------------------------------------------
-
-#: The moment up to which people did things; and how many live in a town, unless the request says otherwise, and at most.
-UNTIL = datetime.fromisoformat(f"{YEAR}-06-30T00:00:00+08:00")
-_BUILD_TOWNS, _PEOPLE, _BUILD_MOST = 2, 10, 500
-#: In how many situations a habit shows, and in how many of a hundred the user takes anything.
-_OF, _CHANCE = 30, 10
-_MODES = ("walking", "cycling", "driving", "transit")
-#: What is none of a catalogue: a log shows what people can choose by.
-_UNLISTED = ("phone", "address", "tour", "alias")
-
-
-class Person(NamedTuple):
-    """Somebody who lives in a made-up city.
-
-    Attributes:
-        uid: the id of the user.
-        habits: the habits that the events follow.
-        events: what the user did, as events of a behaviour log, in the order of time.
-        profile: the row of ``users``.
-        activity: the row of ``activities``.
-    """
-
-    uid: str
-    habits: tuple[Habit, ...]
-    events: tuple[JsonObject, ...]
-    profile: JsonObject
-    activity: JsonObject
-
-
-def people_of(world: World, each: int) -> Iterator[Person]:
-    """Yield so many people of each town: in nine of ten situations they follow their habits, in the tenth they take anything; one habit of each has given way to another.
-
-    Args:
-        world: where they live; its tables stay as they are.
-        each: how many live in a town; the first so many are the same however many there are.
-    """
-    for town in world.towns:
-        for number in range(each):
-            yield _person(world, town, number)
-
-
-def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
-    """Write the tables of a city, the tools that answer from them, and in ``data/logs`` what people did: ``events``, ``places`` and ``users``; or a suite of cases.
-
-    Args:
-        request: what is asked for; 2 towns of 10 people unless it says otherwise (``each`` is the number of people).
-        folder: the folder of a suite. Tools that it has stay.
-
-    Returns:
-        The number of rows by table, and of events.
-
-    Raises:
-        UsageError: there are no so many towns or people, or a table is there already or cannot be written.
-    """
-    if request.cases is not None:
-        request.only("cases", "queries", "cities", what="a city with cases")
-        return build_suite(request, folder)
-    request.only("cities", "each", "cases", what="a city without --cases")
-    towns = _BUILD_TOWNS if request.cities is None else request.cities
-    each = _PEOPLE if request.each is None else request.each
-    for option, value, most in (("--cities", towns, TOWNS), ("--each", each, _BUILD_MOST)):
-        if not 1 <= value <= most:
-            raise UsageError(f"{option}: found {value}, expected 1 to {most:,}")
-    world = world_of(request.seed, towns=towns, language=request.language)
-    people = list(people_of(world, each))
-    world.tables["users"] += [person.profile for person in people]
-    world.tables["activities"] += [person.activity for person in people]
-    events = sorted((event for person in people for event in person.events), key=lambda event: event["at"])
-    listed = [{name: value for name, value in row.items() if name not in _UNLISTED} for row in world.tables["places"]]
-    files = {f"state/{name}.jsonl": rows for name, rows in world.tables.items()}
-    logs = {"events": events, "places": listed, "users": world.tables["users"]}
-    files |= {f"data/logs/{name}.jsonl": rows for name, rows in logs.items()}
-    for name in files:
-        if (folder / name).exists():
-            raise UsageError(f"{folder / name} is there already; take it away to have it built anew")
-    _put(folder, {name: _lines(rows) for name, rows in files.items()})
-    if not (folder / "tools").exists() and not (folder / "tools.yaml").exists():
-        _put(folder, {f"tools/{name}": data for name, data in tool_files()})
-    return {**{name: len(rows) for name, rows in world.tables.items()}, "events": len(events)}
-
-
-def _person(world: World, town: City, number: int) -> Person:
-    draws = Draws(world.seed, "person", town.name, number)
-    uid = f"u-{Draws(world.seed, 'uid', town.name, number).below(1 << 32):08x}"
-    home = draws.choice(town.centres)
-    habits: list[Habit] = []
-    facts: dict[str, Any] = {}
-    for at, sort in enumerate(draws.sample(list(town.sorts), 3)):
-        traits = draws.sample(list(world.group(home, sort).traits.values()), 2 if at < 2 else 1)  # noqa: PLR2004  the first two of three
-        for trait in traits:
-            # Of the first sort one habit has given way to the other; of the second both hold at once.
-            early, late = (_OF // 2, _OF // 2) if at else (_OF // 2, 0) if trait is traits[0] else (0, _OF // 2)
-            habit = Habit(town.sorts[sort].dimension, trait.label, sort, trait.where, _OF, early, late)
-            habits.append(habit)
-            for name, value in document()["profiles"].get(trait.name, {}).get(town.language, {}).items():
-                facts[name] = [*facts.get(name, []), *value] if isinstance(value, list) else value
-    events = chain_of(draws, uid, habits, world, UNTIL, home=home, chance=_CHANCE)
-    activity = activity_row(uid, events, habits, world, UNTIL)
-    profile = {"uid": uid, "home": {"name": draws.choice(town.streets)}, "travel": {"usual_mode": draws.choice(_MODES)}}
-    profile |= facts
-    return Person(uid, tuple(habits), tuple(events), profile, activity)
-
-
-def _put(folder: Path, files: Mapping[str, bytes]) -> None:
+def put(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder: all of them, or none. Raises UsageError."""
     try:
         add_files(folder, files)
     except OSError as error:
