@@ -57,7 +57,7 @@ class Condition:
     """A condition on one field of a place.
 
     ``is``: the field has the value, or one of several; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
-    hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is; ``mode``: the way of travelling;
+    hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is;
     ``shown``: it was among so many that the list showed first, which is never a wish and may explain one. ``forbids``: it must not fit the rest.
     """
 
@@ -98,15 +98,13 @@ class Condition:
         if self.sort == "within_m":
             apart = metres(choice, place)
             return apart is not None and apart <= float(self.value or 0)
-        if self.sort == "mode":
-            return bool(choice.mode == self.value)
         if self.sort == "shown":
             return any(place is first for first in choice.offer[: int(self.value or 0)])
         return self._value_fits(value)
 
     def concerns(self, choice: Choice) -> bool:
-        """Return whether a choice can tell anything of it: the way there must be known, or the list that was shown."""
-        return bool(choice.mode) if self.sort == "mode" else choice.of is None if self.sort == "shown" else True
+        """Return whether a choice can tell anything of it: the list that was shown must be known."""
+        return self.sort != "shown" or choice.of is None
 
     def _value_fits(self, value: Json) -> bool:
         if self.sort == "has":
@@ -148,7 +146,6 @@ class Condition:
             "open_at": (f"still open at {value}", f"{value}还在营业"),
             "open_then": ("open at the time of the query", "提问时正在营业"),
             "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
-            "mode": (f"the way there is by {value}", f"出行方式是{value}"),
             "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
         }[self.sort]
         if self.value is True:
@@ -712,7 +709,7 @@ _LATE = ("21:30", "23:30")
 #: The shares of a user's choices that a bound on a figure may take in.
 _QUANTILES = (1.0, 0.9)
 
-Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m", "mode", "shown"]
+Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m", "shown"]
 
 
 class Choice(NamedTuple):
@@ -729,7 +726,6 @@ class Choice(NamedTuple):
     moment: str
     line: str
     point: tuple[float, float] | None = None
-    mode: str = ""
     stated: tuple["Condition", ...] = ()
 
     @property

@@ -128,12 +128,11 @@ class Identified:
 class Catalogue:
     """The places by kind and town, and which share of what was there fits a condition; shares are kept until ``forget``."""
 
-    def __init__(self, places: Iterable[Place], modes: Counter[str]) -> None:
+    def __init__(self, places: Iterable[Place]) -> None:
         by_part: dict[tuple[str, str], list[Place]] = {}
         for place in places:
             by_part.setdefault((place.kind, place.city), []).append(place)
         self._parts = {part: tuple(members) for part, members in by_part.items()}
-        self._modes = modes
         #: The conditions on values that a place fits.
         self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
         self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
@@ -156,10 +155,8 @@ class Catalogue:
 
     def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
         """Return the share of what was there that fits a condition, among those that keep and break the same of ``beside`` as what was taken; None for none."""
-        if condition.sort == "mode":
-            return self._modes[str(condition.value)] / self._modes.total()
         stated = (each for each in choice.stated if each.field != condition.field and each not in beside)
-        beside = tuple(other for other in (*beside, *stated) if other.sort != "mode")
+        beside = (*beside, *stated)
         if condition.sort in ("is", "has") and not beside:
             return self._of_value(condition, choice)
         alone = any(each.circumstantial for each in (condition, *beside)) or choice.of is None
@@ -302,7 +299,7 @@ class Identifier:
         """Return whether the offer does not explain a habit, most choices keep it, and no place alone makes it."""
         if habit.chance > level or habit.share < SHARE:
             return False
-        if habit.condition.sort in ("mode", "shown"):
+        if habit.condition.sort == "shown":
             return True
         kept = Counter(choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits)
         every = Counter(choice.place.id for choice in choices)
@@ -378,15 +375,13 @@ def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool
         for condition, count in sorted(counts.items(), key=lambda item: (item[0].id, str(item[0].value)))
         if count > 1
     ]
-    modes = Counter(choice.mode for choice in choices if choice.mode)
-    moving = [[Condition("mode", "mode", mode)] for mode in sorted(modes)] if 2 * modes.total() > len(choices) else []
     bounds = [
         conditions
         for conditions in bounds_of(choices).values()
         if not across or all(condition.spans_kinds for condition in conditions)
     ]
     listed = places_shown(choices)
-    return [*values, *moving, *bounds, *([listed] if listed else [])]
+    return [*values, *bounds, *([listed] if listed else [])]
 
 
 # -- sessions of users -------------------------------------------------------------------------------------------------
@@ -395,12 +390,6 @@ def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool
 GAP_S = 30 * 60
 TAKEN = ("navigate", "order")
 _ASKING = ("search", "say")
-#: A query tells a kind of place where most of so many sessions ended there.
-_QUERIES, _MOST = 3, 0.6
-#: A word of queries tells one where this share of more sessions ended there, and others end there more seldom.
-_WORDS, _MOST_OF_WORDS, _MORE = 10, 0.75, 1.5
-#: How many queries are learned from.
-_LEARNED = 20_000
 
 
 @dataclass(frozen=True)
@@ -492,7 +481,7 @@ class Moment:
     @cached_property
     def now(self) -> Choice:
         """The circumstances of the query; its place is not looked at."""
-        return self.choice._replace(at=self.query.at, moment=self.query.moment, point=self.query.point, mode="")
+        return self.choice._replace(at=self.query.at, moment=self.query.moment, point=self.query.point)
 
     @cached_property
     def choices(self) -> list[Choice]:
@@ -508,26 +497,14 @@ class Moment:
 class Kinds:
     """The kinds of places of a catalogue, and which of them a text or an event is about.
 
-    A text is about the kind that it names, else about the kind at which most sessions of the log with this query ended, or with these words.
-
     Args:
         places: the catalogue, by id.
-        users: the events of each user. The first ones are learned from.
     """
 
-    def __init__(self, places: Mapping[str, Place], users: Iterable[Sequence[Event]] = ()) -> None:
+    def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = places
         kinds = sorted({place.kind for place in places.values()}, key=lambda kind: (-len(kind), kind))
         self._words = {kind: naming(kind) for kind in kinds}
-        self._ends: dict[str, Counter[str]] = {"": Counter()}
-        for events in users:
-            for sitting in _sittings(event for event in events if not event.place or event.place in places):
-                taken = [places[event.place].kind for event in sitting if event.type in TAKEN]
-                for query in _queries(sitting) if taken else ():
-                    for part in ("", *_parts(query.text)):
-                        self._ends.setdefault(part, Counter())[taken[-1]] += 1
-            if self._ends[""].total() > _LEARNED:
-                break
 
     def named(self, text: str) -> list[str]:
         """Return the kinds that a text names, the longest first."""
@@ -538,28 +515,14 @@ class Kinds:
         """Return for each event of one sitting the kind that it is about; empty where it fits any."""
         kinds = [""] * len(events)
         ahead = ""  # the kind of the next place that is opened or taken
-        queries = {id(event) for event in _queries(events)}
         for at in reversed(range(len(events))):
             event = events[at]
             if event.place:
                 ahead = kinds[at] = self._places[event.place].kind
             elif event.type in _ASKING:
-                named = self.named(event.text) or (self._learned(event.text) if id(event) in queries else [])
+                named = self.named(event.text)
                 kinds[at] = ahead if ahead in named else next(iter(named), "") or self._most_shown(event)
         return kinds
-
-    def _learned(self, text: str) -> list[str]:
-        """Return the kind at which sessions with this query ended; of a new query that with its words, where all that tell one tell the same."""
-        whole, *words = _parts(text)
-        if self._ends.get(whole, Counter()).total() >= _QUERIES:
-            return [kind for kind, count in self._ends[whole].items() if count >= _MOST * self._ends[whole].total()]
-        told = set()
-        for counts in (self._ends[word] for word in words if word in self._ends):
-            ((kind, count),) = counts.most_common(1)
-            usual = self._ends[""][kind] / self._ends[""].total()
-            if counts.total() >= _WORDS and count / counts.total() >= max(_MOST_OF_WORDS, _MORE * usual):
-                told.add(kind)
-        return [*told] if len(told) == 1 else []
 
     def _most_shown(self, event: Event) -> str:
         counts = Counter(self._places[id_].kind for id_ in event.shown if id_ in self._places)
@@ -576,19 +539,6 @@ def naming(word: str) -> re.Pattern[str]:
     """Return what finds a word, or several, among spoken ones; English words also in the plural."""
     words = re.escape(spoken(word))
     return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
-
-
-def _queries(sitting: Sequence[Event]) -> list[Event]:
-    """Return the searches of a sitting, else its first utterance."""
-    searches = [event for event in sitting if event.type == "search"]
-    return searches or [event for event in sitting if event.type == "say"][:1]
-
-
-def _parts(text: str) -> list[str]:
-    """Return a text, folded, its words, and each two characters of Chinese ones."""
-    words = tokens(text)
-    pairs = (word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1))
-    return [" ".join(words), *dict.fromkeys((*filter(str.isascii, words), *pairs))]
 
 
 def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:

@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,6 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Location,
-    Mode,
     OracleTurn,
     PlannedCall,
     Problem,
@@ -32,7 +31,6 @@ from pytest_mapsat.model import (
     RowPatch,
     SuiteManifest,
     Tool,
-    Travels,
     Truth,
     UsageError,
     Visible,
@@ -59,7 +57,7 @@ from .habits import (
     restore,
     spoken,
 )
-from .logs import Event, Log, Place, Told, UserLog, open_log
+from .logs import Event, Log, Place, UserLog, open_log
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6
@@ -91,9 +89,8 @@ class CaseMaker:
         self._places = log.places
         self._told = log.told
         self._each = each
-        # What is odd in the log is counted when its cases are made.
-        self._kinds = Kinds(log.places, (user.events for user in replace(log, told=Told()).users()))
-        self._catalogue = Catalogue(log.places.values(), log.modes)
+        self._kinds = Kinds(log.places)
+        self._catalogue = Catalogue(log.places.values())
         self._identifier = Identifier(self._catalogue)
         # Searches tell of one town, so a name needs to be a place's own there alone.
         names = Counter((place.city, normalise(place.name)) for place in log.places.values())
@@ -123,7 +120,7 @@ class CaseMaker:
         if place not in offer:
             offer, of = self._catalogue.part(place.kind, place.city), (place.kind, place.city)
         point = query.point or anchor.point
-        choice = Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
+        choice = Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point)
         before = (event for event in session.events if event.at <= anchor.at)
         return choice._replace(stated=tuple(self._stated(before, choice)))
 
@@ -163,7 +160,7 @@ class CaseMaker:
         habits = [
             habit
             for habit in identified.habits
-            if habit.condition.field not in fields and _can_be_checked(habit.condition, now.point)
+            if habit.condition.field not in fields and (now.point or habit.condition.sort != "within_m")
         ]
         if not habits and not said:
             return Outcome(about, None, "nothing hidden is shown by what came before", identified.left_out)
@@ -190,7 +187,7 @@ class CaseMaker:
                 evidence = [words.model_copy(update={"relevance": "strong", "recency": "recent"})]
             requirements.append(_requirement(condition, moment, "hard", evidence, source="context"))
         for habit in habits:
-            fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
+            fits = habit.condition.fits(choice.place, now)
             evidence = self._evidence_of(habit, moment)
             requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=not fits))
         case = self._written(moment, f"{_safe(user.log.uid)}-{number}", requirements, right)
@@ -245,7 +242,7 @@ class CaseMaker:
             place
             for place in part
             if (place.city, normalise(place.name)) not in self._shared_names
-            and all(condition.fits(place, now) for condition in required if condition.sort != "mode")
+            and all(condition.fits(place, now) for condition in required)
         ]
         return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
 
@@ -276,13 +273,11 @@ class CaseMaker:
         told = (*moment.before, *(event for event in session.filters if event.at >= query.at))
         history = tuple(_in_words(event, self._places, language) for event in told)
         activity = self._activity(moment)
-        modes = [part.by[0] for each in requirements for part in each.leaves if isinstance(part, Travels)]
         calls: list[tuple[str, JsonObject]] = [("get_recent_activity", {"uid": uid})]
         if user.log.profile:
             calls.append(("get_user_profile", {"uid": uid}))
         calls += [("search_places", {"query": session.kind}), ("place_details", {"place_id": right.id})]
-        way = "".join(_WAYS[mode][language == "zh"] for mode in modes)
-        say = f"推荐{right.name}。{way}" if language == "zh" else f"I recommend {right.name}. {way}".strip()
+        say = f"推荐{right.name}。" if language == "zh" else f"I recommend {right.name}."
         context = Context(
             now=query.moment,
             location=None if query.point is None else Location(lon=query.point[0], lat=query.point[1]),
@@ -316,19 +311,12 @@ class CaseMaker:
         visits = []
         for choice in taken[::-1]:
             row = {key: value for key, value in choice.place.row.items() if key not in ("id", "lon", "lat")}
-            way = {"travelled": choice.mode} if choice.mode else {}
-            visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row, **way})
+            visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row})
         return {
             "uid": log.uid,
             "visits": visits,
             "searches": [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]],
         }
-
-
-def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> bool:
-    if condition.sort == "within_m":
-        return point is not None
-    return condition.sort != "mode" or str(condition.value) in MODES
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:
@@ -357,16 +345,13 @@ def _requirement(
     source: Source | None = None,
     draft: bool = False,
 ) -> Requirement:
-    """Return a condition as a requirement of the case that begins now; one on the way of travelling is checked by the words of the reply."""
+    """Return a condition as a requirement of the case that begins now."""
     words = condition.words(moment.language)
     text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
     where = condition.where(moment.now.clock, moment.now.point)
     source = source or ("environment" if condition.circumstantial else "profile")
     told = {"source": source, "evidence": tuple(evidence)}
-    part = requirement_of(condition.id, kind, text, where, told, draft=draft)
-    if condition.sort != "mode":
-        return part
-    return part.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)})
+    return requirement_of(condition.id, kind, text, where, told, draft=draft)
 
 
 def _of_filter(event: Event, choice: Choice) -> Iterator[Condition]:
@@ -410,21 +395,6 @@ _WORDS = {
     "view": ("Opened", "查看"),
     "navigate": ("Went to", "导航去"),
     "order": ("Ordered at", "下单"),
-}
-#: The ways of travelling by the words of logs, and how a reply tells each.
-MODES: dict[str, Mode] = {
-    **dict.fromkeys(("walking", "walk", "on_foot", "foot", "步行"), "walking"),
-    **dict.fromkeys(("cycling", "bike", "bicycle", "cycle", "骑行"), "cycling"),
-    **dict.fromkeys(("driving", "drive", "car", "驾车", "开车"), "driving"),
-    **dict.fromkeys(("transit", "bus", "metro", "subway", "public_transport", "公交", "地铁"), "transit"),
-    **dict.fromkeys(("taxi", "ride", "打车"), "taxi"),
-}
-_WAYS = {
-    "walking": ("You can walk there.", "可以步行过去。"),
-    "cycling": ("You can cycle there.", "可以骑车过去。"),
-    "driving": ("You can drive there.", "可以开车过去。"),
-    "transit": ("Take public transport there.", "可以坐公交过去。"),
-    "taxi": ("Take a taxi there.", "可以打车过去。"),
 }
 
 
@@ -656,7 +626,7 @@ def _tools(places: Iterable[Place], profiles: Mapping[str, JsonObject]) -> Itera
     uid = {"uid": {**text, "description": "the user id of the context"}}
     own = {"uid": {"op": "user", "column": "uid"}}
     visit = {name: meaning for name, meaning in fields.items() if name not in ("lon", "lat", "point")}
-    visit |= {"date": "ignored", "travelled": "text"}
+    visit["date"] = "ignored"
     about, match = "What the user took and searched for, the latest first.", {"uid": {"type": "id"}}
     visits = [{"items": "visits", "name": "name", "id": "place_id", "fields": visit}]
     rest = {"uid": "ignored", "searches": "ignored"}

@@ -75,7 +75,6 @@ class Event(NamedTuple):
     place: str = ""
     shown: tuple[str, ...] = ()
     where: Mapping[str, Json] = {}
-    mode: str = ""
     point: tuple[float, float] | None = None
     city: str = ""
     session: str = ""
@@ -105,14 +104,10 @@ class Told:
 
 @dataclass(frozen=True)
 class Log:
-    """A folder of logs, read: the catalogue is in memory, events lie in files by user.
-
-    ``modes``: how often the users of the log travelled in each way.
-    """
+    """A folder of logs, read: the catalogue is in memory, events lie in files by user."""
 
     places: Mapping[str, Place]
     told: Told
-    modes: Counter[str]
     spills: tuple[Path, ...]
 
     def users(self) -> Iterator[UserLog]:
@@ -242,7 +237,6 @@ class _Reader:
                 str(place["id"] if isinstance(place, dict) and "id" in place else place) for place in shown_ids or ()
             ),
             where=content if isinstance(content, dict) else {},
-            mode=str(data.get("mode") or ""),
             point=self._point(_point(line, data)),
             city=str(data.get("city") or ""),
             session=_text(data, ("session", "session_id")),
@@ -291,17 +285,15 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
             key = json.dumps(uid).encode()
             opened[zlib.crc32(key) % _SPILLS].write(key + b"\t" + json.dumps(data, ensure_ascii=False).encode() + b"\n")
 
-        modes: Counter[str] = Counter()
         for path in _event_files(folder):
             for uid, event in reader.parsed(path, reader.event):
-                modes[event.mode] += bool(event.mode and event.type == "navigate")
                 spill(uid, event)
         if (folder / USERS).is_file():
             for uid, profile in reader.parsed(folder / USERS, reader.profile):
                 spill(uid, profile)
         files.close()
         reader.refuse()
-        yield Log(places, told, +modes, spills)
+        yield Log(places, told, spills)
 
 
 def _event_files(folder: Path) -> list[Path]:

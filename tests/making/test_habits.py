@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections import Counter
 
 import pytest
 from behaviour_logs import found_and_wanted, made_logs
@@ -74,7 +73,7 @@ def cafes(*rows):
 
 
 def identified(places, taken):
-    return Identifier(Catalogue(places, Counter())).identify(choices_of(taken, places), "cafe")
+    return Identifier(Catalogue(places)).identify(choices_of(taken, places), "cafe")
 
 
 QUIET, LOUD = {"quiet": True}, {"quiet": False}
@@ -129,7 +128,7 @@ BOTH, NEITHER = {"quiet": True, "wifi": True}, {"quiet": False, "wifi": False}
 
 def test_what_a_query_asks_explains_what_goes_with_it():
     places = cafes(*[BOTH] * 8, {"quiet": False, "wifi": True}, *[NEITHER] * 11)
-    identifier = Identifier(Catalogue(places, Counter()))
+    identifier = Identifier(Catalogue(places))
     choices = choices_of([0, 1, 2, 3, 4, 5, 6, 7] * 3, places)
     (out,) = identifier.identify(choices, "cafe", [WIFI]).left_out
     assert (out.condition.field, out.why, out.other) == ("quiet", "explained", WIFI)
@@ -138,7 +137,7 @@ def test_what_a_query_asks_explains_what_goes_with_it():
 def test_what_was_asked_for_at_each_choice_explains_what_goes_with_it():
     places = cafes(*[BOTH] * 8, {"quiet": False, "wifi": True}, *[NEITHER] * 11)
     choices = choices_of([0, 1, 2, 3, 4, 5, 6, 7] * 3, places, (WIFI,))
-    habits = Identifier(Catalogue(places, Counter())).identify(choices, "cafe").habits
+    habits = Identifier(Catalogue(places)).identify(choices, "cafe").habits
     assert [habit.condition for habit in habits] == [WIFI]
 
 
@@ -160,7 +159,7 @@ def taken_of_lists(seed, key, take):
         listed = sorted(listed, key=lambda place: place.row[key]) if key else listed
         moment = f"2026-03-{day + 1:02}T15:00:00"
         choices.append(Choice(take(rng, listed), tuple(listed), None, float(day), moment, f"events.jsonl:{day}"))
-    found = Identifier(Catalogue(places, Counter())).identify(choices, "cafe")
+    found = Identifier(Catalogue(places)).identify(choices, "cafe")
     return {habit.condition.field for habit in found.habits}
 
 

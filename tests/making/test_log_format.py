@@ -90,16 +90,6 @@ def test_a_session_ends_at_a_pause_and_at_another_kind(tmp_path):
     ]
 
 
-def test_a_query_that_other_sessions_end_elsewhere_with_is_none_of_the_session(tmp_path):
-    usual = visits(4, query="附近的咖啡馆")
-    last = [event(30_000, "search", query="附近的咖啡馆"), event(30_001, "order", place="g1")]
-    with open_log(write(tmp_path / "logs", [*usual, *last])) as log:
-        (user,) = log.users()
-        *_, coffee, gym = restore(user.events, Kinds(log.places, [user.events]))
-    assert (coffee.kind, coffee.anchor) == ("cafe", None)
-    assert (gym.kind, gym.query_at, gym.anchor.place) == ("gym", None, "g1")
-
-
 def test_times_that_go_back_and_events_that_stand_twice_do_no_harm(tmp_path, capsys):
     events = visits(16)
     report, cases = built(tmp_path, capsys, [*events[::-1], *events])
