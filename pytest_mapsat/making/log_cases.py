@@ -58,6 +58,7 @@ from .habits import (
     spoken,
 )
 from .logs import Event, Log, Place, UserLog, open_log
+from .tools import meaning_of
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6
@@ -414,24 +415,6 @@ _ABSENT = [
     "a", "an", "the", "me", "find", "some", "any", "near", "nearby", "nearest", "around", "here", "please",
     "附近", "附近的", "找", "一家", "一个", "有没有", "的",
 ]  # fmt: skip
-#: What a column of a catalogue means where its name says so; others are told apart by their values.
-_BY_NAME: dict[str, JsonObject | str] = {
-    "rating": "rating",
-    "score": "rating",
-    "price": "price",
-    "price_yuan": "price",
-    "per_head": {"kind": "price", "role": "per_head"},
-    "fee": {"kind": "price", "role": "fee"},
-    "hours": "hours",
-    "opening_hours": "hours",
-    "address": "address",
-    "phone": "phone",
-    "tel": "phone",
-    "lon": "lon",
-    "lat": "lat",
-    "point": "point",
-    "kind": "kind",
-}
 
 
 @dataclass
@@ -592,8 +575,7 @@ def _tools(places: Iterable[Place], profiles: Mapping[str, JsonObject]) -> Itera
             columns.setdefault(name, value)
     fields = {name: _meaning(name, value) for name, value in columns.items() if name not in ("id", "name")}
     entity = {"name": "name", "id": "id", "fields": fields}
-    also = [name for name, value in columns.items() if isinstance(value, (str, list)) and name not in _BY_NAME]
-    also = [name for name in also if name not in ("id", "name", "city")]
+    also = [name for name, meaning in fields.items() if meaning == "text" and name != "city"]
     text = {"type": "string"}
     yield _tool(
         "search_places",
@@ -656,14 +638,11 @@ def _tool(
     return Tool(name=name, description=description, parameters=parameters, answer=answer, **declared)
 
 
-def _meaning(name: str, value: object) -> JsonObject | str:
-    """Return what the values of a column mean: by its name, else by the first value."""
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    if isinstance(value, bool):
-        return "flag"
-    if isinstance(value, (int, float)):
+def _meaning(name: str, value: object) -> Json:
+    """Return what the values of a column mean: as in a result, but figures count what their name says, and lists are texts."""
+    meaning = meaning_of(name, value)
+    if meaning == "ignored" and isinstance(value, (int, float)):
         return {"kind": "number", "noun": name.replace("_", " ")}
-    if isinstance(value, str) and opening_hours(value):
+    if meaning == "text" and opening_hours(str(value)):
         return "hours"
-    return "text" if isinstance(value, (str, list)) else "ignored"
+    return "text" if isinstance(value, list) else meaning

@@ -329,14 +329,15 @@ class _Meanings:
             if own in ((thing[0]["name"],), (thing[0].get("id"),)):
                 return
         name = ".".join(own)
-        meaning = _meaning(next((key for key in reversed(own) if key != "*"), ""), value)
+        meaning = meaning_of(next((key for key in reversed(own) if key != "*"), ""), value)
         grade = here.get(name) == "rating" and isinstance(meaning, dict)
         untrue = here.get(name) == "flag" and value is not None and not isinstance(value, bool)
         if grade or untrue or here.get(name, "ignored") == "ignored":
             here[name] = meaning
 
 
-def _meaning(key: str, value: Json) -> Json:
+def meaning_of(key: str, value: Json) -> Json:
+    """Return what the values under a key mean: by words of the key, else by a first value."""
     words = _words(key)
     if value is None or isinstance(value, bool):
         return "ignored" if value is None else "flag"
