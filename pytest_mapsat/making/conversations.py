@@ -430,10 +430,6 @@ _SAID_NOW = re.compile(
 _SAID_ZONE = re.compile(
     r"\A[\s,，]*[(（]?\s*([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+-]+)+|UTC|GMT)\b|\A\s*[(（]([^)）\n]{1,40})[)）]"
 )
-_SAID_POINT = re.compile(
-    r"(?:location|position|located|coordinates|\buser is|位置|坐标|在)[^\n\d-]{0,40}?(-?\d{1,3}\.\d{2,})[°\s]*[,，;/ ]\s*(?:l[a-z]+)?[:=\s]*(-?\d{1,3}\.\d{2,})",
-    re.IGNORECASE,
-)
 _SAID_CITY = re.compile(r"(?:\bcity|城市)\s*(?:is|[:：=为是])\s*([^\s,.;，。；\n]{2,40})", re.IGNORECASE)
 
 
@@ -447,15 +443,6 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
         written = f"{year}-{month:0>2}-{day:0>2}T{hour:0>2}:{minute}:{second or '00'}{zone or ''}"
         now = _in_zone(moment_of(written), instructions[clock.end() :], place, notes) or now
     point = next((pair for source in sources if (pair := _point_in(source)) is not None), None)
-    position = _SAID_POINT.search(instructions)
-    if point is None and position is not None:
-        point = _ordered(
-            float(position[1]), float(position[2]), lon_first="lon" in position[0].lower().partition(position[1])[0]
-        )
-        if point is not None:
-            notes.append(
-                f"{place}: the place in the system message is read as longitude {point[0]}, latitude {point[1]}"
-            )
     city = next((source[key] for source in sources for key in ("city", "城市") if isinstance(source.get(key), str)), "")
     named = _SAID_CITY.search(instructions)
     name = next((str(source[key]["name"]) for source in sources for key in _PLACE if isinstance(source.get(key), dict) and source[key].get("name")), "")  # fmt: skip
@@ -507,12 +494,6 @@ def _point_in(source: Mapping[str, Json]) -> tuple[float, float] | None:
         if point is not None:
             return point
     return None
-
-
-def _ordered(first: float, second: float, *, lon_first: bool) -> tuple[float, float] | None:
-    """Return a point of two numbers: latitude first, unless the words or the numbers say otherwise."""
-    lon, lat = (first, second) if lon_first or abs(first) > 90 else (second, first)  # noqa: PLR2004  degrees of a latitude
-    return (lon, lat) if abs(lat) <= 90 and abs(lon) <= 180 else None  # noqa: PLR2004  degrees
 
 
 # -- the files that conversations stand in: chat messages of models, and spans
@@ -784,19 +765,16 @@ class _Talk:
 
     def _answer(self, of: str, name: str, value: Json | Unknown, place: str) -> None:
         """Give a result to its call: by its id, else the first open one of its name, of any where it has none."""
-        open_calls = [
+        meant = (
             (number, index, step)
             for number, line in enumerate(self._lines)
             for index, step in enumerate(line.calls)
-            if step.kind == "call" and "result" in step.unknown
-        ]
-        meant = (each for each in open_calls if (each[2].id == of if of else name in ("", each[2].tool)))
-        target = next(meant, None)
-        if target is None:
+            if step.kind == "call" and "result" in step.unknown and (step.id == of if of else name in ("", step.tool))
+        )
+        number, index, step = next(meant, (-1, -1, None))
+        if step is None:
             self.note(place, f"a result {shown(of or name)} without its call: left out")
             return
-        number, index, step = target
-        line = self._lines[number]
         if isinstance(value, Unknown):
             self.note(place, f"the result of {step.tool} is missing or was cut off: no recording is made of it")
             return
@@ -804,6 +782,7 @@ class _Talk:
             self.note(place, f"the result of {step.tool} is no JSON: it is kept as text")
         unknown = tuple(part for part in step.unknown if part != "result")
         answered = step.model_copy(update={"result": as_json(value), "status": "ok", "unknown": unknown})
+        line = self._lines[number]
         calls = (*line.calls[:index], answered, *line.calls[index + 1 :])
         self._lines[number] = replace(line, calls=calls)
 

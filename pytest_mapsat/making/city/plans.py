@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from pytest_mapsat.making.worlds import Draws, coined_name, package_data
-from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.model import JsonObject
 
 from .places import CM, YEAR, Centre, City, Sort, Trait, World, clock, metres_between, sorts, timetable
 
@@ -74,25 +74,18 @@ class Need:
         return str(self.reason["source"])
 
     @property
-    def habitual(self) -> bool:
-        """Whether only the user's habits show it."""
-        return self.source == "profile" and "user" not in self.reason
-
-    @property
     def holds(self) -> str:
         """What holds of the right option, in words."""
         return self.filled(self.told[self.language])
 
     def filled(self, text: str) -> str:
         """Return a text with the user's own figure in it."""
-        return (
-            text.replace("{limit}", f"{self.limit}").replace("{time}", f"{self.limit}").replace("{early}", self._early)
-        )
+        return str(filled(text, self._figures))
 
     def of_user(self) -> JsonObject:
         """Return what the profile of the user says because of it."""
         told = self.reason.get("user", {}).get(self.language, {})
-        return {key: self._value(value) for key, value in told.items()}
+        return {key: filled(value, self._figures) for key, value in told.items()}
 
     def habit(self) -> tuple[str, str] | None:
         """Return the dimension and the choice of the habit that shows it; None where none does."""
@@ -105,15 +98,23 @@ class Need:
         return self.filled(draws.choice(told)) if told else ""
 
     @property
-    def _early(self) -> str:
-        return clock(minutes_of(self.limit) - _HOUR) if isinstance(self.limit, str) and self.limit else ""
+    def _figures(self) -> Mapping[str, float | str]:
+        """The user's own figure or time, and an hour before it."""
+        early = clock(minutes_of(self.limit) - _HOUR) if isinstance(self.limit, str) and self.limit else ""
+        return {"limit": self.limit, "time": self.limit, "early": early}
 
-    def _value(self, value: Any) -> Json:
-        if isinstance(value, dict):
-            return {key: self._value(part) for key, part in value.items()}
-        if isinstance(value, list):
-            return [self._value(part) for part in value]
-        return self.limit if value == "{limit}" else self.filled(str(value))
+
+def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
+    """Return data in whose texts ``{name}`` is the figure of this name; a text that is this alone is the figure itself."""
+    if isinstance(value, dict):
+        return {key: filled(part, figures) for key, part in value.items()}
+    if isinstance(value, list):
+        return [filled(part, figures) for part in value]
+    for name, figure in figures.items() if isinstance(value, str) else ():
+        if value == f"{{{name}}}":
+            return figure
+        value = value.replace(f"{{{name}}}", f"{figure}")
+    return value
 
 
 def need_of(kind: Kind, at: int, language: str, draws: Draws, limit: float | str | None = None) -> Need:

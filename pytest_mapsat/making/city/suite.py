@@ -16,7 +16,7 @@ from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
 
 from .places import DAYS, World, tool_files, world_of
-from .plans import Kind, Need, Scene, Scenes, kinds, need_of, plan_data, schedule
+from .plans import Kind, Need, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
 
 #: A search goes so far, in metres.
 _RADIUS = 2000
@@ -241,8 +241,8 @@ class _Truth:
             yield {
                 "id": requirement["id"],
                 "kind": "asked",
-                "text": _filled(text, sorts),
-                "check": _filled(check, sorts),
+                "text": filled(text, sorts),
+                "check": filled(check, sorts),
             }
 
     def _hidden(self, need: Need, *, last: bool) -> JsonObject:
@@ -269,7 +269,7 @@ class _Truth:
             weak = {"relevance": "weak", "recency": "recent", "need": "related"}
             yield {"text": because, **(weak if soft else weak | {"relevance": "strong"})}
             return
-        if not need.habitual and not soft:
+        if "user" in need.reason and not soft:
             yield {"text": because, "relevance": "strong", "need": "direct"}
         habit = need.habit()
         if habit is None:
@@ -342,10 +342,10 @@ class _Truth:
         scene, says = self._scene, plan_data()["says"]
         plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
         holds = ("，" if self._zh else " and ").join(plain)
-        tell = _filled(plan_data()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
-        text: str = _filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
+        tell = filled(plan_data()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
+        text: str = filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
         if scene.kind.family == "place" and scene.kind.mode:
-            text += _filled(says["to"][scene.language][scene.kind.mode], self._figures)
+            text += filled(says["to"][scene.language][scene.kind.mode], self._figures)
         return text
 
 
@@ -360,17 +360,6 @@ def _slot(minute: int) -> str:
         for until, name in ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
         if minute < until * 60
     )
-
-
-def _filled(value: Any, figures: Mapping[str, str]) -> Any:
-    """Return data in whose texts ``{name}`` is the figure of this name."""
-    if isinstance(value, dict):
-        return {key: _filled(part, figures) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_filled(part, figures) for part in value]
-    for name, figure in figures.items() if isinstance(value, str) else ():
-        value = value.replace(f"{{{name}}}", figure)
-    return value
 
 
 # -- the suite of them --------------------------------------------------------------------------------------------------
