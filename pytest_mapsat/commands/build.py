@@ -14,7 +14,7 @@ class _Kinds:
     """What can be built, as the help tells it: installed packages are looked through when it is asked for."""
 
     def __str__(self) -> str:
-        from pytest_mapsat.building import builders
+        from pytest_mapsat.making import builders
 
         return f"a kind of world: {', '.join(builders())}"
 
@@ -45,7 +45,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from pytest_mapsat.building import BuildRequest, builder_of, builders
+    from pytest_mapsat.making import BuildRequest, builder_of, builders
     from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError
     from pytest_mapsat.suite import new_folder, write_manifest
 
