@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import signature
@@ -38,7 +38,6 @@ from pytest_mapsat.model import (
     OneOf,
     OpenAt,
     Output,
-    Overlay,
     PlannedCall,
     PythonCheck,
     Recommends,
@@ -57,9 +56,9 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, satisfies, unknown_table, unmet
+from pytest_mapsat.sandbox import Table, distance_m, number, satisfies, unknown_table, unmet
 
-from .tables import StateFiles, circle_in
+from .tables import circle_in, columns_of
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
@@ -99,10 +98,9 @@ def errors_of(
     tools: Mapping[str, Tool],
     tables: Mapping[str, Table],
     *,
-    overlays: Sequence[Overlay] = (),
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases. ``overlays``: what is laid over the tables for it."""
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
     yield from _of_case(case, manifest)
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
@@ -127,8 +125,7 @@ def errors_of(
     yield from _expected(case)
     yield from _end_of_both(case, tools)
     if case.world != World():
-        changed = {name: tables[name] for name in {overlay.table for overlay in overlays} & tables.keys()}
-        yield from _world(case, tools, {**tables, **as_seen(changed, overlays)})
+        yield from _world(case, tools, tables)
 
 
 def _end_of_both(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
@@ -259,14 +256,15 @@ def deciding_nothing(case: Case) -> Iterator[Remark]:
             yield _error("no-assertion", (*place, "kind"), message)
 
 
-def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
-    """Give the columns that the beginning of a case sets in a table, and that none of its rows has: no error, as a tool may look for a column that few rows have."""
+def unknown_columns(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -> Iterator[Remark]:
+    """Give the columns that the beginning of a case sets in a table, and that none of its rows has and no tool declares: no error, as a tool may look for a column that few rows have."""
+    declared = {field for tool in tools.values() for entities in tool.entities for field in entities.fields}
     for index, patch in enumerate(case.world.rows):
-        if not patch.set or patch.table not in state.tables:
+        if not patch.set or patch.table not in tables:
             continue
         added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
-        held = {*state.columns(patch.table, patch.set), *(column for row in added for column in row)}
-        for column in patch.set.keys() - held:
+        held = {*columns_of(tables[patch.table]), *(column for row in added for column in row)}
+        for column in patch.set.keys() - held - declared:
             hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
             message = f"no row of the table {patch.table} has a column {shown(column)}"
             yield Remark("warning", "unknown-column", ("world", "rows", index, "set", column), message, hint)

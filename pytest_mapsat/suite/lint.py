@@ -109,7 +109,6 @@ class _Linter:
         self._about_recordings()
         for problem in self._suite.common.unused():
             self._findings.append(LintFinding("note", "unused-requirement", problem))
-        self._about_overlays()
         self._about_tools()
         self._about_undeclared_fields()
         self._about_files()
@@ -144,7 +143,10 @@ class _Linter:
 
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
-        remarks = [*unfulfillable(case, self._suite.tools), *unknown_columns(case, self._suite.state)]
+        remarks = [
+            *unfulfillable(case, self._suite.tools),
+            *unknown_columns(case, self._suite.tools, self._suite.tables),
+        ]
         remarks += [*deciding_nothing(case), *never_failing(case, self._suite.tables)]
         for point in installed(GROUP):
             remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
@@ -196,12 +198,6 @@ class _Linter:
                 else:
                     message = f"{where} records another result of the same request: they answer in order, then the last"
                     self._tell("note", "conflict", place, message)
-
-    def _about_overlays(self) -> None:
-        for name, lines in sorted(self._suite.state.overlays.items()):
-            if name not in self._cases:
-                message = f"the suite has no case {shown(name)}: nothing is changed"
-                self._tell("warning", "orphan", lines[0][1], message, did_you_mean(name, sorted(self._cases)))
 
     def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
         """Return whether a hook gives a sandbox for a case, or breaks, which is told where its oracle is played."""

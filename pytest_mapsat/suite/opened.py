@@ -41,7 +41,6 @@ from pytest_mapsat.model import (
     Interaction,
     Json,
     Noun,
-    Overlay,
     Problem,
     Recording,
     SuiteError,
@@ -123,8 +122,8 @@ class Suite:
         self.in_files = manifest is None
         self.inventory = inventory = take_inventory(root) if manifest is None else Inventory((), (), (), ())
         tools = read_tools(inventory.tools)
-        self.state = read_state(inventory.state, ranked_tables(tools))
-        raise_for_problems([*answer_problems(tools, self.state)])
+        self.tables: Mapping[str, Table] = MappingProxyType({**read_state(inventory.state, ranked_tables(tools))})
+        raise_for_problems([*answer_problems(tools, self.tables)])
         tables = [read_calibration(path) for path in inventory.calibration]
         self.calibration: Calibration | None = tables[0] if tables else None
         self._manifest_path = root / MANIFEST
@@ -142,7 +141,6 @@ class Suite:
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
-        self.tables: Mapping[str, Table] = MappingProxyType(dict(self.state.tables))
         self.sandboxes: Sequence[SandboxHook] | None = None
         self.reader = SpanReader()
         self._recording_reader = SpanReader()
@@ -345,8 +343,8 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        overlays, added = self.overlays(case.id), self.sandboxes is not None
-        return errors_of(case, self.manifest, self.tools, self.tables, overlays=overlays, all_checks_added=added)
+        added = self.sandboxes is not None
+        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=added)
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the case's recordings, in the order of files and lines.
@@ -362,10 +360,6 @@ class Suite:
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_recordings(spans, self._recording_reader))
 
-    def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
-        return self.state.laid_on(name)
-
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
         return self._shapes[tool]
@@ -376,9 +370,7 @@ class Suite:
         from pytest_mapsat.sandbox import FileRows, shape_of  # noqa: PLC0415 (only where results are made up)
 
         rows = {
-            name: [
-                row for row, _ in islice(self.state.rows(name), _SHAPING if isinstance(table.rows, FileRows) else None)
-            ]
+            name: [*islice(table.rows, _SHAPING if isinstance(table.rows, FileRows) else None)]
             for name, table in self.tables.items()
         }
         return {name: shape_of(tool, rows) for name, tool in self.tools.items()}

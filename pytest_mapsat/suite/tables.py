@@ -1,4 +1,4 @@
-"""The tables of a suite: ``state/NAME.jsonl``, one row a line, and ``state/overlays.jsonl``, how those of a case differ."""
+"""The tables of a suite: ``state/NAME.jsonl``, one row a line; and its recordings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, islice, starmap
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TypeVar
+from typing import IO
 
 from pytest_mapsat.formats import (
     READ_ERRORS,
@@ -26,22 +26,13 @@ from pytest_mapsat.formats import (
 )
 from pytest_mapsat.model import (
     JsonObject,
-    Overlay,
     Problem,
     Recording,
-    SuiteError,
     Tool,
     canonical_json,
-    did_you_mean,
     shown,
 )
-from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, recording_key, rows_meant, unmet
-
-#: The table of a suite whose lines change the others, and no case sees.
-OVERLAYS = "overlays"
-
-#: Overlays of more bytes are read, and checked, with the case that they are for: a run needs few of them, and each of its processes would hold them all.
-_AT_ONCE = 1_000_000
+from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, recording_key
 
 #: Rows of a large table that are looked through for the columns that a tool names.
 _FIRST_ROWS = 20
@@ -50,84 +41,16 @@ _FIRST_ROWS = 20
 Spot = tuple[Path, int]
 
 
-#: The lines of overlays with their places, by the case whose tables they change.
-Overlays = Mapping[str, Sequence[tuple[Overlay, Spot]]]
+def columns_of(table: Table) -> Mapping[str, None]:
+    """Return the columns of a table, in the order in which they first stand."""
+    rows = table.rows
+    return dict.fromkeys(rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows))
 
 
-class _ByCase(Overlays):
-    """Overlays that are read for each case. Raises SuiteError where a file or a line cannot be read."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._spans, self._reader = _index(paths, Overlay, limits.ROW_BYTES), SpanReader()
-
-    def __getitem__(self, name: str) -> Sequence[tuple[Overlay, Spot]]:
-        return [(line, (path, at)) for line, path, at in _read_spans(self._spans[name], self._reader, Overlay)]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._spans)
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-
-@dataclass(frozen=True)
-class StateFiles:
-    """What ``state/`` holds.
-
-    Attributes:
-        tables: the tables by name, sorted.
-        overlays: the lines of ``state/overlays.jsonl``.
-    """
-
-    tables: Mapping[str, Table]
-    overlays: Overlays
-
-    def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
-        """Return the columns of a table, in the order in which they first stand; those that overlays alone give it come last, where any is wanted."""
-        rows = self.tables[table].rows
-        listed = dict.fromkeys(rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows))
-        if listed.keys() >= {*wanted}:
-            return listed
-        laid = (row for line, _ in self._laid_over(table) for row in (*line.add, line.set))
-        return dict.fromkeys([*listed, *chain.from_iterable(laid)])
-
-    def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
-        """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read for each case, none."""
-        yield from zip(self.tables[table].rows, self.tables[table].spots, strict=True)
-        if isinstance(self.overlays, _ByCase):
-            return
-        added = [row for line, _ in self._laid_over(table) for row in line.add]
-        for line, spot in self._laid_over(table):
-            yield from ((row, spot) for row in line.add)
-            if line.set:
-                yield from (({**row, **line.set}, spot) for row in rows_meant(line, self.tables[table], added))
-
-    def _laid_over(self, table: str) -> Iterator[tuple[Overlay, Spot]]:
-        return (each for lines in self.overlays.values() for each in lines if each[0].table == table)
-
-    def unfit(self, lines: Sequence[tuple[Overlay, Spot]]) -> Iterator[Problem]:
-        """Give what is wrong between lines of overlays and the tables."""
-        for overlay, (path, line) in lines:
-            if overlay.table not in self.tables:
-                hint = did_you_mean(overlay.table, self.tables) or f"there is {', '.join(self.tables) or 'none'}"
-                message = f"table: there is no table {shown(overlay.table)}"
-                yield Problem(shown_path(path), line, message, hint)
-            elif overlay.where:
-                added = [row for other, _ in lines if other.table == overlay.table for row in other.add]
-                for column, value in unmet(overlay, self.tables[overlay.table], added):
-                    message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
-                    yield Problem(shown_path(path), line, message)
-
-    def laid_on(self, case: str) -> tuple[Overlay, ...]:
-        """Return the lines for a case, first to last. Raises SuiteError where one cannot be read, or not be laid on."""
-        lines = self.overlays.get(case, ())
-        if isinstance(self.overlays, _ByCase):
-            raise_for_problems([*self.unfit(lines)])
-        return tuple(overlay for overlay, _ in lines)
-
-
-def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> StateFiles:
-    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
+def read_state(
+    paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})
+) -> Mapping[str, Table]:
+    """Return the tables of these files, sorted. Files of one name in folders of their own make one table; rows in the order of files and lines.
 
     Args:
         paths: the files.
@@ -141,23 +64,16 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
     named = [(path.name.partition(".")[0], path) for path in paths]
     large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
     for name, path in named:
-        if name != OVERLAYS and name not in large:
+        if name == "overlays":
+            message = "rows that single cases change stand in these cases: world, with rows"
+            problems.append(Problem(shown_path(path), 0, message, "docs/reference/suites.md shows it"))
+        elif name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
     rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
     spots: dict[str, Sequence[Spot]] = {name: tuple(spot for _, spot in listed) for name, listed in rows_of.items()}
     spots |= {name: Spots(rows) for name, rows in large.items()}
-    laid = [path for name, path in named if name == OVERLAYS]
-    by_case, overlays = _ByCase(laid), dict[str, Sequence[tuple[Overlay, Spot]]]()
-    at_once = sum(path.stat().st_size for path in laid) <= _AT_ONCE
-    for name in by_case if at_once else ():
-        try:
-            overlays[name] = by_case[name]
-        except SuiteError as error:
-            problems += error.problems
-    tables = {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
-    state = StateFiles(tables, overlays if at_once else by_case)
-    raise_for_problems(problems or [*state.unfit([*chain.from_iterable(overlays.values())])])
-    return state
+    raise_for_problems(problems)
+    return {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
 
 
 def _large(named: Iterable[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
@@ -219,10 +135,7 @@ def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
 
 # -- recordings of a suite ---------------------------------------------------------------------------------------------
 
-_CANONICAL = re.compile(
-    rb'(?:\xef\xbb\xbf)?\{"(?:case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)|overlay": ?"([A-Za-z0-9_.-]{1,80})", ?"[a-z]+)": ?'
-)
-_Line = TypeVar("_Line", Recording, Overlay)
+_CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
 
 
 @dataclass(slots=True)
@@ -250,20 +163,16 @@ def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
     Raises:
         SuiteError: a file, or a line that had to be read, cannot be.
     """
-    return _index(paths, Recording, limits.RECORDING_BYTES)
-
-
-def _index(paths: Sequence[Path], noun: type[_Line], most: int) -> dict[str, list[Span]]:
     spans: dict[str, list[Span]] = {}
     problems: list[Problem] = []
     for path in paths:
         name, last, before = shown_path(path), "", len(problems)
-        for line in read_lines(path, most):
+        for line in read_lines(path, limits.RECORDING_BYTES):
             if (match := _CANONICAL.match(line.data)) is not None:
-                case = (match[1] or match[2]).decode()
+                case = match[1].decode()
             else:
-                read = noun_of(noun, line.data, name, line.number, problems)
-                case = "" if read is None else read.case if isinstance(read, Recording) else read.overlay
+                read = noun_of(Recording, line.data, name, line.number, problems)
+                case = "" if read is None else read.case
             if case and case == last:
                 span = spans[case][-1]
                 span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
@@ -320,20 +229,16 @@ class SpanReader:
 
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated. Raises SuiteError."""
-    return starmap(PlacedRecording, _read_spans(spans, reader, Recording))
-
-
-def _read_spans(spans: Sequence[Span], reader: SpanReader, noun: type[_Line]) -> Iterator[tuple[_Line, Path, int]]:
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []
-        placed: list[tuple[_Line, Path, int]] = []
+        placed: list[PlacedRecording] = []
         data = reader.read(span.path, span.offset, span.length)
         for line, raw in enumerate(data.split(b"\n"), span.line):
             if raw and not raw.isspace():
-                read = noun_of(noun, raw, name, line, problems)
+                read = noun_of(Recording, raw, name, line, problems)
                 if read is not None:
-                    placed.append((read, span.path, line))
+                    placed.append(PlacedRecording(read, span.path, line))
         raise_for_problems(problems)
         yield from placed
 

@@ -28,10 +28,10 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
-from pytest_mapsat.sandbox import Keys, Parts, point_of
+from pytest_mapsat.sandbox import Keys, Parts, Table, point_of
 
 from .common import documents_of_yaml
-from .tables import StateFiles
+from .tables import columns_of
 
 #: Tools by name, each with its file and line.
 Tools = Mapping[str, tuple[Tool, Path, int]]
@@ -87,36 +87,36 @@ def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
     return tables
 
 
-def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
+def answer_problems(tools: Tools, tables: Mapping[str, Table]) -> Iterator[Problem]:
     """Give what is wrong between the tools of a suite and its tables, each with its file and line."""
     word_tables: set[str] = set()
     way_tables: dict[str, RoutesAnswer] = {}
     for tool, path, line in tools.values():
-        for message, hint in _Block(tool, tools, state, word_tables).wrong():
+        for message, hint in _Block(tool, tools, tables, word_tables).wrong():
             yield Problem(shown_path(path), line, f"{tool.name}: answer: {message}", hint)
-        if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in state.tables:
+        if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in tables:
             way_tables.setdefault(tool.answer.ways, tool.answer)
-        if isinstance(tool.answer, RowsAnswer) and tool.answer.table in state.tables:
+        if isinstance(tool.answer, RowsAnswer) and tool.answer.table in tables:
             for field in tool.answer.compute.values():
                 if isinstance(field, NextTimes):
-                    yield from _of_rows(tool.answer.table, state, partial(_timetable_wrong, column=field.column))
+                    yield from _of_rows(tool.answer.table, tables, partial(_timetable_wrong, column=field.column))
     answers = [tool.answer for tool, _, _ in tools.values() if isinstance(tool.answer, RankedAnswer)]
     # Two tools may search one table.
     for table, keys in dict.fromkeys((answer.table, Keys(answer.id, answer.part)) for answer in answers):
-        yield from _keys_wrong(table, keys, state)
+        yield from _keys_wrong(table, keys, tables)
     for name in sorted(word_tables):
-        yield from _of_rows(name, state, _word_wrong)
+        yield from _of_rows(name, tables, _word_wrong)
     for name, answer in sorted(way_tables.items()):
-        yield from _of_rows(name, state, partial(_way_wrong, answer=answer))
+        yield from _of_rows(name, tables, partial(_way_wrong, answer=answer))
 
 
 class _Block:
     """The ``answer`` block of one tool."""
 
-    def __init__(self, tool: Tool, tools: Tools, state: StateFiles, word_tables: set[str]) -> None:
+    def __init__(self, tool: Tool, tools: Tools, tables: Mapping[str, Table], word_tables: set[str]) -> None:
         self._tool = tool
         self._tools = tools
-        self._state = state
+        self._tables = tables
         self._word_tables = word_tables
 
     def wrong(self) -> Iterator[_Wrong]:
@@ -185,19 +185,20 @@ class _Block:
     def _words(self, table: str | None) -> Iterator[_Wrong]:
         if table is not None:
             yield from self._columns(table, ())
-            if table in self._state.tables:
+            if table in self._tables:
                 self._word_tables.add(table)
 
     def _columns(self, table: str, columns: Iterable[str | None]) -> Iterator[_Wrong]:
         """Give the columns that no row of a table has, or the table itself where there is none."""
-        if table not in self._state.tables:
-            known = did_you_mean(table, self._state.tables) or f"there is {', '.join(self._state.tables) or 'none'}"
+        if table not in self._tables:
+            known = did_you_mean(table, self._tables) or f"there is {', '.join(self._tables) or 'none'}"
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
             return
         named = dict.fromkeys(filter(None, columns))
-        held = self._state.columns(table, named)
+        declared = {field for entities in self._tool.entities for field in entities.fields}
+        held = columns_of(self._tables[table])
         for column in named:
-            if column not in held:
+            if column not in held and column not in declared:  # the rows of single cases may have it
                 hint = did_you_mean(column, held) or f"it has {', '.join(held) or 'none'}"
                 yield f"no row of the table {table} has a column {shown(column)}", hint
 
@@ -216,22 +217,22 @@ class _Block:
             yield f"mode: {name} knows no {shown(mode)}", f"it knows {', '.join(answer.local)}"
 
 
-def _of_rows(name: str, state: StateFiles, wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
-    for row, (path, line) in state.rows(name):
+def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
+    for row, (path, line) in zip(tables[name].rows, tables[name].spots, strict=True):
         message = wrong(row)
         if message:
             yield Problem(shown_path(path), line, message)
 
 
-def _keys_wrong(table: str, keys: Keys, state: StateFiles) -> Iterator[Problem]:
+def _keys_wrong(table: str, keys: Keys, tables: Mapping[str, Table]) -> Iterator[Problem]:
     """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
-    if table not in state.tables or not isinstance(state.tables[table].spots, tuple):
+    if table not in tables or not isinstance(tables[table].spots, tuple):
         return  # the tool is wrong, which a problem of its own tells; a large table is held to its keys when it is read
-    if keys.part not in state.columns(table, [keys.part]):
+    if keys.part not in columns_of(tables[table]):
         return
     parts = Parts(keys)
-    spots = state.tables[table].spots
-    for at, row in enumerate(state.tables[table].rows):
+    spots = tables[table].spots
+    for at, row in enumerate(tables[table].rows):
         path, line = spots[at]
         if wrong := parts.add(row, at, lambda first: f"{shown_path(spots[first][0])}:{spots[first][1]}"):
             yield Problem(shown_path(path), line, wrong)

@@ -18,7 +18,7 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
     for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", SUITES + TOOLS, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    ((line,), (recording, _)) = (re.findall(r"```json\n(.*?)```", text, re.DOTALL) for text in (SUITES, TOOLS))
+    ((line,), (recording,)) = (re.findall(r"```json\n(.*?)```", text, re.DOTALL) for text in (SUITES, TOOLS))
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     (tmp_path / "more.jsonl").write_text(line, encoding="utf-8")
