@@ -31,7 +31,7 @@ COMMANDS = {
     "serve": "serve the tools of a case over MCP, to try them by hand",
     "import": "make a suite from the files of another benchmark or tool",
     "build": "make up a world from a seed, and cases in it",
-    "show": "show dialogues of a saved run, with verdicts or claims",
+    "show": "show dialogues of a saved run with their verdicts",
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",
     "regrade": "judge and score a saved run again, without an agent",
@@ -48,11 +48,14 @@ _MODULES = {
     "init": "start",
     "import": "start",
     "merge": "compare",
-    "cases": "draft",
+    "build": "start",
+    "draft": "start",
+    "cases": "start",
+    "serve": "record",
     "regrade": "compare",
     "report": "show",
-    "schema": "rare",
-    "cache": "rare",
+    "schema": "show",
+    "cache": "show",
 }
 
 

@@ -51,8 +51,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help=about)
     about = "also measure how well the suite's ranked search finds what the hops of oracles need (NDCG and MRR at 10 and 20)"
     parser.add_argument("--retrieval", action="store_true", help=about)
-    about = "with --retrieval: another ranker, module:attribute, in place of the suite's own: from a text and the part that is searched (a city) to ids, the best first"
-    parser.add_argument("--ranker", metavar="SPEC", help=about)
     about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
     shared.add_plugins(parser)
@@ -70,7 +68,7 @@ class _Part(NamedTuple):
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
-    owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card", "ranker": "retrieval"}
+    owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card"}
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
             raise UsageError(f"--{name} goes with --{other}")
@@ -233,18 +231,10 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Sui
 
 def _retrieval(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Retrieval:
     """Return how well a sound suite is searched. Raises UsageError, SuiteError."""
-    from pytest_mapsat.agents import load
-    from pytest_mapsat.model import UsageError
     from pytest_mapsat.proof import measure_retrieval
 
-    other: Any = None
-    if options.ranker is not None:
-        other = load(options.ranker, root=Path.cwd(), what="ranker")
-        if not callable(other):
-            raise UsageError(f"--ranker {options.ranker}: it is no function of a text and a part")
     suite = _opened(options.suite, sandboxes)
-    cases = [suite.load(entry) for entry in suite.accepted()]
-    return measure_retrieval(suite, cases, other=other, spec=options.ranker or "")
+    return measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
 
 
 def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:

@@ -381,16 +381,10 @@ _ROUNDING = 1e-9
 _PHONE = re.compile(r"(?<![0-9-])[0-9]{3,4}(?:-[0-9]{3,4}){1,2}(?![0-9-])")
 #: The end of a telephone number that no recording has.
 _FALSE_ENDING = "9768"
-#: Any number would do: whether it breaks a check is decided afterwards.
-_MADE_UP = 97
 _WRITTEN = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})")
 MONEY_WORDS = {
     "CNY": ("yuan", "元"), "EUR": ("euros", "欧元"), "USD": ("dollars", "美元"), "GBP": ("pounds", "英镑"), "JPY": ("yen", "日元"),
-}  # fmt: skip
-_ENGLISH_UNITS = {"percent": "%", "celsius": "°C", "star": "stars", "count": ""}
-_CHINESE_UNITS = {
-    "m": "米", "km": "公里", "s": "秒", "min": "分钟", "h": "小时", "yuan": "元", "percent": "%", "celsius": "度", "star": "星", "count": "个",
 }  # fmt: skip
 
 
@@ -499,48 +493,6 @@ def _tells_phones(check: Check, _finding: Finding) -> bool:
     return isinstance(check, Grounded) and not check.about and (not check.claims or "phone" in check.claims)
 
 
-#: What a figure of a role is said to be, in English and in Chinese.
-_ROLES = {
-    "travel_time": ("The way takes", "路上要"), "travel_distance": ("The way is", "路程"), "wait": ("The wait is", "要等"),
-    "price": ("The price is", "价格"), "fee": ("The fee is", "收费"), "per_head": ("A meal per head is", "人均"), "total": ("The total is", "合计"),
-    "rating": ("The rating is", "评分"),
-}  # fmt: skip
-
-
-def number_made_up(run: OracleRun) -> Iterator[Mutant]:
-    """A number for something of which the answer gives none."""
-    for requirement in run.case.truth.requirements:
-        for wanted in requirement.leaves:
-            if not isinstance(wanted, Number) or not (lead := _lead(run, wanted)):
-                continue
-            if not run.finding(wanted).nothing_claimed:
-                continue
-            english, chinese = _units(run, wanted)
-            number = f"{_MADE_UP} {english}".rstrip()
-            added = run.and_then(f"{lead} {number}.", f"{lead}{_MADE_UP}{chinese}。")
-            sure = bool(wanted.near or requirement.kind == "fact")
-            sure = sure and _strays(run, wanted, _MADE_UP * UNITS[wanted.unit][1])
-
-            def breaks(check: Check, _finding: Finding, wanted: Number | None = wanted if sure else None) -> bool:
-                return check is wanted
-
-            yield Mutant(f"made up: {lead} {number}", run.saying(added), breaks)
-
-
-def _units(run: OracleRun, check: Number) -> tuple[str, str]:
-    """Return the word for a unit in English and in Chinese."""
-    if check.unit == "money":
-        return MONEY_WORDS[run.vocabulary.currency if run.vocabulary else "CNY"]
-    return _ENGLISH_UNITS.get(check.unit, check.unit), _CHINESE_UNITS[check.unit]
-
-
-def _lead(run: OracleRun, check: Number) -> str:
-    """Return how a sentence begins that gives such a figure; nothing where the check does not say what it is of."""
-    if check.near:
-        return check.near[0] if run.chinese else f"For the {check.near[0]} count on"
-    return next((_ROLES[role][run.chinese] for role in check.role if role in _ROLES), "")
-
-
 # -- calls and what is handed over: calls, output ----------------------------------------------------------------------
 
 
@@ -621,8 +573,8 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
 WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
     operator.__name__: operator
     for operator in (
-        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, number_made_up,
-        dropped_constraint, unneeded_question, dropped_call, other_argument, other_id,
+        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, dropped_constraint,
+         unneeded_question, dropped_call, other_argument, other_id,
     )
 }  # fmt: skip
 

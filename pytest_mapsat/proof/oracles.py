@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
@@ -23,7 +23,6 @@ from pytest_mapsat.model import (
     ExpectedTool,
     Json,
     MapsatError,
-    OracleTurn,
     Output,
     PlannedCall,
     PythonCheck,
@@ -126,7 +125,7 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
         yield from hop_remarks(case, suite.tools, trajectory.calls)
-        yield from candidate_remarks(case, suite, trajectory)
+        yield from _visible_label(trajectory)
 
 
 def _is_expected(step: Step, case: Case) -> bool:
@@ -433,137 +432,21 @@ class _Dialogue:
         return bool(hop_calls([*self._tools[:index], alone, *self._tools[index + 1 :]], self._calls)[index])
 
 
-# -- other choices: a task tells agents apart where some row does what is asked and breaks a preference, and one row alone is right (VitaBench 2.0, A.2.2) --
+# -- labels of the source that say what is right (VitaBench 2.0, A.2.2) --
 
-#: The most other rows of a case that are tried, and the most right ones that a remark names.
-_MOST, _NAMED = 25, 3
 #: Marks in a result of the row that is right: parts of keys, and values of keys such as ``type``.
 _TELLING_KEYS = ("distract", "target_reason")
 _TELLING_VALUES = frozenset({"target", "distractor", "distraction", "query_distractor", "preference_distractor"})
 
 
-def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[Remark]:
-    """Give the labels of the source that a tool shows; for a case with preferences also that no row is a distractor, or that several are right.
-
-    Args:
-        case: the case.
-        suite: its suite.
-        oracle: its oracle, played; all calls answered.
-    """
+def _visible_label(oracle: Trajectory) -> Iterator[Remark]:
+    """Give the first result of an oracle that says which row is right."""
     for step in oracle.calls:
         if (label := _label_in(step.result)) is not None:
             message = f"{step.tool} returns {label}, which says what is right"
             hint = "leave it out of tables and recordings"
             yield Remark("error", "label-visible", ("truth", "oracle"), message, hint)
-            break
-    hidden = [requirement.id for requirement in case.truth.implicit if requirement.leaves]
-    if not case.truth.preferences or not hidden:
-        return
-    outcomes = list(_tried(case, suite, oracle, hidden))
-    right = [name for name, outcome in outcomes if outcome == "right"]
-    place = ("truth", "oracle")
-    if outcomes and all(outcome != "distractor" for _, outcome in outcomes):
-        message = f"of {len(outcomes)} other rows that the oracle's calls return, none does what is asked and breaks a preference"
-        hint = "an agent that knows nothing of the user is right, too"
-        yield Remark("warning", "no-distractor", place, message, hint)
-    if right:
-        named = ", ".join(map(shown, right[:_NAMED])) + (f" and {len(right) - _NAMED} more" if right[_NAMED:] else "")
-        message = f"{named} would be as right as what the oracle chooses"
-        yield Remark("warning", "several-targets", place, message, "one right row shows that an agent knows the user")
-
-
-def _tried(
-    case: Case, suite: Suite, oracle: Trajectory, hidden: Sequence[str]
-) -> Iterator[tuple[str, Literal["distractor", "right", "other"]]]:
-    """Yield each other row that can be chosen: a distractor does what is asked and breaks a preference, a right one keeps all of them."""
-    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
-    before = {label.requirement: label.value for label in judge.judge(case, oracle).labels}
-    for name, changed in _choices(case, suite, oracle):
-        played = play_oracle(changed, suite)
-        if played.fault is not None or any(step.status != "ok" for step in played.calls):
-            continue  # the sandbox has no answer for this choice
-        after = {label.requirement: label.value for label in judge.judge(case, played).labels}
-        values = [(before.get(requirement), after.get(requirement)) for requirement in hidden]
-        if any(after.get(requirement.id) != 1 for requirement in case.truth.asked):
-            yield name, "other"
-        elif any(now is not None and was is not None and now < was for was, now in values):
-            yield name, "distractor"
-        else:
-            yield name, "other" if any(now is None for _, now in values) else "right"
-
-
-class _Choice(NamedTuple):
-    """A row that a tool returned, by what an agent calls it: its name, its id, or both."""
-
-    tool: str
-    name: str
-    id: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.id})" if self.name and self.id else self.name or self.id
-
-
-def _choices(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[tuple[str, Case]]:
-    """Yield the names of other rows, each with the case whose oracle chooses that one."""
-    rows = dict.fromkeys(_rows(suite, oracle))
-    words = "\n".join(turn.say for turn in case.truth.oracle)
-    given = {value for turn in case.truth.oracle for call in turn.calls for value in scalars_in(call.arguments)}
-    by_id = [row for row in rows if row.id in given and row.id]
-    chosen = by_id or [row for row in rows if row.name in words and row.name]
-    for row in chosen[:1]:
-        others = [other for other in rows if other.tool == row.tool and other not in chosen]
-        for other in others[:_MOST]:
-            swap = {old: new for old, new in ((row.name, other.name), (row.id, other.id)) if old and new}
-            turns = tuple(_changed_turn(turn, swap) for turn in case.truth.oracle)
-            output = _swapped(case.truth.output, swap)
-            truth = case.truth.model_copy(update={"oracle": turns, "output": output})
-            yield str(other), case.model_copy(update={"truth": truth})
-
-
-def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
-    return with_texts(value, lambda text: swap.get(text, text))
-
-
-def _changed_turn(turn: OracleTurn, swap: Mapping[str, str]) -> OracleTurn:
-    """Return a turn that says and calls new names in place of old ones."""
-    calls = [call.model_copy(update={"arguments": _swapped(call.arguments, swap)}) for call in turn.calls]
-    say = turn.say
-    for old, new in swap.items():
-        say = say.replace(old, new)
-    return turn.model_copy(update={"say": say, "calls": tuple(calls)})
-
-
-def _rows(suite: Suite, oracle: Trajectory) -> Iterator[_Choice]:
-    for step in oracle.calls:
-        tool = suite.tools.get(step.tool)
-        if tool is None:
-            continue
-        ids = [entities.id for entities in tool.entities if entities.id]
-        ids += [key for entities in tool.entities for key, meaning in entities.fields.items() if meaning.kind == "id"]
-        for row in returned_rows(tool, step.result):
-            names, own = (
-                [value for key in keys if isinstance(value := row.record.get(key), str) and value]
-                for keys in ([entities.name for entities in tool.entities], ids)
-            )
-            yield _Choice(step.tool, next(iter(names), ""), next(iter(own), ""))
-
-
-def with_texts(value: Json, changed: Callable[[str], Json]) -> Json:
-    """Return data with each text in it changed."""
-    if isinstance(value, dict):
-        return {key: with_texts(part, changed) for key, part in value.items()}
-    if isinstance(value, list):
-        return [with_texts(part, changed) for part in value]
-    return changed(value) if isinstance(value, str) else value
-
-
-def scalars_in(value: Json) -> Iterator[Json]:
-    """Yield the texts, figures and the like in data."""
-    if isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from scalars_in(part)
-    else:
-        yield value
+            return
 
 
 def _label_in(value: Json) -> str | None:

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
-from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, UsageError, shown
+from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, UsageError
 from pytest_mapsat.sandbox import Ranker, SandboxSuite, fits, holds_evidence, hop_calls, id_text, ranker_of
-from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
 from .oracles import play_oracle
 
-#: Another ranker: from a free text and the part that is searched to the ids of rows, the best first.
-OtherRanker = Callable[[str, str], Iterable[Json]]
 #: The depths of the metrics: the first rows of a result that count.
 DEPTHS = (10, 20)
 METRICS = tuple(f"{name}@{depth}" for name in ("ndcg", "mrr") for depth in DEPTHS)
 #: So many queries are named that find nothing.
 _NAMED = 5
-#: Of what another ranker gives no more is read; rows of a table.
-_MOST_IDS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -79,10 +72,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """How well a ranker finds what the hops of a suite need; ``left_out``: how many hops are not measured, by reason."""
+    """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
 
     suite: str
-    ranker: str
     found: tuple[Found, ...]
     left_out: Mapping[str, int]
 
@@ -100,7 +92,6 @@ class Retrieval:
         """Return it as JSON."""
         return {
             "suite": self.suite,
-            "ranker": self.ranker,
             "hops": len(self.found),
             "left_out": dict(self.left_out),
             "level": LEVEL,
@@ -113,7 +104,7 @@ class Retrieval:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report: the means, and the first queries that find nothing."""
-        yield f"retrieval: {len(self.found)} hop queries, {'its own search' if self.ranker == 'own' else self.ranker}"
+        yield f"retrieval: {len(self.found)} hop queries"
         for name, (mean, interval) in self.means().items():
             between = f"  [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
             yield f"  {name:8} {mean:.3f}{between}"
@@ -130,19 +121,15 @@ def _within(interval: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if interval is None else (max(0.0, interval[0]), min(1.0, interval[1]))
 
 
-def measure_retrieval(
-    suite: SandboxSuite, cases: Sequence[Case], *, other: OtherRanker | None = None, spec: str = ""
-) -> Retrieval:
-    """Return how well the ranked search of a suite, or another ranker in its place, finds what hops need.
+def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> Retrieval:
+    """Return how well the ranked search of a suite finds what hops need.
 
     Args:
         suite: the suite.
         cases: its cases; those with an oracle count.
-        other: another ranker; None: the suite's own.
-        spec: how the user named the other one.
 
     Raises:
-        UsageError: the suite has no ranked search or no hop that asks it, or the other ranker breaks.
+        UsageError: the suite has no ranked search or no hop that asks it.
         SuiteError: a table cannot be read.
     """
     name = suite.manifest.name
@@ -159,14 +146,14 @@ def measure_retrieval(
     relevant = _relevant(queries, rankers)
     left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
     found = tuple(
-        Found(query, len(ids), tuple(_places(query, ids, rankers[query.tool], other, spec)))
+        Found(query, len(ids), tuple(_places(query, ids, rankers[query.tool])))
         for query, ids in zip(queries, relevant, strict=True)
         if ids
     )
     if not found:
         hint = f"they need truth.oracle, and truth.tools with evidence: {{where: ...}} for {' or '.join(ranked)}"
         raise UsageError(f"{name} has no case with a hop that can be measured: {hint}")
-    return Retrieval(name, spec or "own", found, {reason: n for reason, n in sorted(left_out.items()) if n})
+    return Retrieval(name, found, {reason: n for reason, n in sorted(left_out.items()) if n})
 
 
 def _queries(
@@ -226,35 +213,7 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
     return [frozenset(relevant) for relevant in ids]
 
 
-def _places(
-    query: HopQuery, relevant: Collection[str], ranker: Ranker, other: OtherRanker | None, spec: str
-) -> Iterator[int]:
-    """Yield the places of relevant rows in a ranker's order. The ids of another ranker are filtered as the call's are, and each counts once."""
-    if other is None:
-        order: Sequence[str] = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
-    else:
-        order = list(dict.fromkeys(_given(other, query, spec)))
-        if query.filters:
-            kept = set(ranker.rank(query.text, query.part, limit=_MOST_IDS, filters=query.filters))
-            order = [row for row in order if row in kept]
-    return (place for place, row in enumerate(order[: DEPTHS[-1]], 1) if row in relevant)
-
-
-def _given(other: OtherRanker, query: HopQuery, spec: str) -> list[str]:
-    """Return the ids that another ranker gives. Raises UsageError."""
-    try:
-        given = call_user_code(other, query.text, query.part)
-        # The order of a set or a mapping means nothing.
-        in_order = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | AbstractSet)
-        listed = call_user_code(_first, given) if in_order else []
-    except UserCodeError as broken:
-        raise UsageError(f"--ranker {spec}: {describe_error(broken.error)} (for {shown(query.text)})") from None
-    ids = [id_text(row) for row in listed]
-    if not in_order or None in ids:
-        wrong = listed[ids.index(None)] if None in ids else given
-        raise UsageError(f"--ranker {spec}: it gives {shown(wrong)}, expected a list of ids, the best first")
-    return [row for row in ids if row is not None]
-
-
-def _first(given: Iterable[Json]) -> list[Json]:
-    return list(islice(given, _MOST_IDS))
+def _places(query: HopQuery, relevant: Collection[str], ranker: Ranker) -> Iterator[int]:
+    """Yield the places of relevant rows in a ranker's order."""
+    order = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
+    return (place for place, row in enumerate(order, 1) if row in relevant)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice, product
@@ -45,7 +45,7 @@ from pytest_mapsat.sandbox import (
 from pytest_mapsat.suite import Suite
 
 from .mutants import MONEY_WORDS
-from .oracles import play_oracle, scalars_in, with_texts
+from .oracles import play_oracle
 
 # -- a plain answer about things that tools returned
 
@@ -548,7 +548,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
     plan: list[_Planned] = []
     known: dict[str, tuple[_Thing, _Planned]] = {}
-    given = {case.visible.query, *scalars_in(case.visible.context.to_json())}
+    given = {case.visible.query, *_scalars_in(case.visible.context.to_json())}
     for step in oracle.calls:
         if step.tool not in suite.tools:
             continue
@@ -560,7 +560,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
                 owner.own.append(thing)
         returned = _things_in(planned.tool, planned.result)
         planned.from_nowhere = any(
-            thing.id in scalars_in(step.arguments) and thing.key not in known and thing.id not in given
+            thing.id in _scalars_in(step.arguments) and thing.key not in known and thing.id not in given
             for thing in returned
             if thing.id
         )
@@ -587,11 +587,11 @@ def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool
     """Return whether arguments name a thing, by id, name or place, that is not just where the user is."""
     here = case.visible.context.location
     texts = {value for value in thing.texts.values() if isinstance(value, str)}
-    if any(value in texts for value in scalars_in(arguments)):
+    if any(value in texts for value in _scalars_in(arguments)):
         return True
     if thing.point and here and distance_m(*thing.point, here.lon, here.lat) <= _SAME_M:
         return False
-    return any(_is_at(value, thing) for value in (*scalars_in(arguments), *_point_pairs(arguments, tool).values()))
+    return any(_is_at(value, thing) for value in (*_scalars_in(arguments), *_point_pairs(arguments, tool).values()))
 
 
 def _point_pairs(arguments: JsonObject, tool: Tool) -> dict[tuple[str, str], list[Json]]:
@@ -629,9 +629,27 @@ def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
                 return f"{new.point[0]},{new.point[1]}"
         return value
 
-    return with_texts(value, swapped)
+    return _with_texts(value, swapped)
 
 
 def _stands_in(word: str, text: str) -> bool:
     """Return whether a text has a word, or each word of several; a Chinese one wherever it stands."""
     return {*tokens(word)} <= {*tokens(text)} if word.isascii() else word in text
+
+
+def _with_texts(value: Json, changed: Callable[[str], Json]) -> Json:
+    """Return data with each text in it changed."""
+    if isinstance(value, dict):
+        return {key: _with_texts(part, changed) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(part, changed) for part in value]
+    return changed(value) if isinstance(value, str) else value
+
+
+def _scalars_in(value: Json) -> Iterator[Json]:
+    """Yield the texts, figures and the like in data."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _scalars_in(part)
+    else:
+        yield value
