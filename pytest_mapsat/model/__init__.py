@@ -56,7 +56,7 @@ else:
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "
             "JudgeRate JudgedFailure Judging Label LabelKind Mark Misread OBSERVATION Outcome PeopleLabels QUALITY "
             "Quote ReplySize STATE UNDECIDED USER Verdict evidence_digest fits mark_value reply_digest "
-            "reply_of step_name thing_name user_name wording_digest"
+            "outcome_word reply_of step_name thing_name user_name wording_digest"
         ),
         "scorecard": "CallCounts CardRequirement EpisodeTiming MSB_METRICS Metric PASSED Scorecard",
         "run": (

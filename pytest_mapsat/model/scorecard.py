@@ -6,13 +6,13 @@ from pydantic import Field
 
 from .base import Bounds, Identifier, Membership, MetricName, Noun
 from .trajectory import Blame, Fault, ProvenanceKind, Trajectory, Usage
-from .verdict import Count, Label, LabelKind, Misread, Outcome
+from .verdict import Count, Label, LabelKind, Misread, Outcome, outcome_word
 
 
 class Metric(Noun):
     """One number of an episode, as run files, gates and reports know it.
 
-    ``plain``: its everyday name, which thresholds take as well, as ``per_turn``. ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
+    ``plain``: its everyday name, which thresholds take as well, as ``satisfied``. ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
     ``gated``: it lies between 0 and 1, more is better, and a threshold may stand on it. ``headline``: it is told first, with its interval.
     """
 
@@ -28,13 +28,13 @@ class Metric(Noun):
 
 #: The seven metrics of MapSatisfyBench, then the one given for reference only; those of every run file that tells none.
 MSB_METRICS = (
-    Metric(name="ecr", plain="asked", title="requirements the user asked for"),
-    Metric(name="iisr", plain="unasked", title="requirements the user did not say"),
-    Metric(name="ar", plain="satisfied", title="accepted-response probability: asked x unasked", headline=True),
+    Metric(name="ecr", plain="requests", title="requests met"),
+    Metric(name="iisr", plain="unspoken", title="unspoken needs met"),
+    Metric(name="ar", plain="satisfied", title="accepted-response probability: requests x unspoken", headline=True),
     Metric(name="ts", plain="tools", title="tool selection: the calls that the case needs"),
     Metric(name="ifs", plain="facts", title="faithfulness: facts told as they are"),
     Metric(name="eff", plain="brevity", title="interaction efficiency: few agent replies"),
-    Metric(name="ses", plain="per_turn", title="satisfaction efficiency: satisfied x brevity", headline=True),
+    Metric(name="ses", plain="efficiency", title="satisfaction efficiency: satisfied x brevity", headline=True),
     Metric(
         name="cei", plain="per_token", title="cost efficiency", unit="SES per million tokens", earned=False, gated=False
     ),
@@ -175,7 +175,11 @@ class Scorecard(Noun):
         ar = "no AR" if bounds is None else "AR " + " to ".join(f"{end:.2f}" for end in dict.fromkeys(bounds))
         failed = [f"{label.requirement} failed ({label.why})" for label in self.labels if label.outcome == "failed"]
         told = "; ".join(failed) or self.reason
-        line = " ".join(f"Scorecard {self.id} trial {self.trial}: {self.outcome}, {ar}; {told}".rstrip("; ").split())
+        line = " ".join(
+            f"Scorecard {self.id} trial {self.trial}: {outcome_word(self.outcome, lost=self.lost)}, {ar}; {told}".rstrip(
+                "; "
+            ).split()
+        )
         # Reasons quote replies, and no reply may steer a terminal.
         text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
         return f"<{text if len(text) <= _LONGEST_REPR else text[: _LONGEST_REPR - 3] + '...'}>"

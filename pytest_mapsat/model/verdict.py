@@ -96,6 +96,15 @@ def _of_today(kind: str) -> str:
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
+
+
+def outcome_word(outcome: Outcome, *, lost: bool) -> str:
+    """Return an outcome in the words of people: what is not known is *undecided*, or an *error* where something other than the agent broke."""
+    if outcome == "unevaluated":
+        return "error" if lost else "undecided"
+    return outcome.replace("_", " ")
+
+
 #: The kinds of requirements, and kinds of a judge's own; not those that had other names before.
 LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_of_today)]
 #: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, of the things that replies name, of the replies as a whole.

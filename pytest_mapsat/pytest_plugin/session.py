@@ -31,6 +31,7 @@ from pytest_mapsat.model import (
     SuiteError,
     Trajectory,
     UsageError,
+    outcome_word,
 )
 from pytest_mapsat.options import OPTIONS, typed
 from pytest_mapsat.printed import printed
@@ -479,7 +480,7 @@ class MapsatSession:
         others = [pair for pair in item.user_properties if not pair[0].startswith("mapsat.")]
         item.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
         if card.outcome != "failed" and not card.lost:
-            return f"{card.outcome}: {card.reason}"
+            return f"{outcome_word(card.outcome, lost=card.lost)}: {card.reason}"
         param, request = param_of(item), self.settings.request
         metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
         return text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)

@@ -22,7 +22,7 @@ _COMPARED = 10
 #: GitHub shows ten errors and ten warnings of a step; the last of each says how many are not shown.
 _ANNOTATIONS, _MESSAGE = 10, 600
 _PLAIN = re.compile(r"[A-Za-z0-9@^ ]+")
-_SIGNS = {"passed": "✅", "failed": "❌", "open": "❓", "inconclusive": "❓"}
+_SIGNS = {"passed": "✅", "failed": "❌", "undecided": "❓", "inconclusive": "❓"}
 _ARROWS = {"worse": "🔻", "better": "🔺"}
 
 

@@ -22,6 +22,7 @@ from pytest_mapsat.model import (
     UsageError,
     did_you_mean,
     listed,
+    outcome_word,
     shown,
 )
 
@@ -46,7 +47,7 @@ from .view import (
 )
 
 _WIDEST_NAME = 24
-_GAP = "  "
+_GAPS = ("  ", " ")
 #: The metrics of the paper as the table has them from left to right; -v adds the others.
 _EVERYDAY = ("ar", "ecr", "iisr", "ifs", "ts", "ses")
 #: The columns that a narrow terminal loses, in this order; the name, the passed cases and the first metric always stay.
@@ -198,7 +199,7 @@ class _Summary:
         return [passed if name == PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
 
     def draw(self, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
-        """Draw one table. Columns that do not fit are dropped, those of which nothing is known first, then the least telling; then names are cut: a digit never is."""
+        """Draw one table. Where it does not fit it gets narrow gaps; columns that do not fit then are dropped, those of which nothing is known first, then the least telling; then names are cut: a digit never is."""
         kept = list(range(len(rows[0])))
 
         def rank(place: int) -> tuple[bool, int]:
@@ -207,16 +208,17 @@ class _Summary:
             settled = mean is None or mean.bounds != (0, 1)
             return settled, _LEAST_TELLING.index(name) if name in _LEAST_TELLING else -place
 
+        gap = next((gap for gap in _GAPS if _fits(rows, self._width, gap)), _GAPS[0])
         for place in sorted(kept[_ALWAYS:], key=rank):
-            if _fits([[row[number] for number in kept] for row in rows], self._width):
+            if _fits([[row[number] for number in kept] for row in rows], self._width, gap):
                 break
             kept.remove(place)
         widths = [max(cell_width(row[place]) for row in rows) for place in kept]
-        widths[0] = max(min(widths[0], self._width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)), 1)
+        widths[0] = max(min(widths[0], self._width - sum(widths[1:]) - len(gap) * (len(widths) - 1)), 1)
         for number, row in enumerate(rows):
             cells = [cut(row[0], widths[0]), *(row[place] for place in kept[1:])]
             blanks = [" " * (width - cell_width(cell)) for cell, width in zip(cells, widths, strict=True)]
-            others = (f"{_GAP}{blank}{cell}" for cell, blank in zip(cells[1:], blanks[1:], strict=True))
+            others = (f"{gap}{blank}{cell}" for cell, blank in zip(cells[1:], blanks[1:], strict=True))
             line = f"{cells[0]}{blanks[0]}{''.join(others)}"
             self.lines.append(Line(line, "bold" if number == 1 else ""))
             if not number:
@@ -228,8 +230,8 @@ class _Summary:
         """Say what the columns are made of, what a range means, and where not every case counts."""
         run, gated = self._run, gated_metrics(self._run)
         if {"ar", "ecr", "iisr"} <= set(gated):
-            self._say("", "satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case")
-            self._say("", "per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)")
+            self._say("", "satisfied (AR) = requests met x unspoken needs met, per case")
+            self._say("", "efficiency (SES) = satisfied x brevity (0.5 with as many replies as expected)")
         if "ts" in gated:
             self._say("", "tools = expected tools called as expected / tools expected or called")
         if any(len(card.domains) > 1 for card in run.cases):
@@ -258,7 +260,7 @@ class _Summary:
                 f"{labels} undecided label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} look failed; "
                 f"mapsat review {self._saved} shows them first"
             )
-            self._say("suspect  ", text, "yellow")
+            self._say("", text, "yellow")
         headlines = ((metric.name, run.summary.get(metric.name)) for metric in run.manifest.metrics if metric.headline)
         intervals = [
             f"{metric_word(name)} {mean.low:.3f}-{mean.high:.3f}"
@@ -426,9 +428,9 @@ def _short(heads: Sequence[str]) -> list[str]:
     return [heads[0], *(head.partition(" (")[0] for head in heads[1:])]
 
 
-def _fits(rows: Sequence[Sequence[str]], width: int) -> bool:
+def _fits(rows: Sequence[Sequence[str]], width: int, gap: str = _GAPS[0]) -> bool:
     columns = list(zip(*rows, strict=True))
-    return sum(max(map(cell_width, column)) for column in columns) + len(_GAP) * (len(columns) - 1) <= width
+    return sum(max(map(cell_width, column)) for column in columns) + len(gap) * (len(columns) - 1) <= width
 
 
 def _sums(parts: Sequence[Usage]) -> str:
@@ -460,7 +462,7 @@ def _flaky(row: CaseRow) -> str:
 
 _LIVE_GAP = ", "
 #: What is given room first; the order of the line is that of ``live_line``.
-_KEPT = ("done", "failed", "undecided", "not judged", "slow", "left", "under way", "mean", "cost", "rate")
+_KEPT = ("done", "failed", "undecided", "error", "slow", "left", "under way", "mean", "cost", "rate")
 #: From so many cases on a rate says something; below so many a second it is told by the minute.
 _RATED, _BY_THE_MINUTE = 3, 1.0
 #: An episode is slow that has taken so many seconds, and so many times the mean of those that have ended.
@@ -488,9 +490,10 @@ class Tally:
     def add(self, card: Scorecard) -> None:
         """Count an episode."""
         self._metric = self._metric or ("ar" if "ar" in card.metrics else next(iter(card.metrics), ""))
-        unknown = "undecided" if card.outcome == "unevaluated" and card.blame is None else "not judged"
-        outcome = unknown if card.outcome in ("unevaluated", "error") else card.outcome
-        self._last[card.id, card.trial, card.agent] = (outcome, card.bounds_of(self._metric))
+        self._last[card.id, card.trial, card.agent] = (
+            outcome_word(card.outcome, lost=card.lost),
+            card.bounds_of(self._metric),
+        )
         self.seconds += card.timing.seconds
         for part in (card.spent, card.user_spent, card.judge_spent):
             if part is not None and part.cost is not None:
@@ -498,7 +501,7 @@ class Tally:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """How many failed, are undecided, or were not judged because something broke."""
+        """How many failed, are undecided, or are errors of others than the agent."""
         return Counter(outcome for outcome, _ in self._last.values())
 
     @property
@@ -544,7 +547,8 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
     parts = {
         "done": f"mapsat {done}/{of}" if of else f"mapsat {done}",
         "under way": f"{len(under_way)} under way" if under_way else "",
-        **{name: f"{outcomes[name]} {name}" for name in ("failed", "undecided", "not judged") if outcomes[name]},
+        **{name: f"{outcomes[name]} {name}" for name in ("failed", "undecided") if outcomes[name]},
+        "error": f"{outcomes['error']} error{'s' * (outcomes['error'] > 1)}" if outcomes["error"] else "",
         "mean": tally.mean,
         "rate": "" if not rate else f"{rate * _MINUTE:.1f}/min" if by_the_minute else f"{rate:.1f}/s",
         "left": f"{_clock((of - done) / rate)} left" if rate and of > done else "",

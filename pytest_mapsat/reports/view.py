@@ -121,7 +121,7 @@ def _known_metrics(run: Run) -> list[str]:
 
 
 def metric_word(name: str) -> str:
-    """Return a metric's everyday name, as ``per turn``; where it has none, its name, an abbreviation in capitals."""
+    """Return a metric's everyday name, as ``satisfied``; where it has none, its name, an abbreviation in capitals."""
     if name in _PLAIN:
         return _PLAIN[name].replace("_", " ")
     metric_set, _, last = name.rpartition("_")
@@ -256,7 +256,7 @@ def counts_text(run: Run) -> str:
 
 
 def headline(run: Run) -> tuple[str, str]:
-    """Return what becomes of the run in a few words, and its state: ``passed``, ``failed`` or ``open``."""
+    """Return what becomes of the run in a few words, and its state: ``passed``, ``failed`` or ``undecided``."""
     counts = Counter(card.outcome for card in run.cases)
     gate, total = run.gate, len(run.cases)
     if gate.outcome == "failed" and counts["failed"]:
@@ -265,7 +265,7 @@ def headline(run: Run) -> tuple[str, str]:
         passed, none = counts["passed"], "" if counts["failed"] else ", none failed"
         return (f"All {total} passed" if passed == total else f"{passed} of {total} passed{none}"), "passed"
     titles = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
-    state = {"passed": "passed", "inconclusive": "open"}.get(gate.outcome, "failed")
+    state = {"passed": "passed", "inconclusive": "undecided"}.get(gate.outcome, "failed")
     return titles.get(gate.outcome, "The run is invalid"), state
 
 
@@ -358,7 +358,7 @@ _TEXT = 2_000
 
 
 class ReportedLabel(Label):
-    """A label that is not satisfied in full, or is open, with the words of its requirement."""
+    """A label that is not satisfied in full, or is undecided, with the words of its requirement."""
 
     text: str = ""
     severity: str = ""
@@ -368,7 +368,7 @@ class ReportedCase(Noun):
     """One episode without its dialogue.
 
     ``file`` and ``line``: where the case stands. ``bounds``: the least and the most of every metric of which something is known, equal where it
-    has a value. ``missed``: labels that are not satisfied in full; ``open``: those that are not known.
+    has a value. ``missed``: labels that are not satisfied in full; ``undecided``: those that are not known.
     """
 
     id: str
@@ -385,7 +385,7 @@ class ReportedCase(Noun):
     reason: str = ""
     bounds: dict[str, Bounds]
     missed: tuple[ReportedLabel, ...] = ()
-    open: tuple[ReportedLabel, ...] = ()
+    undecided: tuple[ReportedLabel, ...] = ()
     turns: int = 0
     calls: CallCounts = CallCounts()
     spent: Usage = Usage()
@@ -397,7 +397,7 @@ class Report(Noun):
 
     schema_: Literal["mapsat-report/1"] = Field(default="mapsat-report/1", alias="schema")
     title: str
-    state: Literal["passed", "failed", "open"]
+    state: Literal["passed", "failed", "undecided"]
     manifest: RunManifest
     accounting: Accounting
     gate: Gate
@@ -432,13 +432,13 @@ def _case(card: Scorecard) -> ReportedCase:
         "file": case_place(card)[0],
         "bounds": {name: span for name, span in spans.items() if span is not None},
         "missed": reported(missed(card)),
-        "open": reported(label for label in card.labels if label.outcome == "unevaluated"),
+        "undecided": reported(label for label in card.labels if label.outcome == "unevaluated"),
     }
     return ReportedCase(**same | own)
 
 
 def properties(card: Scorecard) -> list[tuple[str, object]]:
-    """Return an episode as properties of its test case in a JUnit file: each metric, or the bounds that it lies between, then what is missed and what is open."""
+    """Return an episode as properties of its test case in a JUnit file: each metric, or the bounds that it lies between, then what is missed and what is undecided."""
     told: list[tuple[str, object]] = [
         ("mapsat.case", printable(card.id)),
         ("mapsat.trial", card.trial),
@@ -453,7 +453,7 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
             told += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
     labels = [
         ("missed", [label.requirement for label in missed(card)]),
-        ("open", [label.requirement for label in card.labels if label.outcome == "unevaluated"]),
+        ("undecided", [label.requirement for label in card.labels if label.outcome == "unevaluated"]),
     ]
     told += [(f"mapsat.{name}", printable(", ".join(names))) for name, names in labels if names]
     if card.reason:

@@ -185,8 +185,7 @@ def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tu
 
 # -- a run under review ------------------------------------------------------------------------
 
-State = Literal["suspect", "undecided", "failed"]
-_STATES: tuple[State, ...] = ("suspect", "undecided", "failed")
+State = Literal["undecided", "failed"]
 
 
 @dataclass(frozen=True)
@@ -200,10 +199,8 @@ class Question:
 
     @property
     def state(self) -> State:
-        """Whether the judge suspects that it failed, left it open, or says that it failed."""
-        if self.label.outcome == "failed":
-            return "failed"
-        return "suspect" if self.label.suspect else "undecided"
+        """Whether the judge cannot tell, or says that it failed."""
+        return "failed" if self.label.outcome == "failed" else "undecided"
 
     @property
     def calls(self) -> tuple[Step, ...]:
@@ -265,7 +262,7 @@ class Review:
 
     @property
     def open(self) -> list[Question]:
-        """The labels that are suspect, those that are undecided, then those that failed, without those that people have decided.
+        """The labels that are undecided, those that look failed first, then those that failed, without those that people have decided.
 
         Trials in which the same was said and answered ask once.
         """
@@ -279,7 +276,7 @@ class Review:
                     continue
                 if self._decisions.on(requirement, dialogue_key) is None:
                     asked.setdefault((dialogue_key, requirement.id), Question(case, card, requirement, label))
-        return sorted(asked.values(), key=lambda question: _STATES.index(question.state))
+        return sorted(asked.values(), key=lambda question: (question.state == "failed", not question.label.suspect))
 
     def decide(self, question: Question, outcome: Mark, why: str) -> None:
         """Keep a person's answer to a question."""

@@ -1,4 +1,5 @@
 import csv
+import gc
 import json
 
 import pytest
@@ -234,6 +235,7 @@ class TestCsv:
         ],
     )
     def test_nothing_is_ever_evaluated_and_the_row_is_named(self, cell, said, tmp_path):
+        gc.collect()  # what other tests left open is told about here, and not 5,000 lists deep, where a hook in Python fails
         rows = (row("c1", 0, "user", "two\nlines"), row("c1", 1, "assistant", "a", tool_calls=cell))
         text = problem(lambda: table(tmp_path, *rows))
         assert text.startswith("d.csv:4: ")

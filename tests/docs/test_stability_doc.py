@@ -37,7 +37,7 @@ def test_the_same_agent_earns_the_same_on_tables_and_on_their_recordings(project
             capsys.readouterr()
             assert main(arguments) == 0
     told = capsys.readouterr().out
-    for metric in ("satisfied", "asked", "unasked", "facts", "tools", "per turn"):
+    for metric in ("satisfied", "requests", "unspoken", "facts", "tools", "efficiency"):
         assert re.search(rf"^\S*\s+{metric} .* 0\.000: same$", told, re.MULTILINE)
     recorded = (project.path / "recorded.json").read_text()
     assert '"kind":"computed"' not in recorded.replace(" ", "")

@@ -130,9 +130,9 @@ def test_a_mistake_in_a_drop_is_answered_kindly(text, message):
     ("plain", "papers"),
     [
         ("satisfied=0.65", "ar=0.65"),
-        ("navigation.per_turn=0.3@95", "navigation.ses=0.3@95"),
+        ("navigation.efficiency=0.3@95", "navigation.ses=0.3@95"),
         ("passed=0.9", "pass_rate=0.9"),
-        ("asked=1,unasked=0.5,facts=0.5,tools=0.5", "ecr=1,iisr=0.5,ifs=0.5,ts=0.5"),
+        ("requests=1,unspoken=0.5,facts=0.5,tools=0.5", "ecr=1,iisr=0.5,ifs=0.5,ts=0.5"),
     ],
 )
 def test_a_threshold_takes_the_everyday_name_of_a_metric(plain, papers):

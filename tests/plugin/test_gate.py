@@ -117,7 +117,7 @@ def test_a_case_that_no_check_can_judge_is_skipped_and_undecided_and_not_lost(pr
     result.assert_outcomes(passed=3, skipped=1)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["gate*INCONCLUSIVE*1 of 4 cases has no verdict*", "*blind; requirement z1*", "SKIPPED*c.yaml*unevaluated*z1*"]
+        ["gate*INCONCLUSIVE*1 of 4 cases has no verdict*", "*blind; requirement z1*", "SKIPPED*c.yaml*undecided*z1*"]
     )
 
 

@@ -90,8 +90,8 @@ def test_unlike_runs_are_named_and_not_compared():
 DIALOGUE = """\
 charge-now: failed
           hard open-now failed
-          satisfied 0.00   per turn 0.00   asked 0.00
-          unasked 0.00   tools 0.00   facts 0.00
+          satisfied 0.00   efficiency 0.00   requests 0.00
+          unspoken 0.00   tools 0.00   facts 0.00
           brevity 0.00
 
 user      Where can I charge my car now?

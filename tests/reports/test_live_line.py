@@ -23,14 +23,14 @@ def line(*cards, under_way=(), width=200, seconds=2.0, of=20):
 
 def test_it_says_what_is_known_and_keeps_what_is_not_decided_between_its_bounds():
     assert line(*CARDS, under_way=[UnderWay("e", 3)] * 2) == (
-        "mapsat 4/20, 2 under way, 1 failed, 1 undecided, 1 not judged, satisfied 0.50-0.80, 2.0/s, 0:08 left, $0.42"
+        "mapsat 4/20, 2 under way, 1 failed, 1 undecided, 1 error, satisfied 0.50-0.80, 2.0/s, 0:08 left, $0.42"
     )
 
 
 def test_at_the_start_it_says_nothing_that_is_not_known():
     assert line() == "mapsat 0/20"
     assert line(of=0) == "mapsat 0"
-    assert line(CARDS[3]) == "mapsat 1/20, 1 not judged"
+    assert line(CARDS[3]) == "mapsat 1/20, 1 error"
 
 
 def test_of_an_episode_that_ran_again_the_last_attempt_counts():

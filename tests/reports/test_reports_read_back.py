@@ -109,7 +109,7 @@ def test_json_keeps_to_its_schema_and_leaves_dialogues_out(capsys):
     assert [(one["requirement"], one["severity"], one["text"]) for one in case["missed"]] == [
         ("open-now", "hard", "The place is open at 18:20")
     ]
-    assert [one["requirement"] for one in case["open"]] == ["near"]
+    assert [one["requirement"] for one in case["undecided"]] == ["near"]
     assert "trajectory" not in case
     assert data["comparison"]["cases"][0]["id"] == "charge-now"
     assert json_report(COMPARED) == json_report(COMPARED)

@@ -16,7 +16,7 @@ def test_it_is_short_and_names_what_failed_and_why():
 
 def test_an_undecided_one_shows_its_bounds_and_its_reason():
     found = card("nav-1", 0.3, most=0.8, outcome="unevaluated", reason="hard z1 is undecided: which mill?")
-    assert repr(found) == "<Scorecard nav-1 trial 1: unevaluated, AR 0.30 to 0.80; hard z1 is undecided: which mill?>"
+    assert repr(found) == "<Scorecard nav-1 trial 1: undecided, AR 0.30 to 0.80; hard z1 is undecided: which mill?>"
 
 
 def test_one_that_passed_says_no_more():

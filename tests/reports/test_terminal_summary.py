@@ -28,23 +28,22 @@ GOLDEN = {
 agent  my:agent
 suite  town 1 · user: scripted · judge: checks
 
-5 cases         passed  satisfied    unasked   per turn
-───────────────────────────────────────────────────────
-all                3/5  0.59-0.80  0.59-0.80  0.59-0.80
-navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83
-search             2/2  0.60-0.75  0.60-0.75  0.60-0.75
-餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50
-the terminal is too narrow to show asked, facts, tools
-satisfied (AR) = asked x unasked: requests met x unspoken
-needs met, per case
-per turn (SES) = satisfied x brevity (0.5 with as many
+5 cases         passed  satisfied   unspoken  efficiency
+────────────────────────────────────────────────────────
+all                3/5  0.59-0.80  0.59-0.80   0.59-0.80
+navigation         1/3  0.58-0.83  0.58-0.83   0.58-0.83
+search             2/2  0.60-0.75  0.60-0.75   0.60-0.75
+餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50   0.20-0.50
+the terminal is too narrow to show requests, facts, tools
+satisfied (AR) = requests met x unspoken needs met, per case
+efficiency (SES) = satisfied x brevity (0.5 with as many
 replies as expected)
 tools = expected tools called as expected / tools expected
 or called
 a case counts in each of its domains
 a range: labels of 2 of 5 cases are undecided (mapsat review
 RUN)
-95 % interval over cases: satisfied 0.210-1.000, per turn
+95 % interval over cases: satisfied 0.210-1.000, efficiency
                           0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
@@ -64,19 +63,19 @@ gate     FAILED: 1 of 5 cases failed: nav-2
 agent  my:agent
 suite  town 1 · user: scripted · judge: checks
 
-5 cases         passed  satisfied      asked    unasked      facts   per turn
-─────────────────────────────────────────────────────────────────────────────
-all                3/5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80
-navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83
-search             2/2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75
-餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50
+5 cases         passed  satisfied   requests   unspoken      facts  efficiency
+──────────────────────────────────────────────────────────────────────────────
+all                3/5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80   0.59-0.80
+navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83   0.58-0.83
+search             2/2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75   0.60-0.75
+餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50   0.20-0.50
 the terminal is too narrow to show tools
-satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case
-per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)
+satisfied (AR) = requests met x unspoken needs met, per case
+efficiency (SES) = satisfied x brevity (0.5 with as many replies as expected)
 tools = expected tools called as expected / tools expected or called
 a case counts in each of its domains
 a range: labels of 2 of 5 cases are undecided (mapsat review RUN)
-95 % interval over cases: satisfied 0.210-1.000, per turn 0.210-1.000
+95 % interval over cases: satisfied 0.210-1.000, efficiency 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
 dialogue 5 replies of the agent, 0 of them questions
@@ -109,7 +108,7 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 @pytest.mark.parametrize("width", [40, 50, 60, 70, 77, 78, 90, 120])
 def test_a_narrow_table_drops_columns_and_never_a_digit(width):
-    heads = re.compile(r"per turn|[a-z]+")
+    heads = re.compile(r"efficiency|[a-z]+")
     table, whole = (text_of(RUN, columns).split("\n")[3:9] for columns in (width, 200))
     shown, every = (heads.findall(re.sub(r"\([A-Z]+\)", "", rows[0].partition("cases")[2])) for rows in (table, whole))
     places = [every.index(head) for head in shown]
@@ -128,7 +127,7 @@ def test_a_narrow_table_drops_first_what_it_knows_nothing_of():
     table = text_of(run, 60)
     assert "tools" in table.split("\n")[3]
     dropped = table.partition("too narrow to show ")[2].partition("\n")[0]
-    assert "asked" in dropped
+    assert "requests" in dropped
     assert "tools" not in dropped
 
 
