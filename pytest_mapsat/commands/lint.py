@@ -33,7 +33,10 @@ _CALL = re.compile(r"(calls \w+)\(.*\), which")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
+    about = "the suite's folder, or a file or folder in it"
+    parser.add_argument("suite", metavar="SUITE", nargs="?", type=Path, help=about)
+    about = "print the rules, with how bad a breach is and what each looks at, and look at no suite"
+    parser.add_argument("--list", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     about = "also make wrong and harmless answers from oracle dialogues, and count what the checks notice"
     parser.add_argument("--mutants", action="store_true", help=about)
@@ -72,6 +75,10 @@ def _run(options: argparse.Namespace) -> int:
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
             raise UsageError(f"--{name} goes with --{other}")
+    if options.list:
+        return _list(options)
+    if options.suite is None:
+        raise UsageError("name a suite, or give --list")
     sandboxes = shared.load_added(options.plugins, [options.suite]).sandboxes
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
@@ -81,6 +88,19 @@ def _run(options: argparse.Namespace) -> int:
     lines = (line for part in parts for line in ("", *part.lines))
     shared.respond(options, data, chain(_finding_lines(findings), lines))
     return shared.OK if sound and not any(part.wrong for part in parts) else shared.FINDINGS
+
+
+def _list(options: argparse.Namespace) -> int:
+    """Print the table of rules, then the functions that packages add, which have rules of their own."""
+    from pytest_mapsat.suite import RULES, added_rules
+
+    data = [
+        {"id": name, "severity": rule.severity, "looks_at": rule.looks_at, "about": rule.about}
+        for name, rule in RULES.items()
+    ]
+    lines = [f"{row['id']:20} {row['severity']:8} {row['looks_at']:12} {row['about']}" for row in data]
+    lines += [f"{name:20} {'any':8} {'package':12} rules of an installed package" for name in added_rules()]
+    return shared.respond(options, data, lines)
 
 
 def _parts(
@@ -128,7 +148,6 @@ def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError
-    from pytest_mapsat.proof import lint_recordings
     from pytest_mapsat.suite import errors_of, lint
 
     if not path.exists():
@@ -137,15 +156,7 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
         suite = _opened(path, sandboxes)
     except SuiteError as error:
         return errors_of(error, "suite")
-    findings = [*lint(suite), *lint_recordings(suite)]
-    missed = {(finding.problem.path, finding.problem.line) for finding in findings if finding.rule == "oracle-miss"}
-    # What an oracle's miss tells already.
-    kept = [
-        finding
-        for finding in findings
-        if finding.rule != "unknown-parameter" or (finding.problem.path, finding.problem.line) not in missed
-    ]
-    return sorted(kept, key=lambda finding: finding.order)
+    return lint(suite, dialogues=True)
 
 
 def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:

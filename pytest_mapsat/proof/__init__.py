@@ -21,7 +21,6 @@ from .baselines import card_text as card_text
 from .baselines import worth_table as worth_table
 from .mutants import HARMLESS as HARMLESS
 from .mutants import WRONG as WRONG
-from .oracles import lint_recordings as lint_recordings
 from .oracles import play_oracle as play_oracle
 from .prove import Proof as Proof
 from .prove import prove as prove

@@ -10,7 +10,6 @@ from typing import Any
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.judges import ChecksJudge, Context, match_in_words
 from pytest_mapsat.model import (
     Absent,
@@ -57,7 +56,7 @@ from pytest_mapsat.sandbox import (
     play_reference,
     returned_rows,
 )
-from pytest_mapsat.suite import CaseEntry, LintFinding, Remark, Severity, Suite, nouns_in
+from pytest_mapsat.suite import Remark, Severity, Suite, nouns_in, remark
 from pytest_mapsat.users import make_user
 
 _CALL = 120
@@ -74,37 +73,18 @@ def play_oracle(case: Case, suite: SandboxSuite, sandbox: Sandbox | None = None)
     return run_episode(case, source, make_user("scripted", case), sandbox or make_sandbox(case, suite), Limits())
 
 
-def lint_recordings(suite: Suite) -> list[LintFinding]:
-    """Play and judge each oracle of a suite, look up each path of its checks, and return what is amiss, sorted.
-
-    Files and cases that cannot be read are left to ``suite.lint``, which tells them.
-
-    Args:
-        suite: the suite.
-    """
-    findings: list[LintFinding] = []
-    for path in suite.inventory.cases:
-        with suppress(SuiteError):
-            for entry in suite.entries(path):
-                findings += _of_entry(suite, entry)
-    return sorted(findings, key=lambda finding: finding.order)
-
-
-def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
+def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Play and judge the oracle of a case, look up each path of its checks, and give what is amiss; nothing where recordings cannot be read, which lint tells of them."""
     with suppress(SuiteError):
-        case, recordings = suite.load(entry), suite.recordings(entry.id)
+        recordings = suite.recordings(case.id)
         played = play_oracle(case, suite) if case.truth.oracle else None
         paths = [*_paths(case, recordings, suite, played), *_unknown_checks(case)]
         paths += _at_the_start(case, suite)
         paths += _quotes(case, suite, played)
-        oracle = () if played is None else _oracle(case, suite, played)
+        oracle = [] if played is None else [*_oracle(case, suite, played)]
         # What is wrong with a check is why its oracle fails.
-        amiss = [*(remark for remark in oracle if not paths or remark.rule not in (_FAILS, _OPEN)), *paths]
-        lines = suite.lines_of(entry) if amiss else Lines(entry.line)
-        for remark in amiss:
-            message = f"case {case.id}: {remark.message}"
-            problem = lines.problem(shown_path(entry.path), remark.place, message, remark.hint)
-            yield LintFinding(remark.severity, remark.rule, problem)
+        yield from (told for told in oracle if not paths or told.rule not in (_FAILS, _OPEN))
+        yield from paths
 
 
 def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark]:
@@ -113,15 +93,15 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
         steps = [step for step in reply.steps if step.kind == "call"]
         for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):
             if step.status != "ok" and not _is_expected(step, case):
-                yield Remark("warning", "oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step))
+                yield remark("oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step))
     place = ("truth", "oracle")
     replies = len(trajectory.replies)
     if trajectory.fault is not None:
         why = trajectory.fault.message.removeprefix(f"case {case.id}: ")
-        yield Remark("error", "oracle", place, f"the oracle cannot be played: {why}")
+        yield remark("oracle", place, f"the oracle cannot be played: {why}")
     elif replies < len(oracle):
         message = f"the user ends the dialogue after {replies} of {len(oracle)} replies of the oracle"
-        yield Remark("warning", "oracle-rest", (*place, replies), message, "the rest is never said")
+        yield remark("oracle-rest", (*place, replies), message, "the rest is never said")
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
         yield from hop_remarks(case, suite.tools, trajectory.calls)
@@ -153,18 +133,18 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
         reference = play_reference(case, suite) if reading else None
     except MapsatError as error:
         hint = "name the module that makes its sandbox with -p"
-        yield Remark("error", "no-sandbox", ("truth",), f"its end cannot be told: {error}", hint)
+        yield remark("no-sandbox", ("truth",), f"its end cannot be told: {error}", hint)
         return
     if reference is not None and reference.problem:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
         hint = "a reference is made of calls that the sandbox answers"
-        yield Remark("error", "reference", place, reference.problem, hint)
+        yield remark("reference", place, reference.problem, hint)
     verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
     labels = {label.requirement: label for label in verdict.labels}
     outcomes = {labels[requirement.id].outcome for requirement in case.truth.required}
     if outcomes == {"passed"}:
         message = "its checks only say what must not be: an agent that says and does nothing passes"
-        yield Remark("note", "silence-passes", ("truth",), message, "add a requirement on what it must say or do")
+        yield remark("silence-passes", ("truth",), message, "add a requirement on what it must say or do")
     for requirement in reading:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
@@ -172,11 +152,11 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
         if any(isinstance(check, EndState) for check in requirement.leaves):
             message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
             hint = "say what must have changed; unchanged says what must not"
-            yield Remark("error", "holds-at-start", places[requirement.id], message, hint)
+            yield remark("holds-at-start", places[requirement.id], message, hint)
         elif label.idle and "failed" not in outcomes:
             message = f"{requirement.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
             hint = "add a requirement on the reply"
-            yield Remark("warning", "nothing-to-change", places[requirement.id], message, hint)
+            yield remark("nothing-to-change", places[requirement.id], message, hint)
 
 
 def _places(case: Case) -> dict[str, _Place]:
@@ -198,12 +178,12 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
         why = printable(label.why.removeprefix("undecided: ").removeprefix("suspect: "))
         if label.outcome == "failed" or label.suspect:  # it is known to be right
             hint = "an oracle is a dialogue that passes: mend its words or the check"
-            yield Remark("warning", _FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)
+            yield remark(_FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)
         elif label.outcome == "unevaluated" and label.blame == "judge":
             hint = "it cannot be judged so, whatever an agent does"
-            yield Remark("error", _OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint)
+            yield remark(_OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint, "error")
         elif label.outcome == "unevaluated":
-            yield Remark("note", _OPEN, place, f"the oracle leaves open {label.requirement}: {why}")
+            yield remark(_OPEN, place, f"the oracle leaves open {label.requirement}: {why}")
 
 
 def _unknown_checks(case: Case) -> Iterator[Remark]:
@@ -211,7 +191,7 @@ def _unknown_checks(case: Case) -> Iterator[Remark]:
         if isinstance(noun, PythonCheck) and noun.name not in added_checks():
             message = f"no installed package adds the check {shown(noun.name)}: its requirement is never judged"
             hint = "name the module that adds it with -p"
-            yield Remark("warning", "unknown-check", (*place, "kind"), message, hint)
+            yield remark("unknown-check", (*place, "kind"), message, hint)
 
 
 def _unanswered(step: Step) -> tuple[str, str]:
@@ -276,7 +256,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
                 field = "say" if f"{{{name}.{path}}}" in answer.say else "else"
                 place = ("truth", "user", "answers", number, field)
                 message = f"{{{name}.{path}}}: no result of {tool_of[name]} has {shown(path)}"
-                yield Remark("warning", "no-such-path", place, message, _near(path, there))
+                yield remark("no-such-path", place, message, _near(path, there))
 
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
@@ -292,7 +272,7 @@ def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> It
         # A slip of the pen lets every agent pass, or none.
         severity: Severity = "error" if hint.startswith("did you mean") else "warning"
         message = f"no {owner} in the case's sandbox has {shown(path)}"
-        yield Remark(severity, "no-such-path", place, message, hint)
+        yield remark("no-such-path", place, message, hint, severity)
 
 
 def _near(path: str, results: Sequence[Json]) -> str:
@@ -331,7 +311,7 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
         problems = [*dialogue.guessable(expected, positions)] if hop else [*dialogue.unfulfilled(index, expected)]
         problems += dialogue.evidence(expected, tools[expected.name], hop) if hop else ()
         for rule, field, message, hint in problems:
-            yield Remark("warning", rule, ("truth", "tools", index, *field), message, hint)
+            yield remark(rule, ("truth", "tools", index, *field), message, hint)
 
 
 #: Rule, place in the expected tool, message, hint.
@@ -445,7 +425,7 @@ def _visible_label(oracle: Trajectory) -> Iterator[Remark]:
         if (label := _label_in(step.result)) is not None:
             message = f"{step.tool} returns {label}, which says what is right"
             hint = "leave it out of tables and recordings"
-            yield Remark("error", "label-visible", ("truth", "oracle"), message, hint)
+            yield remark("label-visible", ("truth", "oracle"), message, hint)
             return
 
 

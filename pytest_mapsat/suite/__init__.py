@@ -5,9 +5,12 @@ from .common import WrittenCase as WrittenCase
 from .crosscheck import Remark as Remark
 from .crosscheck import Severity as Severity
 from .crosscheck import nouns_in as nouns_in
-from .lint import LintFinding as LintFinding
-from .lint import errors_of as errors_of
-from .lint import lint as lint
+from .linting import RULES as RULES
+from .linting import LintFinding as LintFinding
+from .linting import added_rules as added_rules
+from .linting import errors_of as errors_of
+from .linting import lint as lint
+from .linting import remark as remark
 from .opened import CALIBRATION as CALIBRATION
 from .opened import LABELS as LABELS
 from .opened import PROPOSALS as PROPOSALS

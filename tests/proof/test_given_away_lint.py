@@ -5,7 +5,6 @@ import json
 import pytest
 import tiny_suite
 
-from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
 CALL = {"tool": "search_poi", "arguments": {"query": "charger"}}
@@ -34,7 +33,7 @@ def findings(folder, pois, *, query="Take me to a charger.", preferences=("quiet
     recording = tiny_suite.recording("one") | {"result": {"pois": pois}}
     (root / "recordings" / "all.jsonl").write_text(json.dumps(recording) + "\n")
     suite = open_suite(root)
-    found = [*lint(suite), *lint_recordings(suite)]
+    found = lint(suite, dialogues=True)
     return {finding.rule: str(finding) for finding in found if finding.severity != "note"}
 
 

@@ -7,7 +7,6 @@ from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.model import Entities, Match, ParameterMatch, Recording, Tool, case, suite
-from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -30,7 +29,7 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
         "ida-1",
         "lunch",
     ]
-    findings = [*lint(suite), *lint_recordings(suite)]
+    findings = lint(suite, dialogues=True)
     found = [
         finding for finding in findings if finding.severity != "note" and "case a-1" not in finding.problem.message
     ]
