@@ -45,17 +45,14 @@ RARE = {
 }
 #: The module of a command, where it is not called like it.
 _MODULES = {
-    "init": "start",
-    "import": "start",
-    "merge": "compare",
-    "build": "start",
-    "draft": "start",
-    "cases": "start",
-    "serve": "record",
-    "regrade": "compare",
-    "report": "show",
-    "schema": "show",
-    "cache": "show",
+    name: module
+    for module, names in {
+        "start": ("init", "import", "build", "draft", "cases"),
+        "record": ("serve",),
+        "compare": ("merge", "regrade"),
+        "show": ("report", *RARE),
+    }.items()
+    for name in names
 }
 
 

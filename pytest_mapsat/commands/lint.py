@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.list:
         return _list(options)
     if options.suite is None:
-        raise UsageError("name a suite, or give --list")
+        raise UsageError("name a suite, or give --list; see mapsat lint --help")
     sandboxes = shared.load_added(options.plugins, [options.suite]).sandboxes
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
@@ -148,14 +148,14 @@ def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError
-    from pytest_mapsat.suite import errors_of, lint
+    from pytest_mapsat.suite import findings_of, lint
 
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
         suite = _opened(path, sandboxes)
     except SuiteError as error:
-        return errors_of(error, "suite")
+        return findings_of(error, "suite")
     return lint(suite, dialogues=True)
 
 

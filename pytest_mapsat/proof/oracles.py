@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.judges import ChecksJudge, Context, match_in_words
+from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
 from pytest_mapsat.model import (
     Absent,
     Bound,
@@ -25,6 +29,7 @@ from pytest_mapsat.model import (
     Output,
     PlannedCall,
     PythonCheck,
+    RankedAnswer,
     Recommends,
     Recording,
     RowsFound,
@@ -35,6 +40,7 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
     Unchanged,
+    UsageError,
     Verdict,
     did_you_mean,
     shown,
@@ -45,15 +51,17 @@ from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import (
     FoundValues,
-    Sandbox,
+    Ranker,
     SandboxSuite,
     fits,
     holds_evidence,
     hop_calls,
+    id_text,
     in_time,
     make_sandbox,
     normalise,
     play_reference,
+    ranker_of,
     returned_rows,
 )
 from pytest_mapsat.suite import Remark, Severity, Suite, nouns_in, remark
@@ -67,10 +75,10 @@ _OF_THE_END = (EndState, SameEnd, Unchanged)
 _Place = tuple[str | int, ...]
 
 
-def play_oracle(case: Case, suite: SandboxSuite, sandbox: Sandbox | None = None) -> Trajectory:
-    """Return the oracle dialogue of a case, played with its scripted user in its sandbox, a fresh one unless it is given. Raises SuiteError."""
+def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in a fresh sandbox. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), sandbox or make_sandbox(case, suite), Limits())
+    return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), Limits())
 
 
 def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
@@ -443,3 +451,210 @@ def _label_in(value: Json) -> str | None:
         elif isinstance(part, list):
             stack += part
     return None
+
+
+# -- how well the search of a suite finds what hops need -----------------------------------------------------------------
+
+#: The depths of the metrics: the first rows of a result that count.
+DEPTHS = (10, 20)
+RANKING_METRICS = tuple(f"{name}@{depth}" for name in ("ndcg", "mrr") for depth in DEPTHS)
+#: So many queries are named that find nothing.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class HopQuery:
+    """The query of one hop, as an oracle puts it.
+
+    Attributes:
+        case: the id of its case.
+        hop: the hop's key.
+        tool: the tool that is asked.
+        text: the free text.
+        part: the part that is searched.
+        filters: further arguments that leave rows out.
+        wanted: the expected tool, whose evidence says which rows are relevant.
+    """
+
+    case: str
+    hop: str
+    tool: str
+    text: str
+    part: str
+    filters: Mapping[str, Json]
+    wanted: ExpectedTool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The ranking of one query: how many rows of the part are relevant, and their places in it, from 1."""
+
+    query: HopQuery
+    relevant: int
+    places: tuple[int, ...]
+
+    def metric(self, name: str) -> float:
+        """Return NDCG or the reciprocal rank of the first relevant row, with binary relevance, as ``ndcg@10`` or ``mrr@20`` says."""
+        kind, _, depth = name.partition("@")
+        places = [place for place in self.places if place <= int(depth)]
+        if kind == "mrr":
+            return 1 / places[0] if places else 0.0
+        best = range(1, min(int(depth), self.relevant) + 1)
+        gained, possible = (math.fsum(1 / math.log2(place + 1) for place in some) for some in (places, best))
+        return gained / possible
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        query = self.query
+        asked = {"case": query.case, "hop": query.hop, "part": query.part, "query": query.text}
+        ranked = {"filters": dict(query.filters), "relevant": self.relevant, "places": list(self.places)}
+        return {**asked, **ranked, **{name: self.metric(name) for name in RANKING_METRICS}}
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
+
+    suite: str
+    found: tuple[Found, ...]
+    left_out: Mapping[str, int]
+
+    def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
+        """Return each metric with its mean over hops and its 95 % interval; hops of one case are drawn together."""
+        clusters = [found.query.case for found in self.found]
+        columns = {name: [found.metric(name) for found in self.found] for name in RANKING_METRICS}
+        intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
+        return {
+            name: (math.fsum(values) / len(values), _within(interval))
+            for (name, values), interval in zip(columns.items(), intervals, strict=True)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "suite": self.suite,
+            "hops": len(self.found),
+            "left_out": dict(self.left_out),
+            "level": LEVEL,
+            "metrics": {
+                name: {"mean": mean, "low": interval and interval[0], "high": interval and interval[1]}
+                for name, (mean, interval) in self.means().items()
+            },
+            "queries": [found.to_json() for found in self.found],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report: the means, and the first queries that find nothing."""
+        yield f"retrieval: {len(self.found)} hop queries"
+        for name, (mean, interval) in self.means().items():
+            between = f"  [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+            yield f"  {name:8} {mean:.3f}{between}"
+        for reason, count in self.left_out.items():
+            yield f"not measured: {count} ({reason})"
+        nothing = [found.query for found in self.found if not found.places]
+        for query in nothing[:_NAMED]:
+            yield f"finds nothing: {query.case}, {query.hop}: {' '.join(query.text.split())}"
+        if len(nothing) > _NAMED:
+            yield f"and {len(nothing) - _NAMED} more, with --json"
+
+
+def _within(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (max(0.0, interval[0]), min(1.0, interval[1]))
+
+
+def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> Retrieval:
+    """Return how well the ranked search of a suite finds what hops need.
+
+    Args:
+        suite: the suite.
+        cases: its cases; those with an oracle count.
+
+    Raises:
+        UsageError: the suite has no ranked search or no hop that asks it.
+        SuiteError: a table cannot be read.
+    """
+    name = suite.manifest.name
+    ranked = [tool for tool, declared in suite.tools.items() if isinstance(declared.answer, RankedAnswer)]
+    if not ranked:
+        raise UsageError(f"{name} has no ranked search: a tool with answer: {{kind: ranked}} in its tools")
+    rankers = {
+        tool: ranker_of(suite, tool)
+        for tool in ranked
+        if any(hop.name == tool and hop.evidence_rows for case in cases for hop in case.truth.tools)
+    }
+    left_out: Counter[str] = Counter()
+    queries = [query for case in cases for query in _queries(case, suite, rankers, left_out)]
+    relevant = _relevant(queries, rankers)
+    left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
+    found = tuple(
+        Found(query, len(ids), tuple(_places_found(query, ids, rankers[query.tool])))
+        for query, ids in zip(queries, relevant, strict=True)
+        if ids
+    )
+    if not found:
+        hint = f"they need truth.oracle, and truth.tools with evidence: {{where: ...}} for {' or '.join(ranked)}"
+        raise UsageError(f"{name} has no case with a hop that can be measured: {hint}")
+    return Retrieval(name, found, {reason: n for reason, n in sorted(left_out.items()) if n})
+
+
+def _queries(
+    case: Case, suite: SandboxSuite, rankers: Mapping[str, Ranker], left_out: Counter[str]
+) -> Iterator[HopQuery]:
+    """Yield the queries of the oracle of a case for its hops."""
+    hops = [hop for hop in case.truth.tools if hop.name in rankers and hop.evidence_rows]
+    if not hops:
+        return
+    if not case.truth.oracle:
+        left_out["the case has no oracle"] += len(hops)
+        return
+    calls = play_oracle(case, suite).calls
+    for hop, call in zip(hops, _calls_of(case, hops, calls, suite), strict=True):
+        ranker = rankers[hop.name]
+        if call is None:
+            left_out["the oracle makes no call for it"] += 1
+            continue
+        try:
+            part = ranker.part_of(call.arguments, case.visible.context)
+        except ValueError:
+            left_out["its tool refuses the oracle's call"] += 1
+            continue
+        filters = {name: call.arguments[name] for name in ranker.answer.where if name in call.arguments}
+        text = str(call.arguments[ranker.answer.text])
+        yield HopQuery(case.id, hop.key, hop.name, text, part, filters, hop)
+
+
+def _calls_of(
+    case: Case, hops: Sequence[ExpectedTool], calls: Sequence[Step], suite: SandboxSuite
+) -> list[Step | None]:
+    """Return one call for each hop: one that fulfils it and returns its evidence, else one that fulfils no other hop."""
+    every = dict(zip((id(hop) for hop in case.truth.tools), hop_calls(case.truth.tools, calls), strict=True))
+    fulfilled = [list(every[id(hop)]) for hop in hops]
+    chosen: dict[int, int] = {}
+    for index, hop in enumerate(hops):
+        tool = suite.tools[hop.name]
+        holding = [at for at in fulfilled[index] if holds_evidence(hop, tool, calls[at].result)]
+        if (at := next((at for at in holding if at not in chosen.values()), next(iter(holding), None))) is not None:
+            chosen[index] = at
+    for index in range(len(hops)):
+        at = next((at for at in fulfilled[index] if at not in chosen.values()), None)
+        if index not in chosen and at is not None:
+            chosen[index] = at
+    return [calls[chosen[index]] if index in chosen else None for index in range(len(hops))]
+
+
+def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
+    """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. Each part is read once."""
+    ids: list[set[str]] = [set() for _ in queries]
+    for tool, part in dict.fromkeys((query.tool, query.part) for query in queries):
+        own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
+        for row in rankers[tool].rows(part):
+            for at, hop in own:
+                if any(all(fits({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
+                    ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
+    return [frozenset(relevant) for relevant in ids]
+
+
+def _places_found(query: HopQuery, relevant: Collection[str], ranker: Ranker) -> Iterator[int]:
+    """Yield the places of relevant rows in a ranker's order."""
+    order = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
+    return (place for place, row in enumerate(order, 1) if row in relevant)

@@ -41,7 +41,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.sandbox import Table, unknown_table, unmet
 
-from .tables import circle_in
+from .common import circle_in
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]

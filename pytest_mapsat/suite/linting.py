@@ -59,8 +59,7 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, installed
 
 from .common import CaseEntry
 from .crosscheck import OF_OUTPUT, TOOL_NAMERS, Place, Remark, Severity, nouns_in, part_at, path_below, tool_of
-from .opened import Suite, placed
-from .people_labels import read_answers, stale_labels
+from .opened import Suite, placed, read_answers, stale_labels
 from .tables import PlacedRecording, RequestKey, columns_of, read_recordings, request_key
 
 #: The entry point group in which installed packages name functions of a case and its suite that return a list of remarks.
@@ -77,13 +76,13 @@ class Rule(NamedTuple):
         severity: ``error``: a run would stop at it or learn nothing from it; ``warning``: probably a mistake; ``note``: good to know. A rule may be milder, or stricter,
             where it knows more.
         looks_at: the part of a suite.
-        find: what finds it: a method of the walk over files, or a function of a case and its suite, by name where it lives in a room above.
+        find: what finds it: a method of the walk over files, or a function of a case and its suite.
         about: one line.
     """
 
     severity: Severity
     looks_at: Literal["suite", "recordings", "tools", "labels", "case", "requirement", "dialogue"]
-    find: Callable[[Any], object] | Callable[[Case, Suite], Iterable[Remark]] | str
+    find: Callable[..., Any]
     about: str
 
 
@@ -126,7 +125,7 @@ def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
     """Load everything in a suite and return all findings, sorted by file and line. ``dialogues``: play and judge the oracles, too."""
     walk = _Walk(suite, dialogues=dialogues)
     for find in dict.fromkeys(rule.find for rule in RULES.values() if rule.looks_at in _OF_FILES):
-        find(walk)  # type: ignore[operator, call-arg]  # these are methods of the walk
+        find(walk)
     missed = {(found.problem.path, found.problem.line) for found in walk.findings if found.rule == "oracle-miss"}
     # A miss of an oracle says what is wrong with its call.
     kept = (
@@ -137,7 +136,7 @@ def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
     return sorted(kept, key=lambda finding: finding.order)
 
 
-def errors_of(error: SuiteError, rule: str) -> list[LintFinding]:
+def findings_of(error: SuiteError, rule: str) -> list[LintFinding]:
     """Return an error's problems as findings."""
     return [LintFinding("error", rule, problem) for problem in error.problems]
 
@@ -157,7 +156,7 @@ class _Walk:
         self.findings: list[LintFinding] = []
         looked_at = ("case", "requirement", "dialogue") if dialogues else ("case", "requirement")
         finders = dict.fromkeys((rule.find, rule.looks_at) for rule in RULES.values() if rule.looks_at in looked_at)
-        self._finders = [(resolve_name(find) if isinstance(find, str) else find, part) for find, part in finders]
+        self._finders: list[tuple[Callable[[Case, Suite], Iterable[Remark]], str]] = [*finders]
         self._finders += [(installed_function(GROUP, name, "rule of lint"), "package") for name in added_rules()]
 
     def _tell(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
@@ -172,7 +171,7 @@ class _Walk:
         try:
             yield
         except SuiteError as error:
-            self.findings += errors_of(error, rule)
+            self.findings += findings_of(error, rule)
 
     def cases(self) -> None:
         """Load the cases, and look at each."""
@@ -632,11 +631,16 @@ def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> I
         yield from _out_of_range(Between(op="between", min=figure, max=figure), schema, types)
 
 
+def of_dialogue(case: Case, suite: Suite) -> Iterable[Remark]:
+    """Give what shows where the oracle is played; what plays it lives in a room above, and is found by its name."""
+    remarks: Iterable[Remark] = resolve_name("pytest_mapsat.proof.oracles:dialogue_remarks")(case, suite)
+    return remarks
+
+
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 #: What is looked at file by file; the rest, case by case.
 _OF_FILES = ("suite", "recordings", "tools", "labels")
-_DIALOGUES = "pytest_mapsat.proof.oracles:dialogue_remarks"
 RULES: Mapping[str, Rule] = {
     "file": Rule("error", "suite", _Walk.cases, "something in the folder must not be read, such as a link that leads out of it"),
     "empty": Rule("error", "suite", _Walk.cases, "there is no case"),
@@ -665,28 +669,28 @@ RULES: Mapping[str, Rule] = {
     "no-oracle": Rule("note", "case", gaps, "there is no oracle dialogue"),
     "no-script": Rule("note", "case", gaps, "the scripted user has no answers"),
     "no-coordinates": Rule("warning", "case", gaps, "a place has coordinates, and the suite does not say which"),
-    "draft": Rule("note", "case", drafts, "nobody has accepted a proposal yet"),
+    "draft": Rule("note", "case", drafts, "a proposal is not accepted yet"),
     "not-asserted": Rule("warning", "case", unasserted, "the case has no requirement of a kind that fails an item"),
     "unknown-parameter": Rule("error", "requirement", unfulfillable, "no call gives a parameter that is asked for; a warning of an expected tool, an oracle or a recording"),
     "never-matches": Rule("error", "requirement", unfulfillable, "no value fits a match"),
     "unknown-column": Rule("warning", "requirement", unknown_columns, "the world of a case sets a column that its table lacks"),
     "no-assertion": Rule("error", "requirement", deciding_nothing, "a check in Python asserts nothing"),
     "never-fails": Rule("warning", "requirement", never_failing, "a check holds whatever an agent does"),
-    "oracle": Rule("error", "dialogue", _DIALOGUES, "the oracle cannot be played"),
-    "oracle-miss": Rule("warning", "dialogue", _DIALOGUES, "a call of the oracle has no answer"),
-    "oracle-rest": Rule("warning", "dialogue", _DIALOGUES, "the user ends the dialogue before the oracle does"),
-    "oracle-fails": Rule("warning", "dialogue", _DIALOGUES, "the oracle fails a requirement"),
-    "oracle-open": Rule("note", "dialogue", _DIALOGUES, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
-    "oracle-tools": Rule("warning", "dialogue", _DIALOGUES, "the oracle does not fulfil an expected tool"),
-    "hop-evidence": Rule("warning", "dialogue", _DIALOGUES, "the query of a hop does not find its evidence"),
-    "hop-guessable": Rule("warning", "dialogue", _DIALOGUES, "a hop needs no earlier result"),
-    "question-tells": Rule("warning", "dialogue", _DIALOGUES, "the question names the evidence"),
-    "label-visible": Rule("error", "dialogue", _DIALOGUES, "a result says which row is right"),
-    "no-such-path": Rule("warning", "dialogue", _DIALOGUES, "no result has a path that a check or an answer reads; an error where another is nearly the same"),
-    "unknown-check": Rule("warning", "dialogue", _DIALOGUES, "no package adds a check in Python"),
-    "no-sandbox": Rule("error", "dialogue", _DIALOGUES, "the sandbox of a case cannot be made"),
-    "reference": Rule("error", "dialogue", _DIALOGUES, "the reference calls cannot be played"),
-    "silence-passes": Rule("note", "dialogue", _DIALOGUES, "an agent that says and does nothing passes"),
-    "holds-at-start": Rule("error", "dialogue", _DIALOGUES, "a requirement on the end holds before the agent has done anything"),
-    "nothing-to-change": Rule("warning", "dialogue", _DIALOGUES, "a requirement holds where nothing changes, and no other fails"),
+    "oracle": Rule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
+    "oracle-miss": Rule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
+    "oracle-rest": Rule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
+    "oracle-fails": Rule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),
+    "oracle-open": Rule("note", "dialogue", of_dialogue, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
+    "oracle-tools": Rule("warning", "dialogue", of_dialogue, "the oracle does not fulfil an expected tool"),
+    "hop-evidence": Rule("warning", "dialogue", of_dialogue, "the query of a hop does not find its evidence"),
+    "hop-guessable": Rule("warning", "dialogue", of_dialogue, "a hop needs no earlier result"),
+    "question-tells": Rule("warning", "dialogue", of_dialogue, "the question names the evidence"),
+    "label-visible": Rule("error", "dialogue", of_dialogue, "a result says which row is right"),
+    "no-such-path": Rule("warning", "dialogue", of_dialogue, "no result has a path that a check or an answer reads; an error where another is nearly the same"),
+    "unknown-check": Rule("warning", "dialogue", of_dialogue, "no package adds a check in Python"),
+    "no-sandbox": Rule("error", "dialogue", of_dialogue, "the sandbox of a case cannot be made"),
+    "reference": Rule("error", "dialogue", of_dialogue, "the reference calls cannot be played"),
+    "silence-passes": Rule("note", "dialogue", of_dialogue, "an agent that says and does nothing passes"),
+    "holds-at-start": Rule("error", "dialogue", of_dialogue, "a requirement on the end holds before the agent has done anything"),
+    "nothing-to-change": Rule("warning", "dialogue", of_dialogue, "a requirement holds where nothing changes, and no other fails"),
 }  # fmt: skip

@@ -5,8 +5,7 @@ from oracle_runs import CHINESE, ENGLISH, oracle_run, requirement, says
 
 from pytest_mapsat.model import Step
 from pytest_mapsat.proof import HARMLESS, WRONG
-from pytest_mapsat.proof.mutants import OracleRun
-from pytest_mapsat.proof.prove import violated
+from pytest_mapsat.proof.mutants import OracleRun, violated
 
 NUMBER = {"kind": "number", "unit": "yuan", "near": ["ticket"], "max": 20, "if_absent": "nothing_claimed"}
 RUN = oracle_run(

@@ -9,7 +9,7 @@ from suite_maker import case_yaml, make_suite
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import ExpectedTool
-from pytest_mapsat.proof.retrieval import Found, HopQuery
+from pytest_mapsat.proof.oracles import Found, HopQuery
 
 MANIFEST = "name: small\nversion: '1'\nschema_version: 1\n"
 TOOLS = """\
