@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .suite import *
     from .tool import *
     from .trajectory import *
+    from .values import *
     from .verdict import *
 else:
     _NAMES = {
@@ -30,7 +31,11 @@ else:
         ),
         "match": (
             "Absent Between Bound Contains Equal Match OneOf OpenAt Present SameItems Similar WithinM "
-            "values_at values_of"
+            "FoundValues NO_HOPS fits_row range_in_words same_value values_at values_of"
+        ),
+        "values": (
+            "DAY_WORDS LEAST_M_PER_DEGREE MAX_LAT MAX_LON Point SAME_POINT_M UnfitError boolean day_of distance_m fold moment normalise number open_at "
+            "opening_hours parsed_json point_of refuse_oversized says_nothing text_similarity tokens word_pattern"
         ),
         "schema": "limits_broken mismatches schema_problem unknown_types",
         "checks": "KINDS leaves",

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.formats import Lines, shown_path
-from pytest_mapsat.judges import ChecksJudge, Context, match_in_words
+from pytest_mapsat.judges import ChecksJudge, Context
 from pytest_mapsat.model import (
     Absent,
     Bound,
@@ -39,6 +39,7 @@ from pytest_mapsat.model import (
     Unchanged,
     Verdict,
     did_you_mean,
+    fits_row,
     shown,
     values_at,
     values_of,
@@ -49,7 +50,6 @@ from pytest_mapsat.sandbox import (
     FoundValues,
     Sandbox,
     SandboxSuite,
-    fits,
     holds_evidence,
     hop_calls,
     in_time,
@@ -137,7 +137,7 @@ def _is_expected(step: Step, case: Case) -> bool:
         and not (isinstance(noun, Calls) and noun.never)
         and noun.tool == step.tool
         and (bool(noun.arguments) if isinstance(noun, CallPattern) or noun.answered == "any" else not noun.answered)
-        and fits(noun.arguments, step.arguments) is not False
+        and fits_row(noun.arguments, step.arguments) is not False
         for noun in expected
     )
 
@@ -394,7 +394,9 @@ class _Dialogue:
             yield "hop-evidence", field, message, "an agent that asks the same cannot do better"
         names = {entities.name for entities in tool.entities}
         rows = [row for result in results for row in returned_rows(tool, result)]
-        wanted = [row for row in rows if any(fits(evidence.where, row.record) for evidence in expected.evidence_rows)]
+        wanted = [
+            row for row in rows if any(fits_row(evidence.where, row.record) for evidence in expected.evidence_rows)
+        ]
         texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
         given_away = next((text for text in texts if self._asks(normalise(text))), None)
         if given_away is not None:
@@ -419,7 +421,7 @@ class _Dialogue:
             yield rule, ("required",), f"{subject}: no call of {expected.name} gives {missing}", ""
         elif name is not None and match is not None:
             asked = dict.fromkeys(shown(value) for call in own for value in values_of(call.arguments, name))
-            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match_in_words(match)}"
+            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match.words()}"
             hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that contains it"
             part = isinstance(match, Bound) and self._keeps(index, match={name: Contains(op="contains", of=match)})
             yield rule, ("match", name), message, hint if part else ""

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
-from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, UsageError, shown
-from pytest_mapsat.sandbox import Ranker, SandboxSuite, fits, holds_evidence, hop_calls, id_text, ranker_of
+from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, UsageError, fits_row, shown
+from pytest_mapsat.sandbox import Ranker, SandboxSuite, holds_evidence, hop_calls, id_text, ranker_of
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
 from .oracles import play_oracle
@@ -221,7 +221,7 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
         own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
         for row in rankers[tool].rows(part):
             for at, hop in own:
-                if any(all(fits({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
+                if any(all(fits_row({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
                     ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
     return [frozenset(relevant) for relevant in ids]
 

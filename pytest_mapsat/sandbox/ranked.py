@@ -20,12 +20,12 @@ from pytest_mapsat.model import (
     SuiteManifest,
     UsageError,
     canonical_json,
+    fold,
     hint_at,
     shown,
 )
 from pytest_mapsat.reading import Vocabulary
 
-from .canonical import fold
 from .large import Arrays, FileRows, Keys, Parts, kept_arrays
 from .ranked_index import PartIndex, build, units_of
 from .ranked_query import Lexicon, Query, between, minute_of

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_mapsat.model import Json, JsonObject, RankedField, canonical_json
+from pytest_mapsat.model import Json, JsonObject, RankedField, canonical_json, fold, number, open_at, word_pattern
 
-from .canonical import fold, number, open_at, word_pattern
 from .large import Arrays, hashed
 from .search import Wordbook, is_run
 

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pytest_mapsat.model import JsonObject, RankedAnswer, Threshold, canonical_json
+from pytest_mapsat.model import JsonObject, RankedAnswer, Threshold, canonical_json, fold, word_pattern
 from pytest_mapsat.reading import Bound, Denials, Opening, Vocabulary, conditions_of
 
-from .canonical import fold, word_pattern
 from .large import hashed
 from .ranked_index import LONGEST_VALUE, PartIndex, query_terms, units_of
 from .search import Wordbook, is_run

@@ -13,11 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
+    LEAST_M_PER_DEGREE,
+    SAME_POINT_M,
     CutByDistance,
     CutByLabel,
     Difference,
     Json,
     JsonObject,
+    Point,
     Provenance,
     ProvenanceKind,
     Recording,
@@ -27,20 +30,14 @@ from pytest_mapsat.model import (
     Tool,
     Usage,
     digest,
-    values_at,
-)
-
-from .canonical import (
-    LEAST_M_PER_DEGREE,
-    SAME_POINT_M,
-    Canonical,
-    Point,
     distance_m,
     number,
     point_of,
     text_similarity,
+    values_at,
 )
-from .spec import BadArgumentsError, Call, Parameter, Spec, spec_of
+
+from .spec import BadArgumentsError, Call, Canonical, Parameter, Spec, spec_of
 from .state import fresh
 
 #: What an agent gets when no recording answers; it says nothing of other recordings.

@@ -9,10 +9,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
+    SAME_POINT_M,
     Context,
     Json,
     JsonObject,
     Local,
+    Point,
     RankedAnswer,
     RoundAnswer,
     RoutesAnswer,
@@ -20,14 +22,17 @@ from pytest_mapsat.model import (
     RowsAnswer,
     SuiteManifest,
     Tool,
+    boolean,
     did_you_mean,
+    distance_m,
+    number,
+    point_of,
     shown,
 )
 
-from .canonical import SAME_POINT_M, Point, boolean, distance_m, members, number, point_of
 from .rows import Ground, PointIndex, RowsCall, place_of
 from .search import texts
-from .spec import Call, Spec, UnanswerableError
+from .spec import Call, Spec, UnanswerableError, members
 from .state import Table, fresh
 
 if TYPE_CHECKING:

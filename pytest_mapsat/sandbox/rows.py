@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
+    LEAST_M_PER_DEGREE,
     Around,
     Context,
     EqualTo,
@@ -19,6 +20,7 @@ from pytest_mapsat.model import (
     OnDay,
     OpenNow,
     ParameterMatch,
+    Point,
     RankedAnswer,
     Reference,
     Refers,
@@ -28,27 +30,22 @@ from pytest_mapsat.model import (
     RowsAnswer,
     Searched,
     Tool,
-    Words,
-    did_you_mean,
-    shown,
-)
-
-from .canonical import (
-    LEAST_M_PER_DEGREE,
-    Canoniser,
-    Point,
     UnfitError,
+    Words,
     day_of,
+    did_you_mean,
     distance_m,
     moment,
     normalise,
     number,
     open_at,
     point_of,
+    shown,
 )
+
 from .large import FileRows
 from .search import Hit, SearchIndex, Wordbook, texts
-from .spec import Call, Spec, UnanswerableError
+from .spec import Call, Canoniser, Spec, UnanswerableError
 from .state import Part, Table, View, fresh
 
 #: The nearest points are looked for so far away first.

@@ -57,7 +57,7 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, satisfies, unknown_table, unmet
+from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, unknown_table, unmet
 
 from .tables import StateFiles, circle_in
 
@@ -658,7 +658,7 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a
     allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(allowed, list | tuple) and allowed:
         bound = getattr(match, "bound", None) is not None  # what will be found is not known here
-        if not bound and all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
+        if not bound and all(match.fits(value) is False for value in allowed) and not isinstance(match, Absent):
             hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
             yield _never(f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
         return
