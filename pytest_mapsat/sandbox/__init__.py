@@ -17,8 +17,6 @@ from pytest_mapsat.model import same_value as same_value
 from pytest_mapsat.model import text_similarity as text_similarity
 from pytest_mapsat.model import tokens as tokens
 
-from .cells import cell_of as cell_of
-from .cells import key_text as key_text
 from .end import End as End
 from .end import EndError as EndError
 from .end import UnknownEndError as UnknownEndError
@@ -41,6 +39,8 @@ from .layers import Sandbox as Sandbox
 from .layers import SandboxFactory as SandboxFactory
 from .layers import SandboxHook as SandboxHook
 from .layers import SandboxSuite as SandboxSuite
+from .layers import Toolbox as Toolbox
+from .layers import ToolsClosed as ToolsClosed
 from .layers import in_time as in_time
 from .layers import installed_sandboxes as installed_sandboxes
 from .layers import make_sandbox as make_sandbox
@@ -58,16 +58,17 @@ from .state import Rows as Rows
 from .state import State as State
 from .state import Table as Table
 from .state import as_seen as as_seen
+from .state import cell_of as cell_of
 from .state import fresh as fresh
 from .state import frozen as frozen
+from .state import key_text as key_text
 from .state import net_changes as net_changes
 from .state import rows_meant as rows_meant
 from .state import unknown_table as unknown_table
 from .state import unmet as unmet
-from .toolbox import Toolbox as Toolbox
-from .toolbox import ToolsClosed as ToolsClosed
 
 if TYPE_CHECKING:
+    from .computed import shape_of as shape_of
     from .large import LARGE_BYTES as LARGE_BYTES
     from .large import FileRows as FileRows
     from .large import Keys as Keys
@@ -75,11 +76,10 @@ if TYPE_CHECKING:
     from .large import Spots as Spots
     from .ranked import Ranker as Ranker
     from .ranked import ranker_of as ranker_of
-    from .rows import shape_of as shape_of
 else:
     _NAMES = {
         "large": ("LARGE_BYTES", "FileRows", "Keys", "Parts", "Spots"),
         "ranked": ("Ranker", "ranker_of"),
-        "rows": ("shape_of",),
+        "computed": ("shape_of",),
     }
     __getattr__ = fetched(__name__, _NAMES)

@@ -28,7 +28,6 @@ from pytest_mapsat.model import (
     Step,
     StepStatus,
     Tool,
-    Usage,
     digest,
     distance_m,
     number,
@@ -61,7 +60,6 @@ class Answer:
         provenance: where the result came from; none for an error, which no recording was asked about.
         changed: the rows that the call changed.
         writes: digest of all writes of the episode so far; empty where this call wrote nothing.
-        usage: what a model spent that was asked for the result; None where none was.
     """
 
     result: Json
@@ -69,7 +67,6 @@ class Answer:
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
-    usage: Usage | None = None
 
     def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
         """Return the step of the call that brought this answer; ``name``: the id of the call."""
@@ -183,7 +180,7 @@ class Entry:
     @cached
     def provenance(self) -> Provenance:
         """The provenance of an answer that is this recording unchanged."""
-        return Provenance(kind="simulated" if self.recording.simulated else "exact", recording=self.key)
+        return Provenance(kind="exact", recording=self.key)
 
     @cached
     def result_digest(self) -> str:
@@ -219,8 +216,6 @@ class _Candidate(NamedTuple):
     @property
     def kind(self) -> ProvenanceKind:
         """What an answer of this recording is."""
-        if self.entry.recording.simulated:
-            return "simulated"
         kinds = {deviation.kind for deviation in self.found}
         return "composed" if self.removed or kinds & {"wider", "more"} else "near" if kinds else "exact"
 
@@ -263,8 +258,7 @@ class Resolver:
         """The recordings that may answer nearly; most calls are answered without them."""
         alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         for entry in self._entries:
-            if not entry.recording.simulated:
-                alike.setdefault(self._alike_key(entry.call), []).append(entry)
+            alike.setdefault(self._alike_key(entry.call), []).append(entry)
         return alike
 
     def _exact_key(self, call: Call) -> tuple[Canonical, ...]:
@@ -300,8 +294,7 @@ class Resolver:
             for entry in self._exact.get(self._exact_key(call), ())
             if entry.recording.writes == writes and _are_near(self._same_places, call, entry.call)
         ]
-        seen = [entry for entry in entries if not entry.recording.simulated]
-        served = self._served(call, map(_Candidate, seen or entries))
+        served = self._served(call, map(_Candidate, entries))
         whole = [candidate for candidate in served if not candidate.removed]
         return self._answer(call, whole) if whole else None
 
@@ -430,7 +423,7 @@ class Resolver:
             self._cut(call, candidate)
         except _CannotCutError as reason:
             return f": {reason}"
-        return ": a simulated answer stands for its own call only"
+        return ""
 
 
 def _variants(recording: Recording) -> Iterator[JsonObject]:
