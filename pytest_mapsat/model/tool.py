@@ -345,14 +345,13 @@ class Local(Noun):
 
 
 class RoutesAnswer(Noun):
-    """Routes between two points by a network of ways.
+    """Routes between two points by a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
 
     A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
     day) and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
     reach; a longer one by the network, with local streets to and from it.
 
     Attributes:
-        origin, destination, mode: the parameters.
         ends: how an end that is no point names a place.
         ways: the table of ways.
         name: the column with the name of a way; each further route avoids a name of those before it.
@@ -366,9 +365,6 @@ class RoutesAnswer(Noun):
     """
 
     kind: Literal["routes"]
-    origin: Parameter = "origin"
-    destination: Parameter = "destination"
-    mode: Parameter = "mode"
     ends: Reference | None = None
     ways: str
     name: Column = "via"
@@ -393,8 +389,8 @@ class RoundAnswer(Noun):
         start, stops: the parameters.
         places: how a stop says which place it is.
         routes: the tool of kind ``routes`` that knows each leg; mode: the way of travelling.
-        order: where the places stand in their order; show: key there -> column.
-        legs: where the legs stand, the whole round last; its keys are those below.
+        show: key of a place in ``order``, where they stand in their order -> column.
+        legs: where the legs stand, the whole round last, each with ``from``, ``to``, ``m`` and ``min``.
         most: the most stops.
         ties: the column with a number that a place is taken by where rounds are equal; places without one come last.
     """
@@ -405,11 +401,8 @@ class RoundAnswer(Noun):
     places: Reference
     routes: str
     mode: str
-    order: str = "order"
     show: dict[str, Column]
     legs: str = "legs"
-    metres: str = "m"
-    minutes: str = "min"
     most: int = Field(default=6, ge=2, le=8)
     ties: Column | None = None
 

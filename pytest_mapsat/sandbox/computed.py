@@ -576,8 +576,8 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         return {**dict.fromkeys(answer.echo, ""), answer.items: [route]}
     if isinstance(answer, RoundAnswer):
         stop = _every(rows.get(answer.places.table, ()))
-        leg = {"from": _AT_START, "to": _WHOLE, answer.metres: 0, answer.minutes: 0}
-        return {answer.order: [{key: stop.get(column) for key, column in answer.show.items()}], answer.legs: [leg]}
+        leg = {"from": _AT_START, "to": _WHOLE, "m": 0, "min": 0}
+        return {"order": [{key: stop.get(column) for key, column in answer.show.items()}], answer.legs: [leg]}
     return None
 
 
@@ -803,14 +803,14 @@ class Router:
     def answer(self, spec: Spec, call: Call) -> JsonObject:
         """Return the result of a call. Raises UnanswerableError."""
         answer = self._answer
-        mode = spec.value(call, answer.mode)
+        mode = spec.value(call, "mode")
         if mode not in answer.local:
             hint = did_you_mean(str(mode), answer.local) or f"it is one of {', '.join(answer.local)}"
-            raise UnanswerableError(f"{answer.mode} is {shown(mode)} ({hint})")
-        ends = [self.end(spec.given(call, name), name) for name in (answer.origin, answer.destination)]
+            raise UnanswerableError(f"mode is {shown(mode)} ({hint})")
+        ends = [self.end(spec.given(call, name), name) for name in ("origin", "destination")]
         avoided = frozenset(column for name, column in answer.avoid.items() if boolean(spec.given(call, name)) is True)
         routes = self.between(ends[0], ends[1], str(mode), avoided)
-        echoed = {key: mode if name == answer.mode else spec.given(call, name) for key, name in answer.echo.items()}
+        echoed = {key: mode if name == "mode" else spec.given(call, name) for key, name in answer.echo.items()}
         return {**echoed, answer.items: routes}
 
     def end(self, value: Json, name: str) -> Point:
@@ -895,9 +895,9 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: Spec,
     whole = sum(legs[leg][0] for leg in walked), sum(legs[leg][1] for leg in walked)
     told = [(named[start], named[end], legs[start, end]) for start, end in walked]
     return {
-        answer.order: [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
+        "order": [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
         answer.legs: [
-            {"from": origin, "to": destination, answer.metres: metres, answer.minutes: minutes}
+            {"from": origin, "to": destination, "m": metres, "min": minutes}
             for origin, destination, (metres, minutes) in (*told, (_WHOLE, _WHOLE, whole))
         ],
     }

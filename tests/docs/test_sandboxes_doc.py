@@ -66,7 +66,5 @@ def test_every_key_and_every_op_stands_on_the_page():
         for key in noun.model_fields
     ]
     assert [
-        word
-        for word in (*ops, *keys)
-        if f"`{word}" not in REFERENCE and word not in ("kind", "round_m", "overlay", "note")
+        word for word in (*ops, *keys) if f"`{word}" not in REFERENCE and word not in ("kind", "overlay", "note")
     ] == []
