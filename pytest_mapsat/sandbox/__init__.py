@@ -68,7 +68,6 @@ from .state import unknown_table as unknown_table
 from .state import unmet as unmet
 
 if TYPE_CHECKING:
-    from .computed import shape_of as shape_of
     from .large import LARGE_BYTES as LARGE_BYTES
     from .large import FileRows as FileRows
     from .large import Keys as Keys
@@ -76,10 +75,11 @@ if TYPE_CHECKING:
     from .large import Spots as Spots
     from .ranked import Ranker as Ranker
     from .ranked import ranker_of as ranker_of
+    from .rows import shape_of as shape_of
 else:
     _NAMES = {
         "large": ("LARGE_BYTES", "FileRows", "Keys", "Parts", "Spots"),
         "ranked": ("Ranker", "ranker_of"),
-        "computed": ("shape_of",),
+        "rows": ("shape_of",),
     }
     __getattr__ = fetched(__name__, _NAMES)

@@ -40,7 +40,7 @@ from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems,
 from .state import NoSuchRowError, State, Table, as_seen, fresh, net_changes, plain
 
 if TYPE_CHECKING:
-    from .computed import Computed
+    from .routes import Computed
 
 
 #: The entry point group in which installed packages name their functions of a case and its suite: they hold outside pytest too.
@@ -123,7 +123,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
     def data(written: tuple[RowPatch, ...] = ()) -> RecordedSandbox:
         if not tables:
             return RecordedSandbox(suite.tools, recordings, asked=asked, unmade=unmade)
-        from .computed import Computed  # noqa: PLC0415 (only where a suite has tables)
+        from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
 
         computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context, suite.manifest)
         return RecordedSandbox(suite.tools, recordings, computed, asked=asked, unmade=unmade)

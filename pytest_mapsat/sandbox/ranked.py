@@ -40,8 +40,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import Bound, Denials, Opening, Vocabulary, conditions_of
 
-from .computed import Ground, TableCall, canonical_values
 from .large import Arrays, FileRows, Keys, Parts, hashed, kept_arrays
+from .rows import Ground, TableCall, canonical_values
 from .search import Wordbook, is_run, split
 from .spec import Call, Spec, UnanswerableError, spec_of
 from .state import fresh

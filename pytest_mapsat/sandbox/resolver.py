@@ -383,25 +383,20 @@ class Resolver:
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
         entries = [entry for entry in self._entries if entry.recording.writes == writes]
+        key, differences = "" if short is None else short.key, tuple[Difference, ...]()
         if short is not None:
             note = f"the recording of {name} that would answer holds a part of its result only, and is never served"
-            provenance = Provenance(kind="miss", recording=short.key, candidates=0, note=note)
         elif not entries:
-            provenance = Provenance(
-                kind="miss", candidates=0, note=f"the case has no recording of {name}{unread}{self._more}"
-            )
+            note = f"the case has no recording of {name}{unread}{self._more}"
         else:
             nearest = self._nearest(call, entries)
             why = "" if nearest.blocked else self._why_uncut(call, nearest)
-            provenance = Provenance(
-                kind="miss",
-                recording=nearest.entry.key,
-                differences=tuple(
-                    _difference(deviation, call, nearest.entry.call) for deviation in nearest.blocked or nearest.found
-                ),
-                candidates=0,
-                note=f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}",
+            key = nearest.entry.key
+            differences = tuple(
+                _difference(item, call, nearest.entry.call) for item in nearest.blocked or nearest.found
             )
+            note = f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}"
+        provenance = Provenance(kind="miss", recording=key, differences=differences, candidates=0, note=note)
         return Answer(fresh(MISS_RESULT), "miss", provenance)
 
     def _nearest(self, call: Call, entries: Iterable[Entry]) -> _Candidate:

@@ -15,7 +15,7 @@ from pytest_mapsat.building.towns import TOWNS, Draws, package_data
 from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
 from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
 from pytest_mapsat.sandbox import RecordedSandbox, Table
-from pytest_mapsat.sandbox.computed import Computed
+from pytest_mapsat.sandbox.routes import Computed
 
 from .people import DAYS, Habit, activity_row, chain_of
 from .plans import Kind, Need, Scene, Scenes, kinds, need_of, plan_data, schedule

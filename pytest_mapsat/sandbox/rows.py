@@ -1,17 +1,14 @@
-"""Answers that are computed from tables: rows that a value means, filtered, sorted, cut to a page; routes through a network of ways, and rounds."""
+"""Answers that are rows of a table: those that a value means, filtered, sorted, cut to a page, with the fields that are asked for."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import islice, pairwise, permutations
-from math import ceil, inf
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
     LEAST_M_PER_DEGREE,
-    SAME_POINT_M,
     Around,
     Between,
     ColumnHolds,
@@ -20,7 +17,6 @@ from pytest_mapsat.model import (
     EqualTo,
     Json,
     JsonObject,
-    Local,
     Match,
     MetresFrom,
     NextTimes,
@@ -38,11 +34,9 @@ from pytest_mapsat.model import (
     RowPatch,
     RowsAnswer,
     Searched,
-    SuiteManifest,
     Tool,
     UnfitError,
     Words,
-    boolean,
     day_of,
     did_you_mean,
     distance_m,
@@ -56,14 +50,8 @@ from pytest_mapsat.model import (
 
 from .large import FileRows
 from .search import Hit, SearchIndex, Wordbook, texts
-from .spec import Call, Canoniser, Spec, UnanswerableError, members
+from .spec import Call, Canoniser, Spec, UnanswerableError
 from .state import Part, Table, View, fresh
-
-if TYPE_CHECKING:
-    from rustworkx import PyDiGraph
-
-    from .ranked import RankedParts
-
 
 #: The nearest points are looked for so far away first.
 _NEAR_M = 2000.0
@@ -72,13 +60,9 @@ _NO_WORDS = Table("", ())
 _LONGEST = 300
 _DAY = 24 * 60
 #: Beyond this, metres as the crow flies, nothing is known: no row lies there, and no trip is so long.
-_BEYOND_M = 100_000.0
-#: How far an end of a trip may lie from a point of the network, metres.
-_SNAP_M = 150.0
-#: Local ways are rounded to so many metres.
-_ROUND_M = 10
+BEYOND_M = 100_000.0
 #: What the start and the whole round are called in a leg.
-_AT_START, _WHOLE = "start", "whole round"
+AT_START, WHOLE = "start", "whole round"
 _LISTED = 5
 #: Whether a row, by its place in a part of a table, is left.
 Keep = Callable[[Part, int], bool]
@@ -437,6 +421,8 @@ class RowsCall(TableCall[RowsAnswer]):
         if isinstance(rule, EqualTo):
             return self._equal(name, rule, given)
         match = self._match_of(name, rule, given)
+        if rule.op == "user":  # to the letter: no other user's rows are shown
+            return lambda part, at: str(part.table.rows[at].get(rule.column)) == str(given)
         return lambda part, at: match.fits(part.table.rows[at].get(rule.column)) is True
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
@@ -466,7 +452,7 @@ class RowsCall(TableCall[RowsAnswer]):
         if metres is None or metres < 0:
             raise UnanswerableError(f"{rule.within} is {shown(radius)}, expected metres")
         indexes = {id(part.table): point_index(part.table, rule.lon, rule.lat) for part in self._view.parts}
-        if not any(True for index in indexes.values() for _ in index.within(centre, _BEYOND_M)):
+        if not any(True for index in indexes.values() for _ in index.within(centre, BEYOND_M)):
             where = f"{centre[0]:g},{centre[1]:g}"
             raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
@@ -576,7 +562,7 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         return {**dict.fromkeys(answer.echo, ""), answer.items: [route]}
     if isinstance(answer, RoundAnswer):
         stop = _every(rows.get(answer.places.table, ()))
-        leg = {"from": _AT_START, "to": _WHOLE, "m": 0, "min": 0}
+        leg = {"from": AT_START, "to": WHOLE, "m": 0, "min": 0}
         return {"order": [{key: stop.get(column) for key, column in answer.show.items()}], answer.legs: [leg]}
     return None
 
@@ -599,305 +585,3 @@ def _merged(left: Json, right: Json) -> Json:
             held = _merged(held, member)
         return [held]
     return right if left in (None, [], {}, "") else left
-
-
-#: An end is joined to so many points of the network.
-_JOINTS = 3
-#: What makes routes of equal time differ: the shorter one is the quicker, minutes a metre.
-_SHORTER = 1e-7
-_BARRED = 1e9
-#: No alternative takes more than so many times as long as the quickest route.
-_SLOWEST = 3
-#: Where a trip may enter or leave the network: metres of a local way, and the point.
-_Joints = Sequence[tuple[float, int]]
-
-
-class Computed:
-    """The computed answers of one case, from the suite's tables with the case's overlays laid on, first to last."""
-
-    def __init__(
-        self,
-        tools: Mapping[str, Tool],
-        tables: Mapping[str, Table],
-        overlays: tuple[RowPatch, ...],
-        context: Context,
-        manifest: SuiteManifest,
-    ) -> None:
-        self._tools = tools
-        self._manifest = manifest
-        self._ranked: dict[str, RankedParts] = {}
-        self._ground = Ground(tables, overlays, context)
-        self._routers: dict[str, Router] = {}
-
-    def result(self, spec: Spec, call: Call) -> tuple[Json, str]:
-        """Return the result of a call of a tool that says how its answers are computed, and what of the call it leaves out.
-
-        Raises UnanswerableError where the call means nothing that is known; the message says what.
-        """
-        answer = spec.tool.answer
-        if isinstance(answer, RowsAnswer):
-            rows = RowsCall(self._ground, answer, spec, call, self._quickest)
-            return rows.result(), rows.note
-        if isinstance(answer, RankedAnswer):
-            return self._rank(answer, spec, call), ""
-        if isinstance(answer, RoutesAnswer):
-            return self._router(spec.tool.name).answer(spec, call), ""
-        if isinstance(answer, RoundAnswer):
-            return _round_trip(self._ground, self._router(answer.routes), answer, spec, call), ""
-        raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
-
-    def _rank(self, answer: RankedAnswer, spec: Spec, call: Call) -> Json:
-        from .ranked import RankedCall, ranked_parts, vocabulary_of  # noqa: PLC0415 (few suites have such tools)
-
-        parts = self._ranked.get(spec.tool.name)
-        if parts is None:
-            parts = self._ranked[spec.tool.name] = ranked_parts(self._ground, answer)
-        return RankedCall(self._ground, answer, spec, call, parts, vocabulary=vocabulary_of(self._manifest)).result()
-
-    def _router(self, name: str) -> Router:
-        if name not in self._routers:
-            answer = self._tools[name].answer
-            if not isinstance(answer, RoutesAnswer):
-                raise ValueError(f"the tool {name} does not answer with routes")
-            self._routers[name] = Router(self._ground, answer)
-        return self._routers[name]
-
-    def _quickest(self, tool: str, origin: Json, destination: Json, mode: str) -> JsonObject:
-        router = self._router(tool)
-        return router.between(router.end(origin, "origin"), router.end(destination, "destination"), mode)[0]
-
-
-class Way(NamedTuple):
-    """One way in one direction: its ends by their place among the network's points, and its row."""
-
-    origin: int
-    destination: int
-    minutes: float
-    metres: float
-    row: JsonObject
-
-    @property
-    def cost(self) -> float:
-        """By which the quickest way is found."""
-        return self.minutes + self.metres * _SHORTER
-
-
-class Route(NamedTuple):
-    """The ways of a route in their order, and what lies before, between and behind them on local ways."""
-
-    ways: tuple[Way, ...]
-    metres: float
-    minutes: float
-
-
-class Network:
-    """The ways of one mode: the rows that may be used; ``answer`` says which columns hold what."""
-
-    def __init__(self, rows: Iterable[JsonObject], answer: RoutesAnswer) -> None:
-        self._name = answer.name
-        self._places: dict[Point, int] = {}
-        self._ways = tuple(way for row in rows for way in self._directed(row, answer))
-        self._points = list(self._places)
-        self._index = PointIndex(self._points)
-        #: The ways from point to point, by their place.
-        self._between: dict[tuple[int, int], list[int]] = {}
-        for at, way in enumerate(self._ways):
-            self._between.setdefault((way.origin, way.destination), []).append(at)
-
-    def _directed(self, row: JsonObject, answer: RoutesAnswer) -> Iterator[Way]:
-        ends = point_of(row.get("from")), point_of(row.get("to"))
-        metres, minutes = number(row.get(answer.metres)), number(row.get(answer.minutes))
-        if ends[0] is None or ends[1] is None or metres is None or minutes is None:
-            return
-        origin, destination = (self._places.setdefault(end, len(self._places)) for end in ends if end)
-        yield Way(origin, destination, minutes, metres, row)
-        if row.get("both", True):
-            yield Way(destination, origin, minutes, metres, row)
-
-    def joints(self, spot: Point, reach_m: float) -> _Joints:
-        """Return where a trip from a spot may enter the network; 0 metres for a point that is as good as there."""
-        here = self._index.nearest(spot, _SNAP_M)
-        return [(0.0, here[0][1])] if here else self._index.nearest(spot, reach_m, _JOINTS)
-
-    def direct(self, origins: _Joints, destinations: _Joints) -> bool:
-        """Return whether both ends lie on the network and one way joins them."""
-        return any(
-            off == far == 0 and (origin, destination) in self._between
-            for off, origin in origins
-            for far, destination in destinations
-        )
-
-    def routes(self, origins: _Joints, destinations: _Joints, local: Local, most: int) -> list[Route]:
-        """Return the quickest route, then the quickest without the slowest named way of those before, and so on; ``local`` is what a local way takes."""
-        routes: list[Route] = []
-        barred: set[str] = set()
-        while len(routes) < most:
-            route = self._quickest(origins, destinations, local, barred)
-            if route is None or (routes and route.minutes > _SLOWEST * routes[0].minutes):
-                break
-            routes.append(route)
-            named = [way for way in route.ways if way.row.get(self._name)]
-            if not named:
-                break
-            barred.add(str(max(named, key=lambda way: way.minutes).row[self._name]))
-        return routes
-
-    def _quickest(self, origins: _Joints, destinations: _Joints, local: Local, barred: set[str]) -> Route | None:
-        costs = [_BARRED if str(way.row.get(self._name)) in barred else way.cost for way in self._ways]
-        routes: list[Route] = []
-        for before, origin in origins:
-            for behind, destination in destinations:
-                ways = self._path(origin, destination, costs)
-                if ways is not None:
-                    off = local.detour * (before + behind)
-                    minutes = sum(way.minutes for way in ways) + off / local.m_per_min
-                    routes.append(Route(tuple(ways), sum(way.metres for way in ways) + off, minutes))
-        return min(routes, key=lambda route: route.minutes + route.metres * _SHORTER, default=None)
-
-    def _path(self, origin: int, destination: int, costs: Sequence[float]) -> list[Way] | None:
-        """Return the quickest ways from point to point, None where none may be used."""
-        if origin == destination:
-            return []
-        from rustworkx import dijkstra_shortest_paths  # noqa: PLC0415 - heavy; only loaded where a route is asked for
-
-        paths = dijkstra_shortest_paths(self._graph, origin, target=destination, weight_fn=costs.__getitem__)
-        if destination not in paths:
-            return None
-        used = [min(self._between[ends], key=costs.__getitem__) for ends in pairwise(list(paths[destination]))]
-        return None if any(costs[at] >= _BARRED for at in used) else [self._ways[at] for at in used]
-
-    @cached_property
-    def _graph(self) -> PyDiGraph[Point, int]:
-        from rustworkx import PyDiGraph  # noqa: PLC0415 - heavy; only loaded where a route is asked for
-
-        graph: PyDiGraph[Point, int] = PyDiGraph()
-        graph.add_nodes_from(self._points)
-        graph.add_edges_from([(way.origin, way.destination, at) for at, way in enumerate(self._ways)])
-        return graph
-
-
-class Router:
-    """The routes that one tool, which is answered so, knows in one case."""
-
-    def __init__(self, ground: Ground, answer: RoutesAnswer) -> None:
-        self._ground = ground
-        self._answer = answer
-        self._networks: dict[tuple[str, frozenset[str]], Network] = {}
-
-    def _network(self, mode: str, avoided: frozenset[str]) -> Network:
-        """Return the network of a mode without the ways that have anything in some columns; each is made once."""
-        if (mode, avoided) not in self._networks:
-            self._networks[mode, avoided] = Network(
-                (row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))),
-                self._answer,
-            )
-        return self._networks[mode, avoided]
-
-    @cached_property
-    def _open(self) -> list[JsonObject]:
-        """The ways that may be used at the case's own time of day."""
-        heed, minute = self._answer.heed, self._ground.minute
-        rows = self._ground.view(self._answer.ways).rows()
-        return [row for row in rows if not (heed and _is_closed(row.get("closed"), minute))]
-
-    def answer(self, spec: Spec, call: Call) -> JsonObject:
-        """Return the result of a call. Raises UnanswerableError."""
-        answer = self._answer
-        mode = spec.value(call, "mode")
-        if mode not in answer.local:
-            hint = did_you_mean(str(mode), answer.local) or f"it is one of {', '.join(answer.local)}"
-            raise UnanswerableError(f"mode is {shown(mode)} ({hint})")
-        ends = [self.end(spec.given(call, name), name) for name in ("origin", "destination")]
-        avoided = frozenset(column for name, column in answer.avoid.items() if boolean(spec.given(call, name)) is True)
-        routes = self.between(ends[0], ends[1], str(mode), avoided)
-        echoed = {key: mode if name == "mode" else spec.given(call, name) for key, name in answer.echo.items()}
-        return {**echoed, answer.items: routes}
-
-    def end(self, value: Json, name: str) -> Point:
-        """Return the point that a value means: one in any form, or that of a place by its id or name."""
-        spot = point_of(value)
-        if spot is not None:
-            return spot
-        if self._answer.ends is None:
-            raise UnanswerableError(f'{name} is {shown(value)}, expected a point: "lon,lat"')
-        return place_of(self._ground, value, self._answer.ends, name)[1]
-
-    def between(
-        self, origin: Point, destination: Point, mode: str, avoided: frozenset[str] = frozenset()
-    ) -> list[JsonObject]:
-        """Return the routes between two points, the quickest first. Raises UnanswerableError for a trip that is too long."""
-        answer, local = self._answer, self._answer.local[mode]
-        apart = distance_m(*origin, *destination)
-        if apart > _BEYOND_M:
-            far = f"{apart / 1000:.0f} km apart as the crow flies"
-            raise UnanswerableError(f"the two ends are {far}: no way is known that is so long")
-        network = self._network(mode, avoided)
-        reach = apart if local.reach_m is None else local.reach_m
-        starts, ends = (network.joints(spot, reach) for spot in (origin, destination))
-        if apart <= SAME_POINT_M or (apart <= reach and not network.direct(starts, ends)):
-            metres = max(round(local.detour * apart / _ROUND_M) * _ROUND_M, ceil(apart))
-            minutes = ceil(local.plus_min + metres / local.m_per_min) if metres else 0
-            return [{answer.metres: metres, answer.minutes: minutes, **fresh(local.more)}]
-        routes = [route for route in network.routes(starts, ends, local, answer.alternatives) if route.ways]
-        if not routes:
-            raise UnanswerableError(f"no way is known for {mode} between these two ends")
-        return [self._shown(route, apart) for route in routes]
-
-    def figures(self, origin: Point, destination: Point, mode: str) -> tuple[int, int]:
-        """Return the metres and minutes of the quickest route."""
-        route = self.between(origin, destination, mode)[0]
-        return route[self._answer.metres], route[self._answer.minutes]
-
-    def _shown(self, route: Route, apart: float) -> JsonObject:
-        answer = self._answer
-        names = [str(way.row[answer.name]) for way in route.ways if way.row.get(answer.name)]
-        result: JsonObject = {answer.name: ", ".join(dict.fromkeys(names))} if names else {}
-        result |= {answer.metres: max(round(route.metres), ceil(apart)), answer.minutes: ceil(round(route.minutes, 6))}
-        for columns, joined in ((answer.sums, sum), (answer.least, min)):
-            for column in columns:
-                values = [way.row[column] for way in route.ways if way.row.get(column) is not None]
-                if values:
-                    result[column] = joined(values)
-        return result
-
-
-def _is_closed(span: Json, minute: int | None) -> bool:
-    """Return whether a way is closed at a minute of the day; ``span`` holds the times from which and until which it is, "HH:MM"."""
-    if minute is None or not isinstance(span, (list, tuple)) or len(span) != 2:  # noqa: PLR2004 - a pair
-        return False
-    start, end = (60 * int(clock[:2]) + int(clock[3:5]) for clock in span)
-    return start <= minute < end if start <= end else minute >= start or minute < end
-
-
-def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: Spec, call: Call) -> JsonObject:
-    """Return the shortest round of a call; among equals the one whose places come first. Raises UnanswerableError."""
-    spots: dict[str | None, Point] = {None: router.end(spec.given(call, answer.start), answer.start)}
-    rows: dict[str, JsonObject] = {}
-    for value in members(spec.given(call, answer.stops)):
-        place, spots[place.id] = place_of(ground, value, answer.places, answer.stops)
-        rows[place.id] = place.row
-    if not 1 <= len(rows) <= answer.most:
-        raise UnanswerableError(f"{answer.stops} names {len(rows)} places, expected 1 to {answer.most}")
-    legs = {
-        (start, end): router.figures(spots[start], spots[end], answer.mode) for start, end in permutations(spots, 2)
-    }
-
-    def length(order: tuple[str, ...]) -> int:
-        return sum(legs[leg][0] for leg in pairwise((None, *order, None)))
-
-    def rank(stop: str) -> tuple[float, str]:
-        given = number(rows[stop].get(answer.ties)) if answer.ties else None
-        return inf if given is None else given, stop
-
-    order = min(permutations(sorted(rows, key=rank)), key=length)
-    named = {None: _AT_START} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
-    walked = list(pairwise((None, *order, None)))
-    whole = sum(legs[leg][0] for leg in walked), sum(legs[leg][1] for leg in walked)
-    told = [(named[start], named[end], legs[start, end]) for start, end in walked]
-    return {
-        "order": [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
-        answer.legs: [
-            {"from": origin, "to": destination, "m": metres, "min": minutes}
-            for origin, destination, (metres, minutes) in (*told, (_WHOLE, _WHOLE, whole))
-        ],
-    }
