@@ -153,7 +153,7 @@ class _Summary:
             by_set.setdefault(set_of.get(name, ""), []).append(name)
         together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
         together[0] = _short(together[0])
-        if len(by_set) > 1 and _fits(together, self._width):
+        if len(by_set) > 1 and _fits(together, self._width, _GAPS[-1]):
             by_set = {"": [name for some in by_set.values() for name in some]}
         for number, (metric_set, some) in enumerate(by_set.items()):
             self.lines += [Line("")] if number else []
