@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -167,7 +166,7 @@ LANGUAGES = ("en", "zh", "mixed")
 
 
 def _kinds() -> Iterable[str]:
-    from pytest_mapsat.building import builders
+    from pytest_mapsat.making import builders
 
     return builders()
 
@@ -198,7 +197,7 @@ def _build_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from pytest_mapsat.building import BuildRequest, builder_of, builders
+    from pytest_mapsat.making import BuildRequest, builder_of, builders
     from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError
     from pytest_mapsat.suite import new_folder, write_manifest
 
@@ -247,7 +246,7 @@ COMMANDS |= {"build": shared.Command("The same seed gives the same bytes on ever
 def _draft_arguments(parser: argparse.ArgumentParser) -> None:
     about = "the suite's folder: the draft is added to it, nothing is overwritten; where there is none it is made"
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
-    about = "chat messages (JSON, JSON lines), a saved run, recorded dialogues, or spans (OTLP JSON)"
+    about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
     parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
     about = "the id of the new case (default: what the log calls the conversation, else the file's name)"
     parser.add_argument("--id", metavar="ID", default="", help=about)
@@ -262,7 +261,8 @@ def _draft_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _draft(options: argparse.Namespace) -> int:
-    from pytest_mapsat.drafts import (
+    from pytest_mapsat.formats import shown_path
+    from pytest_mapsat.making import (
         case_id_of,
         choose,
         conversation_of,
@@ -273,7 +273,6 @@ def _draft(options: argparse.Namespace) -> int:
         without_personal,
         write_draft,
     )
-    from pytest_mapsat.formats import shown_path
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.suite import open_suite
 
@@ -323,14 +322,11 @@ def _cases_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="N", type=int, default=1000, help="how many cases are made, at most (1000)")
     about = "put an alias in the place of personal data, and round where users were to about 100 m"
     parser.add_argument("--redact", action="store_true", help=about)
-    about = "a model, as in openai/gpt-4o, that proposes needs beside what the log shows; it is asked three times at a query"
-    parser.add_argument("--propose", metavar="MODEL", help=about)
-    shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model may cost")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def _cases(options: argparse.Namespace) -> int:
-    from pytest_mapsat.drafts import build_from_logs, missing_files
+    from pytest_mapsat.making import build_from_logs, missing_files
     from pytest_mapsat.model import UsageError, hint_at
 
     if not options.logs.is_dir():
@@ -345,10 +341,7 @@ def _cases(options: argparse.Namespace) -> int:
     for name in ("each", "cases"):
         if (value := getattr(options, name)) < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    build = partial(
-        build_from_logs, options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases
-    )
-    report = shared.with_model(options, lambda model: build(model=model))
+    report = build_from_logs(options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases)
     return shared.respond(options, report.to_json(), [f"{options.dest}:", *report.lines()])
 
 
