@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import shared
 
 if TYPE_CHECKING:
-    from pytest_mapsat.proof import AnswersProof, Proof, Retrieval, SuiteWorth
+    from pytest_mapsat.proof import Agreement, Proof, SuiteWorth
     from pytest_mapsat.recording import Offer
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import LintFinding, Severity, Suite
@@ -106,7 +106,7 @@ def _list(options: argparse.Namespace) -> int:
 def _parts(
     options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
 ) -> Iterator[_Part]:
-    from pytest_mapsat.proof import answer_table, table, worth_table
+    from pytest_mapsat.proof import answer_table, measure_retrieval, table, worth_table
     from pytest_mapsat.recording import offers_of
     from pytest_mapsat.runs.regrade import open_suites
     from pytest_mapsat.runs.saved import read_saved
@@ -122,13 +122,15 @@ def _parts(
         return
     if options.answers:
         answers = _judged_answers(options, sandboxes)
-        yield _Part("answers", answers.to_json(), answer_table(answers), bool(answers.wrong))
+        data = answers.to_json() | answers.labels_to_json()
+        yield _Part("answers", data, answer_table(answers), bool(answers.wrong))
     if options.baselines:
         worth = _worth(options, sandboxes)
         wrong = options.card is not None and not _card(options, worth)
         yield _Part("baselines", worth.to_json(), worth_table(worth), wrong)
     if options.retrieval:
-        measured = _retrieval(options, sandboxes)
+        suite = _opened(options.suite, sandboxes)
+        measured = measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
         yield _Part("retrieval", measured.to_json(), measured.lines())
     if options.misses is not None:
         offers = offers_of(read_saved(options.misses), open_suites([options.suite]))
@@ -195,11 +197,11 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
     return prove(cases, suite)
 
 
-def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> AnswersProof:
+def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Agreement:
     """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
     from pytest_mapsat.formats import save_run, shown_path
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import AnswersProof
+    from pytest_mapsat.proof import Agreement
     from pytest_mapsat.runs.people_labels import judge_answers
     from pytest_mapsat.suite import read_answers
 
@@ -216,7 +218,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
         )
     if options.save is not None:
         save_run(options.save, judged)
-    proof = AnswersProof(dialogues)
+    proof = Agreement(dialogues)
     if options.calibrate:
         _calibrate(suite, proof)
     return proof
@@ -238,14 +240,6 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Sui
     cards = play_baselines(suite, [entry.id for entry in entries], again)
     drafts = sum(entry.draft for entry in suite.readable())
     return SuiteWorth(suite.manifest, [suite.load(entry) for entry in entries], cards, drafts)
-
-
-def _retrieval(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Retrieval:
-    """Return how well a sound suite is searched. Raises UsageError, SuiteError."""
-    from pytest_mapsat.proof import measure_retrieval
-
-    suite = _opened(options.suite, sandboxes)
-    return measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
 
 
 def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
@@ -275,7 +269,7 @@ def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
     return False
 
 
-def _calibrate(suite: Suite, proof: AnswersProof) -> None:
+def _calibrate(suite: Suite, proof: Agreement) -> None:
     """Write the table of the suite's own failures by cell."""
     from pytest_mapsat.formats import replacing, shown_path, signed
     from pytest_mapsat.judges import calibrate
@@ -291,7 +285,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
             f"--calibrate: answer {first.answer} to {first.case} labels {first.requirement} {first.should}, and its check, which reads no prose, says {first.said} "
             f"({first.why}){more}: mend the label or the check first"
         )
-    judgings = [judging_of(dialogue) for dialogue in proof.judged]
+    judgings = [judging_of(dialogue) for dialogue in proof.held]
     counted = calibrate({suite.manifest.name: judgings})
     own = signed(counted.model_copy(update={"red_of_right": None, "green_of_wrong": None}))
     path = suite.root / CALIBRATION

@@ -67,13 +67,18 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> N
         )
 
 
-def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None], T]) -> T:
-    """Return what a function makes of the model of ``--propose``, which is None without this option; ``--cache`` and ``--max-cost`` are kept to."""
+def refuse_options_of_no_model(options: argparse.Namespace) -> None:
+    """Raise UsageError where options for a model are given, and no model is."""
     from pytest_mapsat.model import UsageError
 
+    if options.propose is None and (options.cache is not None or options.max_cost is not None):
+        raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
+
+
+def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None], T]) -> T:
+    """Return what a function makes of the model of ``--propose``, which is None without this option; ``--cache`` and ``--max-cost`` are kept to."""
+    refuse_options_of_no_model(options)
     if options.propose is None:
-        if options.cache is not None or options.max_cost is not None:
-            raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
         return use(None)
     from pytest_mapsat.llm import Limits, named_model, open_door
     from pytest_mapsat.making import ProposingModel

@@ -276,6 +276,7 @@ def _draft(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.suite import open_suite
 
+    shared.refuse_options_of_no_model(options)
     root, source = options.suite, options.source
     if root.exists() and not (root / "suite.yaml").is_file() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{root}: expected a suite (a folder with suite.yaml), an empty folder, or none yet")

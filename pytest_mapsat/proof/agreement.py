@@ -43,24 +43,19 @@ from pytest_mapsat.model import (
     digest,
     mark_value,
 )
-from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
+from pytest_mapsat.reports import columns, cut, printable, wrap
 from pytest_mapsat.suite import Suite
 
 Rightness = Literal["right", "wrong"]
-#: Counts by group, by what is true, and by what the judge says.
-Table = dict[str, Counter[tuple[Rightness, str]]]
 _RIGHTNESS: tuple[Rightness, ...] = ("right", "wrong")
 UNDECIDED = "undecided"
-#: What a judge says: of a label in the first words, of an answer in the others.
-_LABEL_WORDS = ("passed", "failed", UNDECIDED)
+#: What a judge says of an answer.
 _ANSWER_WORDS = ("green", "red", UNDECIDED)
 #: The metrics whose scores are compared, and how far two scores may lie apart (MapSatisfyBench, B.2).
 SCORES = ("ecr", "iisr", "ar", "ifs")
 TOLERANCES = (0.05, 0.02)
 _DIGITS = 4
 _ROUNDING = 1e-9
-_NAME = 24
-_CELL = 6
 #: Requirements that are named with their open labels.
 _MOST_REQUIREMENTS = 8
 
@@ -172,79 +167,6 @@ class ListedLabel:
     exact: bool = False
 
 
-@dataclass(frozen=True)
-class AnswersProof:
-    """All labelled answers of a suite, judged."""
-
-    judged: tuple[JudgedDialogue, ...]
-
-    @property
-    def wrong(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge decided wrongly, in the order of the answers and requirements."""
-        return self._listed(_is_wrong)
-
-    @property
-    def undecided(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge left undecided, in the same order."""
-        return self._listed(lambda _, label: label.value is None)
-
-    def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
-
-        def listed(dialogue: JudgedDialogue, requirement: Requirement, mark: Mark, label: Label) -> ListedLabel:
-            # Of a soft requirement in full: a level between.
-            said = _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
-            place = dialogue.case.id, dialogue.answer, requirement.id
-            return ListedLabel(*place, mark, said, label.why, not label.reading)
-
-        every = ((dialogue, *labelled) for dialogue in self.judged for labelled in dialogue.labels)
-        return tuple(listed(*labelled) for labelled in every if wanted(*labelled[2:]))
-
-    def answers(self) -> dict[str, Table]:
-        """Return how many answers, right and wrong ones, are green, red or undecided: all, by language, by style."""
-        groups: dict[str, Callable[[JudgedDialogue], str]] = {
-            "all": lambda _: "all",
-            "language": lambda dialogue: dialogue.case.language,
-            "style": lambda dialogue: dialogue.style,
-        }
-        return {
-            name: _counted((group(dialogue), _rightness(dialogue.kept), dialogue.colour) for dialogue in self.judged)
-            for name, group in groups.items()
-        }
-
-    def labels(self) -> dict[str, Table]:
-        """Return how many labels, right (should pass) and wrong ones, passed, failed or are undecided: by kind of check, language, style.
-
-        A check of several kinds counts for each of them.
-        """
-        groups: dict[str, Callable[[JudgedDialogue, Requirement], Iterable[str]]] = {
-            "check": lambda _, requirement: check_kinds(requirement),
-            "language": lambda dialogue, _: (dialogue.case.language,),
-            "style": lambda dialogue, _: (dialogue.style,),
-        }
-        return {
-            name: _counted(
-                (member, _rightness(mark_value(mark) > 0), _outcome(label))
-                for dialogue in self.judged
-                for requirement, mark, label in dialogue.labels
-                for member in group(dialogue, requirement)
-            )
-            for name, group in groups.items()
-        }
-
-    def to_json(self) -> JsonObject:
-        """Return all counts, what each answer is and is taken for, and the labels that are wrong or undecided, as JSON data."""
-        return {
-            "answers": {name: _json(table, _ANSWER_WORDS) for name, table in self.answers().items()},
-            "labels": {name: _json(table, _LABEL_WORDS) for name, table in self.labels().items()},
-            "each": [
-                {"case": each.case.id, "answer": each.answer, "is": _rightness(each.kept), "judged": each.colour}
-                for each in self.judged
-            ],
-            "wrong": [asdict(label) for label in self.wrong],
-            "undecided": [asdict(label) for label in self.undecided],
-        }
-
-
 def check_kinds(requirement: Requirement) -> tuple[str, ...]:
     """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
     if not requirement.leaves:
@@ -252,41 +174,8 @@ def check_kinds(requirement: Requirement) -> tuple[str, ...]:
     return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
 
 
-def answer_table(proof: AnswersProof) -> Iterator[str]:
-    """Yield the lines of the report: tables of 80 columns, and text as wide as the terminal."""
-    if not proof.judged:
-        yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
-        return
-    for name, table in proof.answers().items():
-        if {*table} == {"none"}:  # no answer has that attribute
-            continue
-        yield from _rows(f"answers: {name}", table, _ANSWER_WORDS)
-    for name, table in proof.labels().items():
-        yield from _rows(f"labels: {name}", table, _LABEL_WORDS)
-    open_by_requirement = Counter(label.requirement for label in proof.undecided)
-    if open_by_requirement:
-        shown = [f"{requirement} {count}" for requirement, count in open_by_requirement.most_common(_MOST_REQUIREMENTS)]
-        more = len(open_by_requirement) - len(shown)
-        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", columns(), hang=2)
-        yield ""
-    for label in proof.wrong:
-        should = f"{label.requirement}: {label.said}, should be {label.should}: {printable(label.why)}"
-        yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {should}", columns(), hang=2)
-    total = sum(len(dialogue.labels) for dialogue in proof.judged)
-    open_, wrong = len(proof.undecided), len(proof.wrong)
-    named = f"; --json names the {open_} undecided" if open_ else ""
-    yield f"{len(proof.judged)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
-
-
 def _rightness(kept: bool | None) -> Rightness:
     return "right" if kept else "wrong"
-
-
-def _counted(counted: Iterable[tuple[str, Rightness, str]]) -> Table:
-    table: Table = {}
-    for name, truth, outcome in counted:
-        table.setdefault(name, Counter())[truth, outcome] += 1
-    return dict(sorted(table.items()))
 
 
 def _is_wrong(mark: Mark, label: Label) -> bool:
@@ -297,28 +186,6 @@ def _is_wrong(mark: Mark, label: Label) -> bool:
 
 def _outcome(label: Label) -> str:
     return UNDECIDED if label.value is None else "passed" if label.value > 0 else "failed"
-
-
-def _json(table: Table, words: Iterable[str]) -> JsonObject:
-    return {
-        name: {truth: {word: counts[truth, word] for word in words} for truth in _RIGHTNESS}
-        for name, counts in table.items()
-    }
-
-
-def _rows(title: str, table: Table, words: tuple[str, ...]) -> Iterator[str]:
-    heads = ["open" if word == UNDECIDED else word for word in words]  # it is too long for its column
-    yield _row(title, [head for truth in _RIGHTNESS for head in (truth, *heads)])
-    for name, counts in table.items():
-        numbers = [[counts[truth, word] for word in words] for truth in _RIGHTNESS]
-        yield _row(f"  {name}", [str(number or "-") for row in numbers for number in (sum(row), *row)])
-    yield ""
-
-
-def _row(name: str, cells: Iterable[str]) -> str:
-    name = name[: len(name) - len(name.lstrip())] + printable(name)
-    name = cut(name, _NAME - 1)
-    return name + " " * (_NAME - cell_width(name)) + "".join(f" {cell:>{_CELL}}" for cell in cells)
 
 
 @dataclass(frozen=True)
@@ -400,14 +267,37 @@ class Agreement:
     held: tuple[JudgedDialogue, ...]
     left_out: int = 0
 
+    @property
+    def wrong(self) -> tuple[ListedLabel, ...]:
+        """The labels that the judge decided wrongly, in the order of the answers and requirements."""
+        return self._listed(_is_wrong)
+
+    @property
+    def undecided(self) -> tuple[ListedLabel, ...]:
+        """The labels that the judge left undecided, in the same order."""
+        return self._listed(lambda _, label: label.value is None)
+
+    def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
+
+        def listed(dialogue: JudgedDialogue, requirement: Requirement, mark: Mark, label: Label) -> ListedLabel:
+            # Of a soft requirement in full: a level between.
+            said = _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
+            place = dialogue.case.id, dialogue.answer, requirement.id
+            return ListedLabel(*place, mark, said, label.why, not label.reading)
+
+        every = ((dialogue, *labelled) for dialogue in self.held for labelled in dialogue.labels)
+        return tuple(listed(*labelled) for labelled in every if wanted(*labelled[2:]))
+
     def groups(self) -> dict[str, dict[str, Group]]:
-        """Return the labels in groups: all, by kind, by kind of check, by language, and by who decided them."""
-        pairs: dict[str, dict[str, list[Pair]]] = {name: {} for name in ("all", "kind", "check", "language", "by")}
+        """Return the labels in groups: all, by kind, by kind of check, by language, by style of the answer, and by who decided them."""
+        pairs: dict[str, dict[str, list[Pair]]] = {
+            name: {} for name in ("all", "kind", "check", "language", "style", "by")
+        }
         for number, dialogue in enumerate(self.held):
             for requirement, mark, label in dialogue.labels:
                 pair = Pair.of(number, mark, label)
                 kinds = check_kinds(requirement)
-                members = (("all",), (label.kind,), kinds, (dialogue.case.language,), (label.by,))
+                members = (("all",), (label.kind,), kinds, (dialogue.case.language,), (dialogue.style,), (label.by,))
                 for groups, names in zip(pairs.values(), members, strict=True):
                     for name in names:
                         groups.setdefault(name, []).append(pair)
@@ -457,6 +347,17 @@ class Agreement:
             "votes": None if self.votes is None else round(self.votes, _DIGITS),
         }
 
+    def labels_to_json(self) -> JsonObject:
+        """Return what each answer is and is taken for, and the labels that are wrong or undecided, as JSON data."""
+        return {
+            "each": [
+                {"case": each.case.id, "answer": each.answer, "is": _rightness(each.kept), "judged": each.colour}
+                for each in self.held
+            ],
+            "wrong": [asdict(label) for label in self.wrong],
+            "undecided": [asdict(label) for label in self.undecided],
+        }
+
 
 def _colours(counts: Counter[str]) -> JsonObject:
     total = counts.total()
@@ -501,6 +402,8 @@ def agreement_table(agreement: Agreement) -> Iterator[str]:
         cells = "".join(f"{_count(row[colour], row['n']):>16}" for colour in _ANSWER_WORDS)
         yield f"  {truth:<22}{row['n']:>6}{cells}"
     for name, groups in data["labels"].items():
+        if {*groups} == {"none"}:  # no dialogue has a style
+            continue
         yield ""
         yield f"{'labels: ' + name:<20}{'n':>6}{'decided':>9}{'wrong':>6}{'agreement':>19}{'kappa':>19}"
         for group, row in groups.items():
@@ -520,6 +423,27 @@ def agreement_table(agreement: Agreement) -> Iterator[str]:
     if data["votes"] is not None:
         yield ""
         yield f"two votes on one label say the same in {data['votes']:.1%} of all pairs"
+
+
+def answer_table(agreement: Agreement) -> Iterator[str]:
+    """Yield the lines of the report on labelled answers: how they agree, then the labels that are undecided or wrong, as wide as the terminal."""
+    if not agreement.held:
+        yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
+        return
+    yield from (*agreement_table(agreement), "")
+    open_by_requirement = Counter(label.requirement for label in agreement.undecided)
+    if open_by_requirement:
+        shown = [f"{requirement} {count}" for requirement, count in open_by_requirement.most_common(_MOST_REQUIREMENTS)]
+        more = len(open_by_requirement) - len(shown)
+        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", columns(), hang=2)
+        yield ""
+    for label in agreement.wrong:
+        should = f"{label.requirement}: {label.said}, should be {label.should}: {printable(label.why)}"
+        yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {should}", columns(), hang=2)
+    total = sum(len(dialogue.labels) for dialogue in agreement.held)
+    open_, wrong = len(agreement.undecided), len(agreement.wrong)
+    named = f"; --json names the {open_} undecided" if open_ else ""
+    yield f"{len(agreement.held)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
 
 
 def _count(cell: JsonObject, total: int) -> str:

@@ -527,7 +527,10 @@ class Retrieval:
         columns = {name: [found.metric(name) for found in self.found] for name in RANKING_METRICS}
         intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
         return {
-            name: (math.fsum(values) / len(values), _within(interval))
+            name: (
+                math.fsum(values) / len(values),
+                None if interval is None else (max(0.0, interval[0]), min(1.0, interval[1])),
+            )
             for (name, values), interval in zip(columns.items(), intervals, strict=True)
         }
 
@@ -558,10 +561,6 @@ class Retrieval:
             yield f"finds nothing: {query.case}, {query.hop}: {' '.join(query.text.split())}"
         if len(nothing) > _NAMED:
             yield f"and {len(nothing) - _NAMED} more, with --json"
-
-
-def _within(interval: tuple[float, float] | None) -> tuple[float, float] | None:
-    return None if interval is None else (max(0.0, interval[0]), min(1.0, interval[1]))
 
 
 def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> Retrieval:
