@@ -57,9 +57,8 @@ from pytest_mapsat.suite import (
     write_tool,
 )
 
-from .metrics import ORDERS, RUBRIC
-from .reference import Reference, reference_of
-from .tasks import Environment, Id, Part, Scenario, Task, tables_of
+from . import ORDERS, RUBRIC
+from .tasks import Environment, Id, Part, Reference, Scenario, Task, reference_of, tables_of
 from .world import TABLES, day_of, moment_of
 
 #: Where tasks stand, the published layout first.

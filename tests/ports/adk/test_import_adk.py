@@ -8,7 +8,7 @@ import pytest
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import RunRequest, SuiteError
-from pytest_mapsat.ports.adk.importer import import_adk
+from pytest_mapsat.ports.adk import import_adk
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.suite import lint, open_suite
 

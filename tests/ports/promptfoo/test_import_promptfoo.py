@@ -8,8 +8,8 @@ import pytest
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError
-from pytest_mapsat.ports.promptfoo import importer
-from pytest_mapsat.ports.promptfoo.importer import import_promptfoo
+from pytest_mapsat.ports import promptfoo
+from pytest_mapsat.ports.promptfoo import import_promptfoo
 from pytest_mapsat.suite import lint, open_suite
 
 SHOP = Path(__file__).parent / "shop"
@@ -192,7 +192,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path) -> None:
 
 
 def test_variables_multiply_to_a_limit(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(importer, "_MOST", 20)
+    monkeypatch.setattr(promptfoo, "_MOST", 20)
     several = ", ".join(f"v{number}: [a, b, c, d, e, f, g, h, i, j]" for number in range(6))
     text = f"prompts: [x]\ntests: [{{vars: {{{several}}}, assert: [{{type: contains, value: x}}]}}]"
     report = import_promptfoo(write(tmp_path, text), tmp_path / "suite")

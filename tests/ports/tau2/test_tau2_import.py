@@ -12,7 +12,7 @@ from tests_data import data_dir
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError, UsageError
-from pytest_mapsat.ports.tau2.checks import tau_calls
+from pytest_mapsat.ports.tau2 import tau_calls
 from pytest_mapsat.ports.tau2.importer import first_person, import_tau2
 
 DATABASE = {
