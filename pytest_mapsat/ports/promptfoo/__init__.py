@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
-from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,12 +22,10 @@ from pytest_mapsat.formats import (
     content_digest,
     limits,
     located_json,
-    parse_json_line,
     parse_yaml,
     printable,
     read_bytes,
     read_csv,
-    read_lines,
     shown_path,
 )
 from pytest_mapsat.model import (
@@ -67,7 +64,7 @@ _CODE = "runs code of the configuration: write it as a check in Python (@mapsat.
 _LIKENESS = "measures likeness: name the words that must be there, or let a model read the reply (llm-rubric)"
 _FIGURE = "is a ceiling of a run here: --mapsat-fail-under='cost<=0.5' or 'seconds<=30'"
 _WHY = {
-    **dict.fromkeys(("python", "ruby", "webhook"), _CODE),
+    **dict.fromkeys(("javascript", "python", "ruby", "webhook"), _CODE),
     **dict.fromkeys(
         ("similar", "levenshtein", "rouge-n", "bleu", "gleu", "meteor", "f-score", "perplexity", "perplexity-score"),
         _LIKENESS,
@@ -75,6 +72,7 @@ _WHY = {
     **dict.fromkeys(("cost", "latency"), _FIGURE),
     **dict.fromkeys(("select-best", "max-score"), "compares providers: use mapsat compare"),
     "human": "is decided by people: use mapsat review",
+    "assert-set": "is a set of assertions: write them out",
 }
 
 
@@ -160,27 +158,6 @@ def _regex(value: Json) -> JsonObject:
     return _matches(f"(?{flags}){written[1]}" if flags else written[1])
 
 
-#: Lines of JavaScript that ask what a check asks, too. Nothing is run: any other code is refused.
-_CALLED = re.compile(
-    r"""(?:return\s+)?output(?P<lower>\.toLowerCase\(\))?\.(?P<call>includes|startsWith|endsWith)\((?P<quote>['"])(?P<text>[^'"\\]+)(?P=quote)\);?"""
-)
-_FIELD = re.compile(
-    r"""(?:return\s+)?JSON\.parse\(output\)\.(?P<path>\w+(?:\.\w+)*)\s*===?\s*(?P<value>'[^'\\]*'|"[^"\\]*"|true|false|-?\d{1,30}(?:\.\d{1,30})?);?"""
-)
-_CALLS = {"includes": "icontains", "startsWith": "starts-with", "endsWith": "ends-with"}
-
-
-def _javascript(value: Json) -> JsonObject:
-    code = value.strip() if isinstance(value, str) else ""
-    if (field := _FIELD.fullmatch(code)) is not None:
-        wanted = json.loads(json.dumps(field["value"][1:-1]) if field["value"][0] in "'\"" else field["value"])
-        return {"kind": "output", "path": field["path"], "equals": {"op": "equal", "value": wanted}}
-    if (called := _CALLED.fullmatch(code)) is not None and not (called["lower"] and called["call"] != "includes"):
-        kind = "contains" if called["call"] == "includes" and not called["lower"] else _CALLS[called["call"]]
-        return _CHECKS[kind](called["text"])
-    raise RefusedError(_CODE)
-
-
 def _is_json(value: Json) -> JsonObject:
     if value is None:
         return {"kind": "output", "equals": {"op": "present"}}
@@ -243,7 +220,6 @@ _CHECKS: Mapping[str, Callable[[Json], JsonObject]] = {
     "ends-with": lambda value: _matches(rf"{_literal(_text(value))}\z"),
     "regex": _regex,
     "is-json": _is_json,
-    "javascript": _javascript,
     "trajectory:tool-used": _tool_used,
     "trajectory:tool-args-match": _tool_arguments,
     "trajectory:tool-sequence": _tool_sequence,
@@ -258,8 +234,6 @@ _PROMPTFOOS = frozenset(
 )
 #: The most cases that a configuration may multiply to.
 _MOST = 10_000
-#: What a product of shares may be off.
-_ROUNDING = 1e-9
 #: How often a variable may stand in another one.
 _DEPTH = 5
 #: An expression ends before the next one begins, so that braces that are never closed take linear time.
@@ -424,8 +398,6 @@ class _Config:
             text = f"{name}: {text}" if isinstance(name, str) else text
             checked = {} if check is None else {"check": check}
             requirements.append({"id": f"a{number}", "kind": "asked", "text": text, **checked})
-        for requirement in requirements if schema else ():
-            schema = _with_field(schema, str(_object(requirement.get("check")).get("path", "")))
         return requirements, schema, refused
 
     def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
@@ -434,24 +406,9 @@ class _Config:
         if data.get("transform") is not None or data.get("weight") == 0:
             weightless = data.get("weight") == 0
             raise RefusedError("has weight 0: it decides nothing" if weightless else "reads a transformed output")
-        if kind == "assert-set":
-            return self._set(assertion, given)
         if not isinstance(kind, str):
             raise RefusedError("has no type")
         return requirement_of(kind, self._value(data.get("value"), given), data.get("threshold"))
-
-    def _set(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject]:
-        listed = assertion.data.get("assert")
-        members = [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
-        parts = [self._requirement(_Assertion(assertion.place, part), given) for part in members]
-        checks = [check for _, check in parts if check is not None]
-        share = assertion.data.get("threshold", 1)
-        is_share = isinstance(share, (int, float)) and not isinstance(share, bool) and 0 < share <= 1
-        if not checks or len(checks) < len(parts) or not is_share:
-            raise RefusedError("is a set of which not all can be checked, or has an odd threshold")
-        needed = ceil(share * len(checks) - _ROUNDING)
-        text = f"at least {needed} of: {'; '.join(text for text, _ in parts)}"
-        return text[:2000], {"kind": "at_least", "n": needed, "checks": checks}
 
     def _value(self, value: Json, given: JsonObject) -> Json:
         """Return the value of an assertion, its file read and its variables filled in."""
@@ -466,35 +423,19 @@ class _Config:
     # -- tests
 
     def _tests(self) -> Iterator[_Test]:
-        default = self._object(self._data.get("defaultTest"), "defaultTest")
+        default = _object(self._data.get("defaultTest"))
         shared = tuple(self._assertions(default.get("assert"), self._at("defaultTest"), ("defaultTest",)))
-        yield from self._listed(self._data.get("tests"), ("tests",), default, shared)
-        scenarios = self._data.get("scenarios")
-        for number, scenario in enumerate(scenarios if isinstance(scenarios, list) else ()):
-            place = self._at("scenarios", number)
-            if not isinstance(scenario, dict) or not isinstance(scenario.get("config"), list):
-                self._refuse("scenarios", place, "the scenario has no list of vars in config")
-                continue
-            for at, config in enumerate(scenario["config"]):
-                path = ("scenarios", number, "config", at)
-                own = self._assertions(_object(config).get("assert"), place, path)
-                merged, tests = _merged(default, _object(config)), scenario.get("tests")
-                yield from self._listed(tests, ("scenarios", number, "tests"), merged, (*shared, *own))
-
-    def _listed(
-        self, tests: Json, path: Sequence[str | int], default: JsonObject, shared: tuple[_Assertion, ...]
-    ) -> Iterator[_Test]:
-        """Give the tests of a list, or of a file that stands in its place."""
-        if tests is None:
-            return
-        for number, test in enumerate(tests if isinstance(tests, list) else [tests]):
-            place = self._at(*path, number) if isinstance(tests, list) else self._at(*path)
+        tests = self._data.get("tests")
+        for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
+            place = self._at("tests", number)
             if isinstance(test, str):
                 yield from self._from_file(test, place, default, shared)
             elif isinstance(test, dict):
-                yield from self._test(test, place, default, shared, (*path, number))
+                yield from self._test(test, place, default, shared, ("tests", number))
             else:
                 self._refuse("tests", place, f"found {shown(test)}, expected a test or the name of a file")
+        if self._data.get("scenarios"):
+            self._refuse("scenarios", self._at("scenarios"), "scenarios are not read: write their tests out")
 
     def _from_file(self, name: str, place: str, default: JsonObject, shared: tuple[_Assertion, ...]) -> Iterator[_Test]:
         try:
@@ -539,8 +480,7 @@ class _Config:
             self._refuse("tests", place, str(error))
             return
         name = test.get("description")
-        fixed = _object(options).get("disableVarExpansion")
-        several = {} if fixed else {key: value for key, value in given.items() if isinstance(value, list)}
+        several = {key: value for key, value in given.items() if isinstance(value, list)}
         for values in islice(product(*several.values()), _MOST + 1):
             named = {**given, **dict(zip(several, values, strict=True))}
             yield _Test(place, name if isinstance(name, str) else "test", named, tuple(assertions))
@@ -548,11 +488,6 @@ class _Config:
     def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[_Assertion]:
         for number, assertion in enumerate(listed if isinstance(listed, list) else ()):
             at = self._at(*path, "assert", number) if path else place
-            named = assertion.get("$ref") if isinstance(assertion, dict) else None
-            if isinstance(named, str):
-                templates = _object(self._data.get("assertionTemplates"))
-                template = templates.get(named.rpartition("/")[2])
-                assertion = {**template, **assertion} if isinstance(template, dict) else {"type": named}  # noqa: PLW2901  the template in its place
             yield _Assertion(at, assertion if isinstance(assertion, dict) else {"type": assertion})
 
     # -- prompts, variables, files
@@ -575,14 +510,10 @@ class _Config:
             yield _chat(raw, label)
             return
         path = self._beside(raw)
-        if path.suffix.lower() not in (".txt", ".md", ".json", ".j2", ".yaml", ".yml"):
+        if path.suffix.lower() not in (".txt", ".md", ".json"):
             raise RefusedError("is a program: only texts and lists of messages are read")
         text = read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace")
-        if path.suffix.lower() in (".yaml", ".yml"):
-            text = json.dumps(self._read(path).data, ensure_ascii=False)
-        parts = re.split(r"^---\s*$", text, flags=re.MULTILINE) if path.suffix.lower() == ".txt" else [text]
-        for part in filter(str.strip, parts):
-            yield _chat(part.strip(), label)
+        yield _chat(text.strip(), label)
 
     def _variable(self, value: Json) -> Json:
         return self._file_value(value) if isinstance(value, str) and value.startswith("file://") else value
@@ -613,10 +544,6 @@ class _Config:
     def _read(self, path: Path) -> Located:
         """Return the data of a file with its lines. Raises SuiteError."""
         name = shown_path(path)
-        if path.suffix.lower() == ".jsonl":
-            lines = list(read_lines(path, limits.CASE_BYTES))
-            places: dict[str | int, Lines] = {at: Lines(line.number) for at, line in enumerate(lines)}
-            return Located([parse_json_line(line.data, name, line.number) for line in lines], Lines(1, places))
         raw = read_bytes(path, limits.YAML_BYTES)
         if path.suffix.lower() == ".json":  # which YAML does not read whole: no half characters in escapes
             return Located(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), Lines(1))
@@ -628,27 +555,10 @@ class _Config:
     def _at(self, *path: str | int) -> str:
         return f"{printable(self._path.name)}:{self._document.lines.at(path)}"
 
-    def _object(self, value: Json, key: str) -> JsonObject:
-        if isinstance(value, str):
-            try:
-                value = self._read(self._beside(value)).data
-            except (RefusedError, SuiteError) as error:
-                self._refuse(key, self._at(key), f"{key} {error}")
-        return _object(value)
-
     def _refuse(self, what: str, place: str, message: str) -> None:
         if (place, message) not in self._refused:  # an assertion of several cases is told once
             self._refused.add((place, message))
             self._log.note("refused", place, f"{message}; left out", leaves=what)
-
-
-def _with_field(schema: JsonObject, path: str) -> JsonObject:
-    """Return a schema that names the field at a path, of which an assertion asks; the agent is shown the schema."""
-    head, _, rest = path.partition(".")
-    properties = schema.get("properties")
-    if not head or not isinstance(properties, dict):
-        return schema
-    return {**schema, "properties": {**properties, head: _with_field(_object(properties.get(head)), rest)}}
 
 
 def _unused(words: str, names: dict[str, int]) -> str:
