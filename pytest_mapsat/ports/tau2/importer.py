@@ -18,10 +18,10 @@ from pytest_mapsat.formats import (
     Lines,
     Located,
     content_digest,
+    json_elements,
     limits,
     located_json,
     parse_json,
-    parse_yaml,
     printable,
     read_bytes,
     read_text,
@@ -295,86 +295,23 @@ def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
     Raises:
         SuiteError: the file is no list of tasks.
     """
-    text, name = read_text(path, _LARGEST), shown_path(path)
-    for source, line in _elements(text, name):
-        place, problems = f"{printable(path.name)}:{line}", list[Problem]()
-        try:
-            data = parse_json(source)
-        except ValueError as error:
-            raise SuiteError(Problem(name, line, str(error))) from None
-        left_out = _unknown(Task, data)
-        for field in left_out:
-            log.leave(f"tasks' {field}")
+    name = printable(path.name)
+    for line, data in json_elements(read_text(path, _LARGEST), shown_path(path), "tasks"):
+        problems: list[Problem] = []
+        # A likely misspelling stays, and is refused.
+        strange = data.keys() - Task.model_fields.keys() if isinstance(data, dict) else ()
+        for field in strange:
+            if not did_you_mean(field, Task.model_fields):
+                del data[field]
+                log.leave(f"tasks' {field}")
         task = validate(Task, Located(data, Lines(line)), name, problems)
+        for problem in problems:
+            hint = f" ({problem.hint})" if problem.hint else ""
+            log.note("unparsable", f"{name}:{line}", f"{problem.message}; the task is left out{hint}")
         if task is None:
-            # Only now, as lines within a task cost a slow reader.
-            problems = _with_lines(source, line, name) or problems
-            for problem in problems:
-                hint = f" ({problem.hint})" if problem.hint else ""
-                message = f"{problem.message}; the task is left out{hint}"
-                log.note("unparsable", f"{printable(path.name)}:{problem.line}", message)
             log.leave("tasks")
-            continue
-        yield task, place
-
-
-def _elements(text: str, name: str) -> Iterator[tuple[str, int]]:
-    """Give the texts of the elements of a list in JSON, each with its line. Raises SuiteError where there is no list."""
-    located_json(text, name, 1)
-    start = text.find("[")
-    before = text[:start].strip()
-    if start < 0 or (before and not before.replace(" ", "").endswith('"tasks":')):
-        raise SuiteError(Problem(name, 1, "holds no list of tasks"))
-    decoder, at, line, counted = json.JSONDecoder(), start + 1, 1, 0
-    while True:
-        while text[at] in " \t\r\n,":
-            at += 1
-        if text[at] == "]":
-            return
-        _, end = decoder.raw_decode(text, at)
-        line += text.count("\n", counted, at)
-        counted = at
-        yield text[at:end], line
-        at = end
-
-
-def _with_lines(source: str, line: int, name: str) -> list[Problem]:
-    """Return what is wrong with a task, with the line of each part; nothing where the parts cannot be placed."""
-    problems: list[Problem] = []
-    try:
-        (document,) = parse_yaml(source.replace("\t", " ").encode(), name)
-    except (SuiteError, ValueError):
-        return []
-    _unknown(Task, document.data)
-    validate(Task, document, name, problems)
-    return [Problem(name, line + problem.line - 1, problem.message, problem.hint) for problem in problems]
-
-
-_PARTS: dict[str, type[BaseModel]] = {
-    "user_scenario": Scenario,
-    "instructions": Instructions,
-    "evaluation_criteria": Criteria,
-    "initial_state": InitialState,
-    "actions": Action,
-    "env_assertions": Assertion,
-    "initialization_actions": FunctionCall,
-    "message_history": HistoryMessage,
-    "tool_calls": MessageCall,
-}
-
-
-def _unknown(model: type[BaseModel], data: Json) -> list[str]:
-    """Remove unknown fields from a task and return their names; a likely misspelling stays, and is refused later."""
-    if not isinstance(data, dict):
-        return []
-    strange = [name for name in data if name not in model.model_fields and not did_you_mean(name, model.model_fields)]
-    for name in strange:
-        del data[name]
-    for name, part in _PARTS.items():
-        inner = data.get(name) if name in model.model_fields else None
-        for item in inner if isinstance(inner, list) else [inner]:
-            strange += [f"{name}.{field}" for field in _unknown(part, item)]
-    return strange
+        else:
+            yield task, f"{name}:{line}"
 
 
 #: "You" and its forms, with what the user says instead; longer phrases are tried first.
