@@ -423,7 +423,10 @@ class _Config:
     # -- tests
 
     def _tests(self) -> Iterator[_Test]:
-        default = _object(self._data.get("defaultTest"))
+        default = self._data.get("defaultTest", {})
+        if not isinstance(default, dict):  # without its assertions the tests would ask less
+            message = f"defaultTest: found {shown(default)}, expected what each test has: write it in place"
+            raise SuiteError(Problem(shown_path(self._path), self._document.lines.at(("defaultTest",)), message))
         shared = tuple(self._assertions(default.get("assert"), self._at("defaultTest"), ("defaultTest",)))
         tests = self._data.get("tests")
         for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
@@ -469,6 +472,9 @@ class _Config:
         if isinstance(options, dict) and (options.get("transform") or options.get("postprocess")):
             self._refuse("tests", place, "the test transforms the output before its assertions")
             return
+        if _object(options).get("disableVarExpansion"):
+            self._refuse("tests", place, "the test keeps lists of values whole (disableVarExpansion)")
+            return
         if merged.get("threshold") is not None:
             message = "the threshold of the test is not carried over: all assertions are asked"
             self._log.note("threshold", place, message)
@@ -513,6 +519,8 @@ class _Config:
         if path.suffix.lower() not in (".txt", ".md", ".json"):
             raise RefusedError("is a program: only texts and lists of messages are read")
         text = read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace")
+        if path.suffix.lower() == ".txt" and re.search(r"^---\s*$", text, re.MULTILINE):
+            raise RefusedError("is divided by ---: write each part into a file of its own")
         yield _chat(text.strip(), label)
 
     def _variable(self, value: Json) -> Json:

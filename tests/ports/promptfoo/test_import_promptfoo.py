@@ -124,7 +124,7 @@ def test_the_suite_judges_an_agent(shop, pytester: pytest.Pytester) -> None:
 
 
 def test_messages_and_several_prompts(tmp_path) -> None:
-    text = "prompts: [file://chat.json, file://parts.txt, file://run.py]\ntests: [{description: one, vars: {q: Tea?}, assert: [{type: contains, value: tea}]}]\n"
+    text = "prompts: [file://chat.json, file://say.txt, file://parts.txt, file://run.py]\ntests: [{description: one, vars: {q: Tea?}, assert: [{type: contains, value: tea}]}]\n"
     chat = json.dumps(
         [
             {"role": "system", "content": "Be brief."},
@@ -133,7 +133,16 @@ def test_messages_and_several_prompts(tmp_path) -> None:
             {"role": "user", "content": "{{q}}"},
         ]
     )
-    write(tmp_path, text, **{"chat.json": chat, "parts.txt": "Say: {{q}}\n", "run.py": "boom"})
+    write(
+        tmp_path,
+        text,
+        **{
+            "chat.json": chat,
+            "say.txt": "Say: {{q}}\n",
+            "parts.txt": "Say: {{q}}\n---\nAsk: {{q}}\n",
+            "run.py": "boom",
+        },
+    )
     report = import_promptfoo(tmp_path, tmp_path / "suite")
     suite = open_suite(tmp_path / "suite")
     first, *rest = [suite.load(entry).visible for entry in suite.readable()]
@@ -143,7 +152,7 @@ def test_messages_and_several_prompts(tmp_path) -> None:
         ("user: Hi", "assistant: Hello"),
     )
     assert [visible.query for visible in rest] == ["Say: Tea?"]
-    assert report.not_carried == {"prompts": 1}
+    assert report.not_carried == {"prompts": 2}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +170,14 @@ def test_messages_and_several_prompts(tmp_path) -> None:
             "has a loop, a condition",
         ),
         ("tests: [7]\n", "found 7, expected a test"),
+        (
+            "defaultTest: file://default.yaml\ntests: [{vars: {prompt: x}}]",
+            "1: defaultTest: found 'file://default.yaml'",
+        ),
+        (
+            "tests: [{vars: {prompt: [x, y]}, options: {disableVarExpansion: true}, assert: [{type: contains, value: x}]}]",
+            "keeps lists of values whole",
+        ),
         ("prompts: ['']\ntests: [{assert: [{type: contains, value: x}]}]", "the prompt is empty"),
     ],
 )
