@@ -1,4 +1,4 @@
-"""Import of evalsets of Google's Agent Development Kit (ADK): ``*.evalset.json`` and ``*.test.json``, those of today and the lists of queries before them."""
+"""Import of evalsets of Google's Agent Development Kit (ADK): ``*.evalset.json`` and ``*.test.json``."""
 
 from __future__ import annotations
 
@@ -171,43 +171,9 @@ class EvalCase(_Part):
 
 
 def raw_cases(data: Json) -> list[JsonObject] | None:
-    """Return the cases of a file, in the form of today; None where it is no evalset."""
-    if isinstance(data, dict):
-        listed = next((data[name] for name in ("eval_cases", "evalCases") if isinstance(data.get(name), list)), None)
-        return None if listed is None else [case for case in listed if isinstance(case, dict)]
-    if not isinstance(data, list) or not data or not all(isinstance(member, dict) for member in data):
-        return None
-    if all("query" in member for member in data):
-        return [_of_queries("conversation", data, {})]
-    if all(isinstance(member.get("data"), list) for member in data):
-        return [_of_queries(str(member.get("name", "case")), member["data"], member) for member in data]
-    return None
-
-
-def _of_queries(name: str, queries: list[Json], around: JsonObject) -> JsonObject:
-    """Return a case in the form of today of a list of queries, each with expected calls and a reference."""
-    conversation = []
-    for query in queries:
-        query = query if isinstance(query, dict) else {}  # noqa: PLW2901  what is no query has no words, and is told so
-        listed = query.get("expected_tool_use")
-        uses = [use for use in listed if isinstance(use, dict)] if isinstance(listed, list) else []
-        between = {
-            "tool_uses": [{"name": use.get("tool_name"), "args": use.get("tool_input")} for use in uses],
-            "tool_responses": [
-                {"name": use.get("tool_name"), "response": use["mock_tool_output"]}
-                for use in uses
-                if "mock_tool_output" in use
-            ],
-        }
-        words = {"user_content": _said(query.get("query")), "final_response": _said(query.get("reference"))}
-        conversation.append({**words, "intermediate_data": between})
-    session = around.get("initial_session")
-    session = session if isinstance(session, dict) else {}
-    return {"eval_id": name, "conversation": conversation, "session_input": session}
-
-
-def _said(text: Json) -> JsonObject:
-    return {"parts": [{"text": text}]}
+    """Return the cases of a file; None where it is no evalset."""
+    listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
+    return [case for case in listed if isinstance(case, dict)] if isinstance(listed, list) else None
 
 
 FORMAT = "adk"
@@ -291,7 +257,14 @@ class _Evalsets:
         text = read_text(file, limits.YAML_BYTES)
         raw = raw_cases(located_json(text, shown_path(file), 1))
         if raw is None:
-            raise SuiteError(Problem(shown_path(file), 1, "is no evalset", "expected eval_cases, or a list of queries"))
+            raise SuiteError(
+                Problem(
+                    shown_path(file),
+                    1,
+                    "is no evalset",
+                    "expected eval_cases; AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries",
+                )
+            )
         match = self._match_of(file.parent / "test_config.json")
         lines = [text.count("\n", 0, mark.start()) + 1 for mark in _CASE_ID.finditer(text)]
         for number, case in enumerate(raw):

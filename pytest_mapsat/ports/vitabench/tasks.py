@@ -69,18 +69,6 @@ def _joined(value: object) -> str:
     return ", ".join(map(str, _listed(value)))
 
 
-def _keyed(value: object) -> object:
-    """Return a list of objects as an object by their ids, as the source has it elsewhere."""
-    if not isinstance(value, list):
-        return value
-    ids = (*(name for _, name in KINDS.values()), "order_id", "book_id", "reservation_id")
-    named = [
-        next((entry[name] for name in ids if name in entry), "") if isinstance(entry, Mapping) else ""
-        for entry in value
-    ]
-    return {str(name or at): entry for at, (name, entry) in enumerate(zip(named, value, strict=True))}
-
-
 def _amount(value: object) -> object:
     return 0 if value == "" else value
 
@@ -268,7 +256,7 @@ class Kept(Part):
 
 
 _Noun = TypeVar("_Noun")
-Keyed = Annotated[Mapping[str, _Noun], BeforeValidator(_keyed)]
+Keyed = Mapping[str, _Noun]
 
 
 class Environment(Part):
