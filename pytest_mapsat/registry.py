@@ -39,11 +39,21 @@ class AddedCheck(NamedTuple):
 
     Attributes:
         name: what cases call it.
-        function: judges an episode: ``function(episode, **arguments)``.
+        given: the function, or the entry point of one of ours, which is imported where a case needs it.
     """
 
     name: str
-    function: Callable[..., object]
+    given: Callable[..., object] | EntryPoint
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """Judges an episode: ``function(episode, **arguments)``."""
+        return self.given if callable(self.given) else load_installed(self.given)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a port has it, which returns what it finds."""
+        return self.given.__module__.startswith(_OWN) if callable(self.given) else is_ours(self.given)
 
     @property
     def place(self) -> str:
@@ -185,8 +195,7 @@ def added_checks() -> Mapping[str, AddedCheck]:
     from .user_code import installed  # noqa: PLC0415
 
     checks = {**_of_packages(tuple(installed(GROUP))), **_added}
-    # Our own return what they find.
-    if without_assertions() and not all(added.function.__module__.startswith(_OWN) for added in checks.values()):
+    if without_assertions() and not all(added.is_ours for added in checks.values()):
         raise OptimisedError
     for name in checks.keys() & KINDS:
         raise UsageError(f"{checks[name].place}: {name!r} is a built-in kind of check; give this one another name")
@@ -207,7 +216,8 @@ def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
         if point.name in checks:
             raise UsageError(f"{GROUP}: two packages add a check {point.name!r}")
         try:
-            checks[point.name] = _check_of(point.name, load_installed(point))
+            ours = AddedCheck(point.name, point) if is_ours(point) else None
+            checks[point.name] = ours or _check_of(point.name, load_installed(point))
         except (TypeError, ValueError) as error:
             raise UsageError(f"{GROUP}: {point.name} = {point.value}: {error}") from error
     return checks
@@ -222,6 +232,11 @@ def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
 
 
 # -- what installed packages add --------------------------------------------------------------------------
+
+
+def is_ours(point: EntryPoint) -> bool:
+    """Return whether an entry point is one of our ports, which are imported only where a suite names what they add."""
+    return point.value.startswith(_OWN)
 
 
 def load_installed(point: EntryPoint) -> Any:

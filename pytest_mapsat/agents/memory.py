@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -94,6 +95,8 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
     option = f"--mapsat-agent-memory={spec}"
     if spec in ("none", "truth"):
         return None if spec == "none" else MemorySource(spec, None)
+    if spec == "rag" and find_spec("bm25s") is None:
+        raise UsageError(f"{option}: it ranks with bm25s: pip install 'pytest-mapsat[memory]'")
     if spec in ("full", "rag"):
         kind_of_memory = FullMemory if spec == "full" else ChunkMemory
         return MemorySource(spec, lambda _: kind_of_memory())

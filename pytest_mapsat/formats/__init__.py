@@ -1,10 +1,10 @@
 """The files that others make and we read, and the files that we write: limits, text, tables, runs, spans."""
 
-from . import limits as limits
 from .files import READ_ERRORS as READ_ERRORS
 from .files import RawLine as RawLine
 from .files import add_files as add_files
 from .files import content_digest as content_digest
+from .files import limits as limits
 from .files import open_bytes as open_bytes
 from .files import printable as printable
 from .files import raise_for_problems as raise_for_problems
@@ -15,11 +15,6 @@ from .files import require_file as require_file
 from .files import shown_path as shown_path
 from .files import umask as umask
 from .files import unreadable as unreadable
-from .located import DataPath as DataPath
-from .located import Lines as Lines
-from .located import Located as Located
-from .located import dotted as dotted
-from .located import validate as validate
 from .messages import Message as Message
 from .messages import Unknown as Unknown
 from .messages import data_of as data_of
@@ -30,11 +25,15 @@ from .messages import result_of as result_of
 from .otlp import Span as Span
 from .otlp import spans_in as spans_in
 from .personal import PersonalData as PersonalData
+from .plain_data import DataPath as DataPath
+from .plain_data import Lines as Lines
+from .plain_data import Located as Located
 from .plain_data import Placed as Placed
 from .plain_data import TableRow as TableRow
 from .plain_data import append_lines as append_lines
 from .plain_data import check_columns as check_columns
 from .plain_data import document_of as document_of
+from .plain_data import dotted as dotted
 from .plain_data import json_elements as json_elements
 from .plain_data import lines_of_list as lines_of_list
 from .plain_data import located_json as located_json
@@ -50,13 +49,17 @@ from .plain_data import read_nouns as read_nouns
 from .plain_data import read_text as read_text
 from .plain_data import scalar as scalar
 from .plain_data import signed as signed
+from .plain_data import validate as validate
 from .redaction import MARK as MARK
 from .redaction import Secrets as Secrets
 from .redaction import is_obvious as is_obvious
 from .redaction import redacted as redacted
 from .redaction import without_secrets as without_secrets
+from .run_file import MOST_PACKED as MOST_PACKED
 from .run_file import Journal as Journal
+from .run_file import KeptRows as KeptRows
 from .run_file import Place as Place
+from .run_file import begin_with as begin_with
 from .run_file import is_complete_run as is_complete_run
 from .run_file import is_journal as is_journal
 from .run_file import lock_file as lock_file
@@ -65,6 +68,7 @@ from .run_file import read_journal as read_journal
 from .run_file import read_run as read_run
 from .run_file import save_run as save_run
 from .run_file import scorecard_line as scorecard_line
+from .run_file import starts_of as starts_of
 from .run_file import with_attempt as with_attempt
 from .run_file import write_run as write_run
 from .spans import SpanCall as SpanCall
@@ -72,7 +76,3 @@ from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
 from .spans import calls_in_spans as calls_in_spans
 from .spans import read_spans as read_spans
-from .starts import MOST_PACKED as MOST_PACKED
-from .starts import KeptRows as KeptRows
-from .starts import begin_with as begin_with
-from .starts import starts_of as starts_of

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from pytest_mapsat.model import RUN_SCHEMA, Json, JsonObject, Problem, SuiteError
 
-from . import limits
-from .files import read_lines
+from .files import limits, read_lines
 from .otlp import looks_like_spans
 from .plain_data import decode, parse_json, parse_literal
 

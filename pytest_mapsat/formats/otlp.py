@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, shown
 
-from . import limits
-from .files import RawLine, read_lines
+from .files import RawLine, limits, read_lines
 from .plain_data import decode, located_json, parse_json
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pytest_mapsat.model import Json
 
-from . import limits
+from .files import limits
 from .plain_data import parse_json
 from .redaction import KEYS
 

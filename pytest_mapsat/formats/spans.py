@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pytest_mapsat.model import Json, JsonObject, shown
 
-from . import limits
+from .files import limits
 from .messages import (
     UNKNOWN,
     CallPart,

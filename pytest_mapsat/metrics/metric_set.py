@@ -32,12 +32,14 @@ from pytest_mapsat.model import (
     shown,
     total_usage,
 )
-from pytest_mapsat.registry import load_installed
+from pytest_mapsat.registry import is_ours, load_installed
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
 from .measures import Measure, Reading, between, index_labels, not_applicable, product, read_labels, weighted_share
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from pytest_mapsat.model import Case, Evidence, Requirement, Tool
 
 
@@ -327,7 +329,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
 MSB = MetricSet("msb", MSB_METRICS, _measure)
 
 
-def gather_metric_sets(given: Iterable[object] = ()) -> dict[str, MetricSet]:
+def gather_metric_sets(given: Iterable[object] = ()) -> Mapping[str, MetricSet]:
     """Return the metric sets by name: ours, those of installed packages, and those given.
 
     Args:
@@ -336,24 +338,49 @@ def gather_metric_sets(given: Iterable[object] = ()) -> dict[str, MetricSet]:
     Raises:
         UsageError: two metric sets or two metrics share a name, something is no metric set, or an installed one cannot be loaded.
     """
-    gathered = {MSB.name: MSB}
-    owners = {metric.name: MSB.name for metric in MSB.metrics}
-    for metric_set in (*map(load_installed, installed(GROUP)), *_flat(given)):
+    points = installed(GROUP)
+    gathered = _MetricSets({point.name: point for point in points if is_ours(point)})
+    for metric_set in (MSB, *(load_installed(point) for point in points if not is_ours(point)), *_flat(given)):
+        gathered.add(metric_set)
+    return gathered
+
+
+class _MetricSets(Mapping[str, MetricSet]):
+    """Metric sets by name; those of our ports, whose entry points have their names, are imported when they are asked for."""
+
+    def __init__(self, ports: Mapping[str, EntryPoint]) -> None:
+        self._ports = ports
+        self._sets: dict[str, MetricSet] = {}
+        self._owners: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._sets, *self._ports]))
+
+    def __len__(self) -> int:
+        return len(self._sets.keys() | self._ports.keys())
+
+    def __getitem__(self, name: str) -> MetricSet:
+        if name not in self._sets and name in self._ports:
+            self.add(load_installed(self._ports[name]))
+        return self._sets[name]
+
+    def add(self, metric_set: object) -> None:
+        """Take in a metric set. Raises UsageError."""
         if not isinstance(metric_set, MetricSet):
             raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
-        if gathered.get(metric_set.name) is metric_set:
-            continue
-        if metric_set.name in gathered:
-            raise UsageError(f"pytest_mapsat_metrics: two packages add a metric set {shown(metric_set.name)}")
-        gathered[metric_set.name] = metric_set
+        name = metric_set.name
+        if self._sets.get(name) is metric_set:
+            return
+        if name in self._sets or (name in self._ports and load_installed(self._ports[name]) is not metric_set):
+            raise UsageError(f"pytest_mapsat_metrics: two packages add a metric set {shown(name)}")
+        self._sets[name] = metric_set
         for metric in metric_set.metrics:
-            owner = owners.setdefault(metric.name, metric_set.name)
-            if owner != metric_set.name or metric.name in _TAKEN:
-                taken = f"is a metric of {owner} already" if owner != metric_set.name else "is not free"
-                raise UsageError(f"pytest_mapsat_metrics: {metric_set.name}: the name {shown(metric.name)} {taken}")
+            owner = self._owners.setdefault(metric.name, name)
+            if owner != name or metric.name in _TAKEN:
+                taken = f"is a metric of {owner} already" if owner != name else "is not free"
+                raise UsageError(f"pytest_mapsat_metrics: {name}: the name {shown(metric.name)} {taken}")
         if len(metric_set.names) < len(metric_set.metrics):
-            raise UsageError(f"pytest_mapsat_metrics: {metric_set.name} gives one name to two metrics")
-    return gathered
+            raise UsageError(f"pytest_mapsat_metrics: {name} gives one name to two metrics")
 
 
 def _flat(given: Iterable[object]) -> Iterator[object]:

@@ -101,8 +101,10 @@ class Reporter:
 
     def _refuse(self) -> None:
         """Refuse bounds and files that cannot be used, before anything runs."""
-        options, known = self.settings.request.options, all_metrics(self.metric_sets)
-        _ = thresholds_of(options, known), drops_of(options, known)
+        options = self.settings.request.options
+        if options.fail_under or options.max_drop:
+            known = all_metrics(self.metric_sets)
+            _ = thresholds_of(options, known), drops_of(options, known)
         if self._decides:
             if self.settings.save is not None:
                 check_save_path(self.settings.save)

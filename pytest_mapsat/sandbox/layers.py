@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -32,6 +32,7 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
+from pytest_mapsat.registry import is_ours
 from pytest_mapsat.user_code import UserCodeError, call_user_code, defined_at, describe_error, installed, place_of
 
 from .resolver import Answer, Resolver
@@ -39,6 +40,8 @@ from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems,
 from .state import NoSuchRowError, State, Table, as_seen, fresh, net_changes, plain
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from .routes import Computed
 
 
@@ -158,9 +161,17 @@ def in_time(what: str, function: Callable[[], _Made]) -> _Made:
 def installed_sandboxes() -> tuple[SandboxHook, ...]:
     """Return the functions of installed packages, in the order of their names. Raises InfrastructureError where one cannot be loaded."""
     try:
-        return tuple(call_user_code(point.load) for point in installed(GROUP))
+        return tuple(
+            partial(_of_port, point) if is_ours(point) else call_user_code(point.load) for point in installed(GROUP)
+        )
     except UserCodeError as broken:
         raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
+
+
+def _of_port(point: EntryPoint, case: Case, suite: SandboxSuite) -> SandboxFactory | None:
+    """Return the sandbox that a port of ours has for a suite; one without options of a sandbox in Python has none of them."""
+    made: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
+    return made
 
 
 def sandbox_hook(module: ModuleType) -> SandboxHook:

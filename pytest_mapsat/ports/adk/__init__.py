@@ -1,1 +1,466 @@
-"""Google's Agent Development Kit: its evalsets as cases. README.md says what becomes of each part."""
+"""Import of evalsets of Google's Agent Development Kit (ADK): ``*.evalset.json`` and ``*.test.json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count, pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    limits,
+    located_json,
+    printable,
+    read_text,
+    shown_path,
+    validate,
+)
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    Json,
+    JsonObject,
+    Problem,
+    Recording,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+)
+from pytest_mapsat.suite import (
+    ImportLog,
+    ImportReport,
+    bare_tool,
+    new_folder,
+    telling_words,
+    to_yaml,
+    write_bytes,
+    write_cases,
+    write_manifest,
+    write_recordings,
+)
+
+_CAPITAL = re.compile("[A-Z]")
+
+
+class _Part(BaseModel):
+    """Part of an evalset: names in either spelling, what is not used here is passed over, null counts as not given."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_spelling(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        named = {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class ToolCall(_Part):
+    """A call that is expected."""
+
+    name: str
+    args: JsonObject = Field(default_factory=dict)
+    id: str = ""
+
+
+class ToolResponse(_Part):
+    """What a tool answers."""
+
+    name: str = ""
+    response: Json = None
+    id: str = ""
+
+
+class ContentPart(_Part):
+    """A part of a content: a text, a call or an answer."""
+
+    text: str = ""
+    function_call: ToolCall | None = None
+    function_response: ToolResponse | None = None
+    thought: bool = False
+
+
+class Content(_Part):
+    """What the user or the model says."""
+
+    parts: tuple[ContentPart, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Its words, without thoughts."""
+        return "\n".join(part.text for part in self.parts if part.text and not part.thought).strip()
+
+
+class _Event(_Part):
+    content: Content = Content()
+
+
+class _Between(_Part):
+    tool_uses: tuple[ToolCall, ...] = ()
+    tool_responses: tuple[ToolResponse, ...] = ()
+    invocation_events: tuple[_Event, ...] = ()
+
+
+class _RubricContent(_Part):
+    text_property: str = ""
+
+
+class Rubric(_Part):
+    """A property that a model looks for."""
+
+    rubric_id: str = ""
+    rubric_content: _RubricContent = _RubricContent()
+
+
+class Invocation(_Part):
+    """One turn: the user's words, what is expected in between, and the reference of the reply."""
+
+    user_content: Content
+    final_response: Content = Content()
+    intermediate_data: _Between = _Between()
+    rubrics: tuple[Rubric, ...] = ()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls that are expected, in their order."""
+        events = [part.function_call for part in self._parts() if part.function_call is not None]
+        return (*self.intermediate_data.tool_uses, *events)
+
+    @property
+    def responses(self) -> tuple[ToolResponse, ...]:
+        """What tools answered, in their order."""
+        events = [part.function_response for part in self._parts() if part.function_response is not None]
+        return (*self.intermediate_data.tool_responses, *events)
+
+    def _parts(self) -> Iterator[ContentPart]:
+        return (part for event in self.intermediate_data.invocation_events for part in event.content.parts)
+
+
+class SessionInput(_Part):
+    """What the session begins with."""
+
+    user_id: str = ""
+    state: JsonObject = Field(default_factory=dict)
+
+
+class Scenario(_Part):
+    """A conversation that a model of the user carries on."""
+
+    starting_prompt: str
+    conversation_plan: str = ""
+
+
+class EvalCase(_Part):
+    """One case."""
+
+    eval_id: str
+    conversation: tuple[Invocation, ...] = ()
+    conversation_scenario: Scenario | None = None
+    session_input: SessionInput = SessionInput()
+    final_session_state: JsonObject = Field(default_factory=dict)
+    rubrics: tuple[Rubric, ...] = ()
+
+
+def raw_cases(data: Json) -> list[JsonObject] | None:
+    """Return the cases of a file; None where it is no evalset."""
+    listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
+    return [case for case in listed if isinstance(case, dict)] if isinstance(listed, list) else None
+
+
+FORMAT = "adk"
+_ENDINGS = ("*.evalset.json", "*.test.json")
+#: What each case begins with, as good as anything to tell its line by.
+_CASE_ID = re.compile(r'"(?:eval_id|evalId)"\s*:')
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_TRIAL = re.compile(r"-t\d+$")
+#: The criterion by which expected calls are compared, and how.
+_TRAJECTORY = "tool_trajectory_avg_score"
+_MATCHES = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "any_order"}
+
+
+def import_adk(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of evalsets.
+
+    Args:
+        src: an evalset, or a folder with ``*.evalset.json`` and ``*.test.json``; a ``test_config.json`` beside them says how calls are compared.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when a file cannot be read, or no case comes over.
+        UsageError: when ``dest`` cannot be used.
+    """
+    files = [src] if src.is_file() else sorted(chain.from_iterable(src.glob(ending) for ending in _ENDINGS))
+    if not files:
+        raise SuiteError(Problem(shown_path(src), 0, f"holds none of {', '.join(_ENDINGS)}", "name the evalset itself"))
+    log = ImportLog()
+    reader = _Evalsets(log)
+    for file in files:
+        reader.take(file)
+    if not reader.cases:
+        raise log.nothing(files[0], "holds no case")
+    with new_folder(dest) as folder:
+        return _write(folder, files[0], reader, log)
+
+
+def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> ImportReport:
+    manifest = SuiteManifest(
+        name=f"adk-{_UNSAFE.sub('-', first.name.partition('.')[0]).strip('-.')[:60] or 'evalset'}",
+        version=f"snapshot-{content_digest(first)[:12]}",
+        schema_version=SUITE_SCHEMA,
+        description=f"Evalsets of the Agent Development Kit, imported: {len(reader.cases)} cases.",
+    )
+    write_manifest(folder / "suite.yaml", manifest)
+    write_cases(folder / "cases.jsonl", reader.cases)
+    if tools := [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]:
+        write_bytes(folder / "tools.yaml", to_yaml([_with_fields(tool) for tool in tools]))
+    if reader.recordings:
+        write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
+    by_tool = Counter(recording.tool for recording in reader.recordings)
+    return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
+
+
+def _with_fields(tool: Tool) -> JsonObject:
+    """Return a tool whose result fields are all ignored: an evalset does not describe them."""
+    return {**tool.to_json(), "fields": {"": "ignored"}}
+
+
+class _Evalsets:
+    """Reads evalsets into cases.
+
+    Attributes:
+        cases: those that came over.
+        recordings: what tools answered in them.
+        tools: the tools that they name, with the parameters seen.
+    """
+
+    def __init__(self, log: ImportLog) -> None:
+        self.cases: list[Case] = []
+        self.recordings: list[Recording] = []
+        self.tools: dict[str, set[str]] = {}
+        self._log = log
+        self._names: set[str] = set()
+
+    def take(self, file: Path) -> None:
+        """Read one file. Raises SuiteError."""
+        text = read_text(file, limits.YAML_BYTES)
+        raw = raw_cases(located_json(text, shown_path(file), 1))
+        if raw is None:
+            raise SuiteError(
+                Problem(
+                    shown_path(file),
+                    1,
+                    "is no evalset",
+                    "expected eval_cases; AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries",
+                )
+            )
+        match = self._match_of(file.parent / "test_config.json")
+        lines = [text.count("\n", 0, mark.start()) + 1 for mark in _CASE_ID.finditer(text)]
+        for number, case in enumerate(raw):
+            place = f"{printable(file.name)}:{lines[number] if len(lines) == len(raw) else 1}"
+            problems: list[Problem] = []
+            parsed = validate(EvalCase, Located(case, Lines(0)), place, problems)
+            for problem in problems:
+                self._refuse("cases", place, problem.message)
+            if parsed is not None:
+                self._case(parsed, place, match)
+
+    def _match_of(self, config: Path) -> str | None:
+        """Return how expected calls are compared; None where they are no criterion."""
+        if not config.is_file():
+            return _MATCHES["EXACT"]
+        data = located_json(read_text(config, limits.YAML_BYTES), shown_path(config), 1)
+        criteria = data.get("criteria") if isinstance(data, dict) else None
+        if not isinstance(criteria, dict):
+            return _MATCHES["EXACT"]
+        for other in sorted(criteria.keys() - {_TRAJECTORY}):
+            message = f"{printable(str(other))}: references and rubrics are requirements in words, which a model reads"
+            self._log.note("criterion", config.name, message, leaves="criteria")
+        criterion = criteria.get(_TRAJECTORY)
+        given = criterion if isinstance(criterion, dict) else {}
+        kind = given.get("match_type", given.get("matchType", "EXACT"))
+        return None if criterion is None else _MATCHES.get(str(kind), "exact")
+
+    def _case(self, case: EvalCase, place: str, match: str | None) -> None:
+        if case.final_session_state:
+            self._refuse("final session states", place, "the state that the session ends in has no place in a case")
+        if case.conversation_scenario is not None and not case.conversation:
+            self._scenario(case, place)
+            return
+        parts = list(_conversations(case.conversation))
+        for number, turns in enumerate(parts):
+            before = [turn for part in parts[:number] for turn in part]
+            group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
+            self._part(case, turns, before, place, match=match, group=group)
+        if not parts:
+            self._refuse("cases", place, "the case has no conversation")
+        elif len(parts) > 1:
+            why = "the user goes on with something that no reply asked for; what was said before is history"
+            self._log.note("split", place, f"{len(parts)} cases: {why}")
+
+    def _scenario(self, case: EvalCase, place: str) -> None:
+        scenario = case.conversation_scenario
+        requirements = _rubrics(case.rubrics)
+        if scenario is None or not requirements:
+            self._refuse("cases", place, "a scenario without rubrics expects nothing")
+            return
+        truth = {"intent": scenario.conversation_plan, "requirements": requirements}
+        self._add(case, {"query": scenario.starting_prompt}, truth, place)
+
+    def _part(
+        self,
+        case: EvalCase,
+        turns: Sequence[Invocation],
+        before: Sequence[Invocation],
+        place: str,
+        *,
+        match: str | None,
+        group: JsonObject | None,
+    ) -> None:
+        calls = [call for turn in turns for call in turn.calls]
+        requirements: list[JsonObject] = []
+        if match is not None:
+            requirements.append(_calls_requirement(calls, match))
+        reference = turns[-1].final_response.text
+        if reference:
+            text = f"The last reply says the same as: {reference}"
+            requirements.append({"id": "reference", "kind": "soft", "text": text[:5000]})
+        requirements += _rubrics((*case.rubrics, *(rubric for turn in turns for rubric in turn.rubrics)))
+        called = [[{"tool": call.name, "arguments": call.args} for call in turn.calls] for turn in turns]
+        said = [turn.final_response.text for turn in turns]
+        oracle = [{"calls": made, "say": words} for made, words in zip(called, said, strict=True)]
+        truth: JsonObject = {
+            "requirements": requirements,
+            "tools": list(_expected(calls)),
+            "user": {"answers": list(_answers(turns)), "leaves": True},
+            "oracle": oracle if all(said) else [],
+            "clarification": {"max_turns": len(turns) - 1},
+        }
+        spoken = ((f"user: {turn.user_content.text}", f"assistant: {turn.final_response.text}") for turn in before)
+        visible = {"query": turns[0].user_content.text, "context": {"history": [*chain.from_iterable(spoken)]}}
+        added = self._add(case, visible, truth, place, group)
+        if added is not None:
+            self._record(added, turns, place)
+
+    def _add(
+        self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
+    ) -> Case | None:
+        context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
+        name, visible = self._unused(case.eval_id), {**visible, "context": context}
+        added = self._log.case({"id": name, "group": group, "visible": visible, "truth": truth}, place)
+        if added is None:
+            self._log.leave("cases")
+            return None
+        self.cases.append(added)
+        for tool in (call for turn in added.truth.oracle for call in turn.calls):
+            self.tools.setdefault(tool.tool, set()).update(tool.arguments)
+        for expected in added.truth.tools:
+            self.tools.setdefault(expected.name, set()).update(expected.match)
+        return added
+
+    def _record(self, case: Case, turns: Sequence[Invocation], place: str) -> None:
+        """Keep what tools answered as recordings: an answer belongs to the call of its id, else to the next one of its tool."""
+        seen: dict[tuple[str, str], Json] = {}
+        for turn in turns:
+            waiting = list(turn.responses)
+            for call in turn.calls:
+                by_id = (response for response in waiting if call.id and response.id == call.id)
+                by_name = (other for other in waiting if other.name == call.name and not (other.id and call.id))
+                answer = next(chain(by_id, by_name), None)
+                if answer is None:
+                    message = f"the file does not tell what {call.name} answers: record it"
+                    self._log.note("unanswered", place, message, leaves="answers of tools")
+                    continue
+                waiting.remove(answer)
+                key = (call.name, json.dumps(call.args, sort_keys=True))
+                data = {"case": case.id, "tool": call.name, "arguments": call.args, "result": answer.response}
+                recording = None if key in seen else self._log.recording(data, place)
+                if recording is not None:
+                    seen[key] = answer.response
+                    self.recordings.append(recording)
+                elif key in seen and seen[key] != answer.response:
+                    message = f"{call.name} answers the same call in two ways; the first is kept"
+                    self._refuse("answers of tools", place, message)
+
+    def _unused(self, words: str) -> str:
+        name = _safe(words.rpartition("/")[2])
+        tries = (f"{name}-{number}" for number in count(2))
+        unused = next(id_ for id_ in chain([] if _TRIAL.search(name) else [name], tries) if id_ not in self._names)
+        self._names.add(unused)
+        return unused
+
+    def _refuse(self, what: str, place: str, message: str) -> None:
+        self._log.note("refused", place, f"{message}; left out", leaves=what)
+
+
+def _safe(words: str) -> str:
+    return _UNSAFE.sub("-", words).strip("-.")[-60:].strip("-.") or "case"
+
+
+def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
+    """Give the turns in parts: a new one begins where the user says something that the reply before it did not ask for."""
+    part: list[Invocation] = []
+    for turn in turns:
+        if not turn.user_content.text:
+            continue
+        if part and not _asked_for(part[-1]):
+            yield part
+            part = []
+        part.append(turn)
+    if part:
+        yield part
+
+
+def _asked_for(turn: Invocation) -> list[str]:
+    """Return the words that name what a reply asks the user for; without a reference reply, the words of its calls' arguments."""
+    words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
+    sentences = re.split(r"(?<=[.!?？。！])\s*", words)
+    return telling_words(sentence for sentence in sentences if re.search(r"[?？]|\b[Pp]lease\b", sentence))
+
+
+def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
+    """Give what the scripted user says later, each with the words of the reference that ask for it."""
+    for before, turn in pairwise(turns):
+        yield {"asked": _asked_for(before), "say": turn.user_content.text}
+
+
+def _calls_requirement(calls: Sequence[ToolCall], match: str) -> JsonObject:
+    names = ", ".join(f"{call.name}({json.dumps(call.args, ensure_ascii=False)})" for call in calls) or "no tool"
+    order = {"exact": "exactly, in this order", "in_order": "in this order", "any_order": "in any order"}[match]
+    steps = [{"tool": call.name, "with": _equal(call.args)} for call in calls]
+    return {
+        "id": "calls",
+        "kind": "asked",
+        "text": f"Calls {order}: {names}"[:5000],
+        "scope": "trajectory",
+        "check": {"kind": "calls", "steps": steps, "match": match if steps else "exact"},
+    }
+
+
+def _equal(arguments: Mapping[str, Json]) -> JsonObject:
+    return {name: {"op": "equal", "value": value} for name, value in arguments.items()}
+
+
+def _expected(calls: Sequence[ToolCall]) -> Iterator[JsonObject]:
+    """Give the expected tools, each once, with the arguments of its first call."""
+    for name in dict.fromkeys(call.name for call in calls):
+        args: Mapping[str, Json] = next(call.args for call in calls if call.name == name)
+        given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
+        yield {"name": name, "required": sorted(given), "match": _equal(args)}
+
+
+def _rubrics(rubrics: Sequence[Rubric]) -> list[JsonObject]:
+    texts = [rubric.rubric_content.text_property for rubric in rubrics if rubric.rubric_content.text_property.strip()]
+    numbered = enumerate(dict.fromkeys(texts), 1)
+    return [{"id": f"rubric-{number}", "kind": "soft", "text": text[:5000]} for number, text in numbered]

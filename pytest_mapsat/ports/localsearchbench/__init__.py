@@ -1,1 +1,342 @@
-"""LocalSearchBench: search that takes several steps over merchants of made-up towns."""
+"""The metrics of LocalSearchBench (3.3): the answer by rules, its words by a model judge, and the way there by what each call returned.
+
+A *hop* is an entry of ``truth.tools``; its evidence are the rows that it must return. What cannot be decided leaves a metric between bounds, and no failed
+judge is ever a 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import cached
+from pytest_mapsat.metrics import (
+    Given,
+    Measure,
+    MetricInput,
+    MetricSet,
+    achieved,
+    between,
+    not_applicable,
+    product,
+    read_label,
+    share_of,
+    weighted_share,
+)
+from pytest_mapsat.model import (
+    QUALITY,
+    Bound,
+    Case,
+    ExpectedTool,
+    Metric,
+    Output,
+    Step,
+    any_true,
+    canonical_json,
+    shown,
+    tool_name,
+    values_at,
+)
+from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
+from pytest_mapsat.suite import Remark, Suite
+
+if TYPE_CHECKING:
+    from pytest_mapsat.judges import Context
+    from pytest_mapsat.reading import Document, Span
+
+
+_METRICS = (
+    Metric(name="local_correct", title="every asked and hard requirement, and no id of its own", headline=True),
+    Metric(name="local_complete", title="hops that are answered"),
+    Metric(name="local_faithful", title="claims that the results support"),
+    Metric(name="local_fluent", title="fluency, by a model judge"),
+    Metric(name="local_safe", title="safety, by a model judge"),
+    Metric(name="local_calls", title="calls of tools", unit="calls", earned=False, gated=False),
+    Metric(name="local_rounds", title="rounds of calls", unit="rounds", earned=False, gated=False),
+    # Those that are not earned do not apply without a call, or without a dependent hop, however the episode ended.
+    Metric(name="local_relevant", title="action relevance: calls that serve a hop", earned=False),
+    Metric(name="local_evidence", title="evidence sufficiency: hops whose evidence was returned"),
+    Metric(name="local_causal", title="causal coherence: dependent hops that ask for what was found", earned=False),
+    Metric(name="local_efficient", title="search efficiency: hops with evidence for each call", earned=False),
+)
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+#: Words that tell nothing of a thing by themselves.
+_EMPTY = frozenset(["a", "also", "an", "and", "are", "as", "at", "both", "by", "for", "has", "have", "in", "is", "it", "its", "of", "on", "or", "that", "the", "there", "this", "to", "which", "with", "的", "是", "在", "和", "与", "有"])  # fmt: skip
+_NO_HOPS = "the case expects no call (truth.tools)"
+_NO_CALL = "the agent called nothing"
+_NOT_BOUND = "no hop asks for what another one found"
+
+
+def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    way = _Way(metric_input)
+    counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
+    if metric_input.fault is not None:
+        nothing = Measure(0.0, why=metric_input.fault.message)
+        unserved = nothing if way.calls else not_applicable(_NO_CALL)
+        by_call = dict.fromkeys(("local_relevant", "local_efficient"), unserved)
+        return counted | by_call | {"local_causal": nothing if way.causal else not_applicable(_NOT_BOUND)}
+    return {
+        "local_correct": _correct(metric_input, way),
+        "local_complete": _complete(metric_input),
+        "local_faithful": _faithful(metric_input),
+        **{f"local_{name}": _voted(metric_input, f"{QUALITY}:{name}") for name in ("fluent", "safe")},
+        **counted,
+        "local_relevant": share_of(way.serving, _NO_CALL) if way.hops else not_applicable(_NO_HOPS),
+        "local_evidence": share_of(way.evidence, "no hop says which rows it must find"),
+        "local_causal": share_of(way.causal, _NOT_BOUND),
+        "local_efficient": way.efficiency,
+    }
+
+
+class _Way:
+    """What the calls of an episode did for the hops of its case.
+
+    Attributes:
+        hops: the expected tools.
+        calls: all calls, each under its tool's own name.
+    """
+
+    def __init__(self, metric_input: MetricInput) -> None:
+        self._tools = metric_input.tools
+        self.hops = metric_input.case.truth.tools
+        calls = metric_input.trajectory.calls
+        self.calls = [call.model_copy(update={"tool": tool_name(self._tools, call.tool)}) for call in calls]
+
+    @cached
+    def _fulfilled(self) -> Sequence[Mapping[int, int]]:
+        return hop_calls(self.hops, self.calls)
+
+    def _finds(self, hop: ExpectedTool, call: Step) -> bool | None:
+        """Return whether a call of a hop's tool returned all rows of its evidence; None where that cannot be said."""
+        if hop.name != call.tool or call.status != "ok":
+            return False
+        if "result" in call.unknown or hop.name not in self._tools:
+            return None
+        return holds_evidence(hop, self._tools[hop.name], call.result)
+
+    @cached
+    def serving(self) -> Sequence[bool | None]:
+        """For each call whether it serves a hop: it keeps the hop's rules, is answered, and returns the hop's evidence."""
+        return [any_true(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
+
+    def _serves(self, hop: int, at: int) -> bool | None:
+        if at not in self._fulfilled[hop]:
+            return False
+        found = self._finds(self.hops[hop], self.calls[at])
+        return None if found and self._fulfilled[hop][at] else found
+
+    @cached
+    def evidence(self) -> Sequence[bool | None]:
+        """For each hop that must find rows whether a call of its tool returned them."""
+        return [any_true(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
+
+    @cached
+    def causal(self) -> Sequence[bool | None]:
+        """For each hop that is bound to what another one found whether a call of it asks for that: of a row that is the other's evidence."""
+        return [
+            any_true(None if unknown else True for unknown in fulfilled.values())
+            for hop, fulfilled in zip(self.hops, hop_calls(self.hops, self.calls, self._tools), strict=True)
+            if any(_is_bound(match) for match in hop.match.values())
+        ]
+
+    @property
+    def efficiency(self) -> Measure:
+        """Hops with evidence for each call, at most 1."""
+        if not self.evidence:
+            return not_applicable("no hop says which rows it must find")
+        if not self.calls:
+            return not_applicable(_NO_CALL)
+        sure, unknown, calls = self.evidence.count(True), self.evidence.count(None), len(self.calls)
+        least, most = min(1.0, sure / calls), min(1.0, (sure + unknown) / calls)
+        return between(least, most, f"of {unknown} hops the evidence cannot be compared")
+
+
+def _is_bound(match: object) -> bool:
+    bound = getattr(match, "bound", None)
+    return isinstance(bound, Bound) and bound.call is not None
+
+
+def _rounds(metric_input: MetricInput) -> int:
+    """Return the rounds of an episode. One ends where a tool would be called again; a reply without a call is one."""
+    rounds = 0
+    for reply in metric_input.trajectory.replies:
+        rounds += 1
+        called: set[str] = set()
+        for step in reply.steps:
+            if step.kind == "call":
+                rounds, called = (rounds + 1, set()) if step.tool in called else (rounds, called)
+                called.add(step.tool)
+    return rounds
+
+
+def _correct(metric_input: MetricInput, way: _Way) -> Measure:
+    """Return 1 where every asked and hard requirement holds and all ids of the output were returned by a tool; else 0."""
+    truth = metric_input.case.truth
+    if invented := next(_never_returned(metric_input, way), ""):
+        return Measure(0.0, why=f"{invented} is handed over, and no result of this dialogue has it")
+    readings = [metric_input.readings[requirement.id] for requirement in (*truth.asked, *truth.hard)]
+    none = "the case has no asked or hard requirement"
+    return achieved(weighted_share([(1.0, reading) for reading in readings], none))
+
+
+def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
+    """Yield the ids of the last output, where the case looks ids up, that no tool of that check returned: the veto of the paper."""
+    requirements = metric_input.case.truth.requirements
+    checks = [leaf for requirement in requirements for leaf in requirement.leaves if isinstance(leaf, Output)]
+    look_ups = [check for check in checks if check.tool is not None and check.id is not None]
+    outputs = [turn.output for turn in metric_input.trajectory.replies if turn.output is not None]
+    answered = [call for call in way.calls if call.status == "ok" and call.tool in {check.tool for check in look_ups}]
+    if not outputs or any("result" in call.unknown for call in answered):
+        return
+    returned = {
+        row.id
+        for call in answered
+        if call.tool in metric_input.tools
+        for row in returned_rows(metric_input.tools[call.tool], call.result)
+    }
+    for path, name in dict.fromkeys((check.path, check.id or "") for check in look_ups):
+        for value in values_at(outputs[-1], path):
+            for entry in value if isinstance(value, list) else [value]:
+                handed = values_at(entry, name) if isinstance(entry, dict) else []
+                # A value that is no id, such as a list, was not returned either; null means that there is none.
+                texts = (id_text(given) or shown(given) for given in handed if given is not None)
+                yield from (text for text in texts if text not in returned)
+
+
+def _complete(metric_input: MetricInput) -> Measure:
+    """Return the share of hops whose requirements hold: those that its evidence names, else the one that has the hop's id."""
+    hops = []
+    for hop in metric_input.case.truth.tools:
+        names = [part for part in hop.evidence if isinstance(part, str)] or [hop.key]
+        readings = [metric_input.readings[name] for name in names if name in metric_input.readings]
+        shares = [weighted_share([(1.0, reading)]) for reading in readings]
+        applying = [share for share in shares if share.outcome_class != "not_applicable"]
+        if applying:
+            hops.append(reduce(product, applying))
+    if not hops:
+        return not_applicable("no requirement of the case is that of a hop")
+    unknown = next((hop for hop in hops if hop.span is None), None)
+    spans = [hop.span for hop in hops if hop.span is not None]
+    if unknown is not None:
+        return unknown
+    least, most = (math.fsum(span[end] for span in spans) / len(hops) for end in (0, 1))
+    return between(least, most, next((hop.why for hop in hops if hop.value is None), ""))
+
+
+def _faithful(metric_input: MetricInput) -> Measure:
+    """Return the share of claims that the results of all tools support. A fact of the case that is claimed is one claim more.
+
+    A claim that no rule decides, and a sentence that says more than is read, may be supported or not: they leave bounds.
+    """
+    from pytest_mapsat.judges import ChecksJudge, Context  # noqa: PLC0415  only where an episode is measured
+
+    longest, characters = ChecksJudge.longest, sum(len(reply.text) for reply in metric_input.trajectory.replies)
+    if characters > longest:
+        return Measure(None, "unevaluated", f"the replies have {characters:,} characters; at most {longest:,} are read")
+    context = Context.of(metric_input.case, metric_input.trajectory, metric_input.tools)
+    verdicts = [judged.verdict for judged in context.claims if judged.matters]
+    held = [None if verdict == "undecided" else verdict == "supported" for verdict in verdicts]
+    facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
+    held += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
+    held += [None for document in context.replies for _ in _unread(document, context)]
+    return share_of(held, "the replies claim nothing")
+
+
+def _unread(document: Document, context: Context) -> Iterator[str]:
+    """Yield the sentences of a reply that say more than its figures, times and names, and what a row of the thing that they name says."""
+    records: dict[str, set[str]] = {}
+    for entity in context.entities:
+        records.setdefault(entity.key, set()).update(_WORD.findall(canonical_json(entity.record).casefold()))
+    read = [judged.claim.span for judged in context.claims if judged.claim.document is document]
+    # The word beside a figure says what it is a figure of.
+    figures = [figure.span for figure in document.quantities if figure.role is not None and figure.span in read]
+    asked = {question.sentence for question in document.questions}
+    for number, sentence in enumerate(document.sentences):
+        mentions = [mention for mention in document.mentions if sentence.start <= mention.span.start < sentence.end]
+        named = {key for mention in mentions for key in mention.keys}
+        # Of several things only what is in the rows of all of them: nothing says which one the words are about.
+        known = set.intersection(*(records.get(key, set()) for key in named)) if named else set()
+        spans = [*read, *(mention.span for mention in mentions)]
+        words = [
+            word
+            for word in _WORD.finditer(document.text, sentence.start, sentence.end)
+            if not any(span.start <= word.start() < span.end for span in spans)
+            and not any(_is_beside(document.text, word, span) for span in figures)
+        ]
+        denied = any(sentence.start <= span.start < sentence.end for span in document.negations)
+        unknown = [word[0] for word in words if word[0].casefold() not in known | _EMPTY]
+        if number not in asked and (denied or unknown):
+            yield document.words(sentence)
+
+
+def _is_beside(text: str, word: re.Match[str], span: Span) -> bool:
+    before, after = text[word.end() : span.start], text[span.end : word.start()]
+    return (word.end() <= span.start and before in ("", " ")) or (word.start() >= span.end and after in ("", " "))
+
+
+def _voted(metric_input: MetricInput, name: str) -> Measure:
+    """Return the mean of the votes on a quality of the replies, over those that give a level; a person's label is one vote."""
+    label = metric_input.labels.get(name)
+    reading = read_label(name, label, soft=True)
+    if label is not None and reading.value is not None:
+        levels = [float(vote) for vote in label.votes if vote.replace(".", "", 1).isdecimal()] or [reading.value]
+        return Measure(math.fsum(levels) / len(levels), why=reading.why)
+    return Measure(None, reading.outcome, reading.why, (0.0, 1.0) if reading.bounded else None)
+
+
+#: Those that rest on which calls were made.
+_OF_CALLS = [f"local_{name}" for name in ("calls", "rounds", "relevant", "evidence", "causal", "efficient")]
+#: The answer, its words, and the way to it.
+LOCAL = MetricSet("local", _METRICS, _measure, frozenset({QUALITY}), _OF_CALLS)
+
+
+# -- the level that a task states, by table 5 of the paper. ``mapsat lint`` asks of suites that are measured by ``local`` whether it agrees, and the hops.
+#
+# The table speaks of requirements in words. What of it a machine can count: a *condition* is a column of the rows that a hop must find; a requirement is
+# *composite* when it takes several hops, *personalised* when the query leaves a part of it unstated, and *open-ended planning* when it takes at least three hops.
+
+_LEVEL = re.compile(r"\s*L([1-5])\b", re.IGNORECASE)
+#: The most conditions of the lowest level, and the fewest hops of an open-ended plan.
+_BASIC, _PLANNED = 2, 3
+
+
+def lint_levels(case: Case, suite: Suite) -> list[Remark]:
+    """Return what disagrees with the level, and with the number of hops, that a case states.
+
+    Args:
+        case: the case.
+        suite: its suite.
+    """
+    if LOCAL.name not in suite.manifest.metrics:
+        return []
+    hops = len(case.truth.tools)
+    remarks = []
+    if (stated := case.attributes.get("hops")) is not None and stated != str(hops):
+        message = f"it says {stated} hops, and truth.tools has {hops}"
+        remarks.append(Remark("warning", "hops", ("attributes", "hops"), message))
+    level = _LEVEL.match(case.difficulty)
+    if level is not None and hops and (wrong := _wrong_level(int(level[1]), case)):
+        message = f"it says L{level[1]}, and {wrong}"
+        remarks.append(Remark("warning", "level", ("difficulty",), message, "see table 5 of LocalSearchBench"))
+    return remarks
+
+
+def _wrong_level(level: int, case: Case) -> str:
+    """Return why a case is of another level; empty where it is not."""
+    hops = len(case.truth.tools)
+    conditions = max((len(row.where) for tool in case.truth.tools for row in tool.evidence_rows), default=0)
+    if level == 1 and (hops > 1 or conditions > _BASIC):
+        return f"L1 is one search with at most {_BASIC} conditions: this has {hops} hops, with up to {conditions}"
+    if level == 2 and (hops > 1 or conditions <= _BASIC):  # noqa: PLR2004  the level itself
+        return f"L2 is one search with {_BASIC + 1} conditions or more: this has {hops} hops, with up to {conditions}"
+    if level in (3, 4) and hops == 1:
+        return f"L{level} has a composite requirement: this has one hop"
+    if level == 4 and hops < _PLANNED and not case.truth.implicit:  # noqa: PLR2004  the level itself
+        has = f"no hard or soft requirement, and fewer than {_PLANNED} hops"
+        return f"L4 is personalised or an open plan: this has {has}"
+    if level == 5:  # noqa: PLR2004  the level itself
+        return "L5 works across platforms, which no suite can offer"
+    return ""

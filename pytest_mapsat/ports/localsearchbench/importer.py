@@ -6,16 +6,19 @@ A source holds them as JSON, JSON Lines or parquet; it is read as untrusted inpu
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from pytest_mapsat.formats import (
+    Lines,
+    Located,
     content_digest,
     json_elements,
     limits,
@@ -27,6 +30,7 @@ from pytest_mapsat.formats import (
     read_text,
     replacing,
     shown_path,
+    validate,
 )
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
@@ -43,7 +47,6 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.sandbox import id_text
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_bytes, write_cases, write_manifest
 
 _ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".parquet")
@@ -63,17 +66,30 @@ NAMES = {
     "queries": ("hop used queries",),
     "found": ("hop reference answers",),
 }
-_STRINGS = "name category subcategory description address city district business_area landmark business_hours price_range phone mobile email"
+_STRINGS = "category subcategory description address district business_area landmark business_hours price_range phone mobile email"
 _FIGURES = "avg_price rating review_count latitude longitude delivery_range delivery_fee min_order_amount"
-_LISTS, _PARTS, _FLAG = "tags facilities promotions", "products group_deals", "delivery_available"
-#: The fields of a merchant, each with what reads it.
-_KINDS = {name: kind for kind in (_STRINGS, _FIGURES, _LISTS, _PARTS, _FLAG) for name in kind.split()}
-_OTHER_FIELDS = ("poi_id", "id", "specialties")
-_SEPARATOR = re.compile(r"[,，、;；|]")
-_TRUE, _FALSE = ("true", "yes", "1", "是"), ("false", "no", "0", "否", "")
+_OPTIONAL: dict[str, Any] = {
+    **dict.fromkeys(_STRINGS.split(), (str | None, None)),
+    **dict.fromkeys(_FIGURES.split(), (Annotated[int, Field(ge=-(2**53), le=2**53)] | float | None, None)),
+    **dict.fromkeys(("tags", "facilities", "promotions", "specialties"), (list[str], [])),
+    **dict.fromkeys(("products", "group_deals"), (list[JsonObject], [])),
+    "delivery_available": (bool | None, None),
+}
+
+
+class _Identified(BaseModel):
+    """What every merchant has."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, str_strip_whitespace=True)
+
+    poi_id: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Annotated[str, Field(min_length=1)]
+    city: Annotated[str, Field(min_length=1)]
+
+
+#: A merchant: the 28 fields of the paper, null where it lacks one.
+Merchant = create_model("Merchant", __base__=_Identified, **_OPTIONAL)
 _MOST_CHARACTERS = 100_000
-#: A record with so many fields of a merchant is meant as one.
-_ENOUGH = 2
 
 
 class Record(NamedTuple):
@@ -154,7 +170,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Json]]:
 
 def is_merchant(data: Mapping[str, Any]) -> bool:
     """Return whether a record is a merchant, or meant as one; any other should be a task."""
-    meant = "name" in data or "poi_id" in data or sum(key in _KINDS for key in data) >= _ENOUGH
+    meant = "name" in data or "poi_id" in data
     return meant and not any(_plain(key) in NAMES["question"] for key in data)
 
 
@@ -195,65 +211,6 @@ def _as_text(value: Json) -> str | None:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return str(value)
     return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def merchant_of(data: Mapping[str, Any]) -> JsonObject:
-    """Return a merchant with its id and all fields, null where it lacks one. Raises ValueError that says what cannot be read."""
-    poi_id = id_text(data.get("poi_id", data.get("id")))
-    if poi_id is None:
-        raise ValueError(f"poi_id: found {shown(data.get('poi_id', data.get('id')))}, expected an id")
-    row: JsonObject = {"poi_id": poi_id}
-    for name, kind in _KINDS.items():
-        try:
-            row[name] = _read(kind, data.get(name))
-        except (ValueError, OverflowError) as wrong:
-            raise ValueError(f"{name}: found {shown(data.get(name))}, expected {wrong}") from None
-    for name in ("name", "city"):
-        if not row[name]:
-            hint = next((f" ({key}: {hint})" for key, hint in stray_fields(data) if name in hint), "")
-            raise ValueError(f"{name}: found {shown(data.get(name))}, expected a text{hint}")
-    if data.get("specialties") is not None:
-        row["specialties"] = texts_of(data["specialties"])
-    if len(json.dumps(row, ensure_ascii=False, allow_nan=False).encode()) > limits.ROW_BYTES:
-        raise ValueError(f"it is longer than {limits.ROW_BYTES:,} bytes")
-    return row
-
-
-def stray_fields(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a merchant that are not known, each with what may be meant."""
-    fields = (*_KINDS, *_OTHER_FIELDS)
-    yield from ((str(key), did_you_mean(str(key), fields) or "") for key in data if key not in fields)
-
-
-def _read(kind: str, value: Any) -> Json:
-    """Return a value as its field has it. Raises ValueError that says what is expected."""
-    if value is None:
-        return [] if kind in (_LISTS, _PARTS) else None
-    if kind == _STRINGS and isinstance(value, str | int | float) and not isinstance(value, bool):
-        return str(value).strip()
-    if kind == _FIGURES:
-        return _figure(value)
-    if kind == _FLAG and str(value).strip().lower() in (*_TRUE, *_FALSE):
-        return str(value).strip().lower() in _TRUE
-    if kind == _LISTS and isinstance(value, str | list):
-        listed = _SEPARATOR.split(value) if isinstance(value, str) and not value.startswith("[") else value
-        return texts_of(listed)
-    if kind == _PARTS:
-        parsed = parse_json(value) if isinstance(value, str) else value
-        if isinstance(parsed, list):
-            return json.loads(json.dumps(parsed, allow_nan=False, default=str))
-    expected = {_STRINGS: "a text", _FLAG: "true or false", _LISTS: "a list of texts", _PARTS: "a list of objects"}
-    raise ValueError(expected[kind])
-
-
-def _figure(value: Any) -> int | float:
-    try:
-        number = float(value) if not isinstance(value, bool | list | dict) else math.nan
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError("a number")
-    return int(number) if number.is_integer() else number
 
 
 FORMAT = "localsearchbench"
@@ -356,7 +313,6 @@ class _Import:
 
     def _rows(self) -> Iterator[JsonObject]:
         """Yield the merchants of all files, and keep the tasks."""
-        stray: set[str] = set()
         for path in self._paths:
             problems: list[Problem] = []
             for record in read_records(path, problems):
@@ -366,24 +322,29 @@ class _Import:
                         raise SuiteError(Problem(record.place, 0, f"there are more than {_MOST_TASKS:,} tasks"))
                 elif (row := self._merchant(record)) is not None:
                     yield row
-                    for name, hint in stray_fields(record.data):
-                        if name not in stray and len(stray) < _MOST_NOTES:
-                            stray.add(name)
-                            message = f"{shown(name)} is no field of a merchant; left out{f' ({hint})' if hint else ''}"
-                            self._note("unknown_field", record.place, message, "fields")
             for problem in problems:
                 self._note("unparsable", f"{problem.path}:{problem.line}", f"{problem.message}; left out", "records")
 
     def _merchant(self, record: Record) -> JsonObject | None:
-        try:
-            row = merchant_of(record.data)
-        except ValueError as wrong:
-            self._note("unparsable", record.place, f"{wrong}; the merchant is left out", "merchants")
+        given = {"poi_id": record.data.get("id"), **record.data}
+        data = {str(name): value for name, value in given.items() if value is not None}
+        problems: list[Problem] = []
+        merchant = validate(Merchant, Located(data, Lines(0)), record.place, problems)
+        for problem in problems:
+            self._note("unparsable", record.place, f"{problem.message}; the merchant is left out")
+        if merchant is None:
+            self._log.leave("merchants")
+            return None
+        row: JsonObject = merchant.model_dump()
+        if len(json.dumps(row, ensure_ascii=False).encode()) > limits.ROW_BYTES:
+            self._note("unparsable", record.place, f"it is longer than {limits.ROW_BYTES:,} bytes", "merchants")
             return None
         if row["poi_id"] in self._merchants:
             message = f"the poi_id {shown(row['poi_id'])} stands here twice; the first one is kept"
             self._note("duplicate_merchant", record.place, message, "merchants")
             return None
+        for name in data.keys() - Merchant.model_fields.keys() - {"id"}:
+            self._log.leave(f"field {printable(name)[:80]}")
         self._merchants.add(row["poi_id"])
         self._names.setdefault(row["city"], set()).add(row["name"])
         return row

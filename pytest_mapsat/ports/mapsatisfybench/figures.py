@@ -1,4 +1,4 @@
-"""The figures of the MapSatisfyBench paper from saved runs, each as a table in CSV and Markdown and as a chart in SVG.
+"""The figures of the MapSatisfyBench paper from saved runs, each as a table in CSV and as a chart in SVG.
 
 Figure 4: calls by tool; figure 5: metrics by domain and by source of the implicit requirements; B.4: what the profile is worth.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
 from pytest_mapsat.model import Bounds, Run, Scorecard, UsageError
-from pytest_mapsat.reports import cell_width, code, cut, metric_title, printable, shown_metrics
+from pytest_mapsat.reports import cell_width, cut, metric_title, printable, shown_metrics
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,7 +65,6 @@ class Figure:
         """Return the texts of its files by their names."""
         return {
             f"{self.name}.csv": _csv(self),
-            f"{self.name}.md": _markdown(self),
             f"{self.name}.svg": bar_chart(self.title, self.note, self.bars),
         }
 
@@ -224,18 +223,6 @@ def _cell(value: str | float | None) -> str | float:
         plain = printable(value)
         return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
     return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
-
-
-def _markdown(figure: Figure) -> str:
-    def shown(value: str | float | None) -> str:
-        if isinstance(value, str):
-            return code(value, in_table=True)
-        return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-
-    rows = [figure.columns, *(map(shown, row) for row in figure.rows)]
-    head, *lines = (f"| {' | '.join(row)} |" for row in rows)
-    rule = "|" + " :-- |" * len(figure.columns)
-    return "\n".join([f"## {figure.title}", "", head, rule, *lines, "", figure.note, ""])
 
 
 def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:

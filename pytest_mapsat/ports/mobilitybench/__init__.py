@@ -1,1 +1,278 @@
-"""MobilityBench: its published table as a suite, and its metrics of a route planner."""
+"""How a route planner understands, plans, calls and delivers: the metrics of MobilityBench (3.2, equations 1 to 5).
+
+Where paper and published code differ the paper counts; where both leave something open, README.md here says how we rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_mapsat.metrics import (
+    Measure,
+    MetricInput,
+    MetricSet,
+    Reading,
+    item_outcome,
+    not_applicable,
+    read_label,
+    share_of,
+)
+from pytest_mapsat.model import (
+    ExpectedTool,
+    Json,
+    JsonObject,
+    Metric,
+    Step,
+    Tool,
+    all_true,
+    any_true,
+    mismatches,
+    tool_name,
+    values_of,
+)
+from pytest_mapsat.sandbox import argument_problems, same_value
+
+_METRICS = (
+    # What a broken episode has earned depends on what the case asks for, so the metric set itself says it.
+    Metric(name="mobility_id", title="intent detection", earned=False),
+    Metric(name="mobility_ie", title="information extraction", earned=False),
+    Metric(name="mobility_dec_p", title="task decomposition: expected steps taken", earned=False),
+    Metric(name="mobility_dec_r", title="task decomposition: steps taken that are expected", earned=False),
+    Metric(name="mobility_ts_p", title="tool selection: expected tools called", earned=False),
+    Metric(name="mobility_ts_r", title="tool selection: called tools that are expected", earned=False),
+    Metric(name="mobility_sc", title="schema compliance", earned=False),
+    Metric(name="mobility_dr", title="delivery rate", earned=False),
+    Metric(name="mobility_fpr", title="final pass rate", earned=False, headline=True),
+    Metric(name="mobility_it", title="input tokens", earned=False, unit="tokens", gated=False),
+    Metric(name="mobility_ot", title="output tokens", earned=False, unit="tokens", gated=False),
+)
+#: The id of the explicit requirement that says whether what was asked for is there at all.
+DELIVER = "deliver"
+#: The constraint whose list has an order; every other list is a set.
+ORDERED = "waypoints"
+#: A longer list is nothing that a query says, and not worth comparing.
+_MANY = 1_000
+_EVERYTHING = frozenset({"asked", "hard", "facts"})
+#: What the agent spent is known, or not, however the episode ended.
+_SPENT = ("mobility_it", "mobility_ot")
+
+
+def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
+    measures = {
+        "mobility_id": _intent(metric_input),
+        "mobility_ie": _constraints(metric_input),
+        **_decomposition(metric_input),
+        **_selection(metric_input),
+        "mobility_sc": _compliance(metric_input),
+        "mobility_dr": _delivery(metric_input),
+        "mobility_fpr": _final_pass(metric_input),
+        "mobility_it": _tokens(metric_input.spent.input_tokens),
+        "mobility_ot": _tokens(metric_input.spent.output_tokens),
+    }
+    if metric_input.fault is None:
+        return measures
+    # An agent that breaks its episode has earned nothing of what the case asks for.
+    nothing = Measure(0.0, why=metric_input.fault.message)
+    return {
+        name: measure if name in _SPENT or measure.outcome_class == "not_applicable" else nothing
+        for name, measure in measures.items()
+    }
+
+
+def _calls(metric_input: MetricInput) -> Sequence[Step]:
+    """Return the calls that the agent made, each under its tool's own name."""
+    named = [(call, tool_name(metric_input.tools, call.tool)) for call in metric_input.trajectory.calls]
+    return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in named]
+
+
+def _output(metric_input: MetricInput, name: str) -> Json:
+    """Return what the agent hands over under a name, in the last of its replies that says something there; None where none does."""
+    given = ((turn.output or {}).get(name) for turn in reversed(metric_input.trajectory.replies))
+    return next((value for value in given if value is not None), None)
+
+
+def _compared(metric_input: MetricInput, name: str) -> tuple[Json, Json, Measure | None]:
+    """Return the right claim and the agent's, and the measure where there is nothing to compare."""
+    gold, given = metric_input.case.truth.output.get(name), _output(metric_input, name)
+    if gold is None:
+        return gold, given, not_applicable(f"the case does not say which {name} is right (truth.output)")
+    if given is None and name not in metric_input.case.visible.output_schema.get("properties", {}):
+        return gold, given, not_applicable(f"the case does not ask for output.{name}")
+    return gold, given, None
+
+
+def _intent(metric_input: MetricInput) -> Measure:
+    """Return ID of one case (equation 1). Similar enough means equal in any spelling: the case names the labels to choose from."""
+    gold, given, nothing = _compared(metric_input, "intent")
+    return nothing or Measure(float(_same(gold, given)))
+
+
+def _constraints(metric_input: MetricInput) -> Measure:
+    """Return IE of one case (equation 2): the same names, each with the same value. Of a query that sets none, {} is right."""
+    gold, given, nothing = _compared(metric_input, "constraints")
+    if nothing is not None:
+        return nothing
+    if not isinstance(gold, Mapping) or not isinstance(given, Mapping):
+        return Measure(0.0, why="output.constraints is no object of names and values")
+    wanted, told = ({name: value for name, value in side.items() if _listed(value)} for side in (gold, given))
+    same = wanted.keys() == told.keys() and all(
+        _same(value, told[name], ordered=name == ORDERED) for name, value in wanted.items()
+    )
+    return Measure(float(same))
+
+
+def _same(gold: Json, given: Json, *, ordered: bool = False) -> bool:
+    """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
+    wanted, told = _listed(gold), _listed(given)
+    if len(told) > _MANY:
+        return False
+    if same_value(gold, given):
+        return True
+    if ordered:
+        return len(wanted) == len(told) and all(map(same_value, wanted, told))
+    return all(any(same_value(want, value) for value in told) for want in wanted) and all(
+        any(same_value(want, value) for want in wanted) for value in told
+    )
+
+
+def _listed(value: Json) -> Sequence[Json]:
+    """Return a value as a list, without what says nothing."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    return [item for item in listed if item is not None and item not in ("", [], {})]
+
+
+@dataclass(frozen=True)
+class _Action:
+    """Something that the agent did, or planned to do."""
+
+    tool: str
+    arguments: JsonObject
+    complete: bool  # what is not said is not there; a plan may leave open what earlier steps are to find
+    results: Sequence[Step]
+
+
+def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
+    """Return DEC-P and DEC-R of one case (equation 3): shares of the expected steps and of the agent's, by membership and not one to one."""
+    expected, actions = metric_input.case.truth.tools, _actions(metric_input)
+    taken = [any_true(_matches(step, action) for action in actions) for step in expected]
+    needed = [any_true(_matches(step, action) for step in expected) for action in actions]
+    return {
+        "mobility_dec_p": share_of(taken, "the case expects no tool"),
+        "mobility_dec_r": share_of(needed, "the agent planned nothing and called nothing"),
+    }
+
+
+def _actions(metric_input: MetricInput) -> Sequence[_Action]:
+    """Return the steps of the plan that the agent hands over, else the calls that it made."""
+    plan, calls = _output(metric_input, "plan"), _calls(metric_input)
+    if isinstance(plan, list | tuple) and plan:
+        return [_planned(step, metric_input, calls) for step in plan]
+    return [
+        _Action(call.tool, _with_defaults(metric_input.tools.get(call.tool), call.arguments), True, calls[:place])
+        for place, call in enumerate(calls)
+    ]
+
+
+def _planned(step: Json, metric_input: MetricInput, calls: Sequence[Step]) -> _Action:
+    """Return a step of a plan: the name of a tool, or an object with ``tool`` and perhaps ``arguments``. Anything else names no tool."""
+    tool, arguments = (step.get("tool"), step.get("arguments")) if isinstance(step, Mapping) else (step, None)
+    name = tool_name(metric_input.tools, tool) if isinstance(tool, str) else ""
+    return _Action(name, arguments if isinstance(arguments, dict) else {}, False, calls)
+
+
+def _with_defaults(tool: Tool | None, arguments: JsonObject) -> JsonObject:
+    properties = {} if tool is None else tool.parameters.get("properties", {})
+    defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+    return {**defaults, **arguments}
+
+
+def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
+    """Return whether an action is an expected step: the tool, and each argument that the expected step gives; None where that cannot be said."""
+    if action.tool != expected.name:
+        return False
+    asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
+    held = {
+        any_true(
+            expected.match[name].fits(value, arguments=action.arguments, results=action.results)
+            for value in values_of(action.arguments, name)
+        )
+        for name in asked
+    }
+    return all_true(held)
+
+
+def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
+    """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
+    expected = {tool.name for tool in metric_input.case.truth.tools}
+    called = {call.tool for call in _calls(metric_input)}
+    return {
+        "mobility_ts_p": share_of([name in called for name in sorted(expected)], "the case expects no tool"),
+        "mobility_ts_r": share_of([name in expected for name in sorted(called)], "the agent called nothing"),
+    }
+
+
+def _compliance(metric_input: MetricInput) -> Measure:
+    """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
+    fitting: list[bool | None] = [_complies(metric_input, call) for call in _calls(metric_input)]
+    return share_of(fitting, "the agent called nothing")
+
+
+def _complies(metric_input: MetricInput, call: Step) -> bool:
+    """Return whether arguments are what the schema says, to the letter: types, limits, no other names; and what each stands for can be read."""
+    tool = metric_input.tools.get(call.tool)
+    if tool is None:
+        return False
+    strict = {**tool.parameters, "additionalProperties": False}
+    return not any(mismatches(strict, call.arguments)) and not argument_problems(tool, call.arguments)
+
+
+def _delivery(metric_input: MetricInput) -> Measure:
+    """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and no call failed (3.1.4, 3.2.4)."""
+    deliver = next((requirement for requirement in metric_input.case.truth.asked if requirement.id == DELIVER), None)
+    if deliver is None:
+        return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
+    if metric_input.trajectory.ending != "done":
+        return Measure(0.0, why=f"the dialogue did not end by itself: {metric_input.trajectory.ending}")
+    expected = {tool.name for tool in metric_input.case.truth.tools}
+    if failed := sorted({call.tool for call in _calls(metric_input) if _failed(call, expected)}):
+        return Measure(0.0, why=f"{', '.join(failed)}: a call was not answered")
+    return _reading(read_label(DELIVER, metric_input.labels.get(DELIVER), soft=deliver.kind == "soft"))
+
+
+def _failed(call: Step, expected: Collection[str]) -> bool:
+    """Return whether a call could not be made or answered. An expected call whose result the source lacks is no failure of the agent."""
+    if call.status == "miss" and call.tool in expected and call.provenance is not None:
+        return bool(call.provenance.differences)
+    return call.status not in ("ok", "unknown")
+
+
+def _reading(reading: Reading) -> Measure:
+    if reading.value is not None:
+        return Measure(reading.value)
+    if reading.bounded:
+        return Measure(None, "unevaluated", reading.why, (0.0, 1.0))
+    return Measure(None, reading.outcome, reading.why)
+
+
+def _final_pass(metric_input: MetricInput) -> Measure:
+    """Return FPR of one case: 1 where every explicit, hard and fact label passes."""
+    if not metric_input.case.truth.required:
+        return not_applicable("the case has no explicit, hard or fact requirement")
+    count = metric_input.verdict.explicit_count
+    item = item_outcome(metric_input.case, metric_input.readings, asserted=_EVERYTHING, count=count)
+    if item.outcome in ("passed", "failed"):
+        return Measure(float(item.outcome == "passed"), why=item.reason)
+    labels = [metric_input.labels.get(requirement) for requirement in item.unknown]
+    bounded = bool(labels) and all(label is not None and label.bounded for label in labels)
+    return Measure(None, item.outcome, item.reason, (0.0, 1.0) if bounded else None)
+
+
+def _tokens(count: int | None) -> Measure:
+    return not_applicable("the agent did not say how many tokens it used") if count is None else Measure(float(count))
+
+
+#: Those that rest on which calls were made.
+_OF_CALLS = [f"mobility_{name}" for name in ("dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr")]
+#: ID, IE, DEC, TS, SC, DR, FPR, and what the agent spent.
+MOBILITY = MetricSet("mobility", _METRICS, _measure, of_calls=_OF_CALLS)

@@ -1,1 +1,148 @@
-"""PIPA: where on its way an agent fails, as a metric set."""
+"""The metric set of PIPA: where on its way an agent fails (Kim et al. 2025, arXiv 2505.01592, sections 3.1.1 to 3.1.6)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from pytest_mapsat.metrics import (
+    Given,
+    Measure,
+    MetricInput,
+    MetricSet,
+    achieved,
+    between,
+    not_applicable,
+    read_label,
+    read_labels,
+    weighted_share,
+)
+from pytest_mapsat.model import OBSERVATION, STATE, Bounds, Metric, Run, UsageError, reply_of, step_name
+
+PIPA_METRICS = (
+    Metric(name="pipa_s", title="state consistency"),
+    Metric(name="pipa_a", title="tool efficiency"),
+    Metric(name="pipa_o", title="observation alignment"),
+    Metric(name="pipa_p", title="policy alignment"),
+    Metric(name="pipa_r", title="task completion"),
+    Metric(name="pipa_avg", title="mean of the PIPA metrics", headline=True),
+    Metric(name="pipa_turns", title="agent replies", unit="replies", earned=False, gated=False),
+    Metric(name="pipa_steps", title="thoughts and calls in a reply", unit="steps", earned=False, gated=False),
+)
+#: What became of a call that failed. A miss is a gap in what was recorded, and no failure of the agent's.
+_FAILED = ("error", "refused")
+
+
+def state_consistency(metric_input: MetricInput) -> Measure:
+    """Return the share of steps, thoughts and calls, that agree with the dialogue so far (equation 1)."""
+    names = [
+        step_name(number, place)
+        for number, reply in enumerate(metric_input.trajectory.replies, 1)
+        for place, _ in enumerate(reply.steps, 1)
+    ]
+    readings = [read_label(name, metric_input.labels.get(name)) for name in names]
+    return weighted_share([(1.0, reading) for reading in readings], "no reply has a step")
+
+
+def tool_efficiency(total: int, failed: int) -> Measure:
+    """Return (C_T - C_F) / (C_T + C_F) of all calls and those that failed (equation 2)."""
+    if not total:
+        return not_applicable("no call was made")
+    return Measure((total - failed) / (total + failed))
+
+
+def observation_alignment(metric_input: MetricInput) -> Measure:
+    """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
+    named = [(name, label) for name, label in metric_input.labels.items() if label.kind == OBSERVATION]
+    sizes = Counter(reply_of(name) for name, _ in named)
+    weighted = [(1 / sizes[reply_of(name)], read_label(name, label)) for name, label in named]
+    return weighted_share(weighted, "no reply names a thing that a tool returned")
+
+
+def policy_alignment(metric_input: MetricInput) -> Measure:
+    """Return the share of the case's policies that were kept over the whole dialogue (equation 4)."""
+    readings = read_labels(metric_input.case.truth.policies, metric_input.labels)
+    return weighted_share([(1.0, reading) for reading in readings.values()], "the case has no policy")
+
+
+def task_completion(metric_input: MetricInput) -> Measure:
+    """Return whether the case is done by the metric that its suite calls its success (3.1.5)."""
+    if metric_input.success is None:
+        return not_applicable("the suite does not say what counts as done (success: METRIC)")
+    return achieved(metric_input.success)
+
+
+def average(parts: Sequence[Measure]) -> Measure:
+    """Return the plain mean of parts (Table 2); where one of them has no value there is none, or it lies between bounds."""
+    spans = [part.span for part in parts]
+    unknown = next((part for part in parts if part.value is None), None)
+    if unknown is None or None not in spans:
+        least, most = (math.fsum(span[end] for span in spans if span) / len(parts) for end in (0, 1))
+        return between(least, most, unknown.why if unknown else "")
+    # What does not apply outweighs what is not known: no judge could give such a mean a value.
+    return next(
+        Measure(None, part.outcome_class, part.why)
+        for outcome in ("not_applicable", "error", "unevaluated")
+        for part in parts
+        if part.span is None and part.outcome_class == outcome
+    )
+
+
+def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    replies, calls = metric_input.trajectory.replies, metric_input.trajectory.calls
+    patterns = {
+        "pipa_turns": float(len(replies)),
+        "pipa_steps": sum(len(reply.steps) for reply in replies) / len(replies) if replies else 0.0,
+    }
+    if metric_input.fault is not None:
+        return patterns
+    measures = {
+        "pipa_s": state_consistency(metric_input),
+        "pipa_a": tool_efficiency(len(calls), sum(call.status in _FAILED for call in calls)),
+        "pipa_o": observation_alignment(metric_input),
+        "pipa_p": policy_alignment(metric_input),
+        "pipa_r": task_completion(metric_input),
+    }
+    parts = [part for name, part in measures.items() if name != "pipa_p" or metric_input.case.truth.policies]
+    return {**measures, "pipa_avg": average(parts), **patterns}
+
+
+#: Those that rest on which calls were made.
+_OF_CALLS = ("pipa_s", "pipa_a", "pipa_o", "pipa_avg", "pipa_steps")
+#: S, A, O, P, R, their mean, and how many replies and steps it took.
+PIPA = MetricSet("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}), _OF_CALLS)
+
+
+# -- table 2 of the paper
+
+_PARTS = tuple(metric.name for metric in PIPA_METRICS[:5])
+
+
+def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
+    """Return table 2 of the paper as ``table_2.csv``, a row a run, with two decimals.
+
+    ``average`` is the mean of the means of the run, as the paper has it; ``pipa_avg`` is the mean over its dialogues, each with a mean of its own. A metric
+    that applies to no case is left out of both; what is undecided makes a range.
+
+    Raises:
+        UsageError: a run was not measured by the metric set ``pipa``.
+    """
+    file = io.StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(("run", *_PARTS, "average", "pipa_avg"))
+    for name, run in runs:
+        if "pipa_avg" not in run.summary:
+            raise UsageError(f"{name}: the run has no metrics of pipa; regrade it with --mapsat-metrics=pipa")
+        spans = [run.summary[part].bounds if part in run.summary else None for part in _PARTS]
+        known = [span for span in spans if span is not None]
+        least, most = (sum(span[end] for span in known) / max(1, len(known)) for end in (0, 1))
+        average = (least, most) if known else None
+        rows.writerow((name, *map(_text, (*spans, average, run.summary["pipa_avg"].bounds))))
+    return {"table_2.csv": file.getvalue()}
+
+
+def _text(span: Bounds | None) -> str:
+    return "" if span is None else " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))

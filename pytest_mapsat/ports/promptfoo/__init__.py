@@ -1,1 +1,671 @@
-"""promptfoo: its tests as cases. README.md says what becomes of each part of a configuration."""
+"""Import of promptfoo's configurations: each test, with each prompt, becomes a case.
+
+An assertion becomes a check where one asks the same; all others are refused with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    limits,
+    located_json,
+    parse_yaml,
+    printable,
+    read_bytes,
+    read_csv,
+    shown_path,
+)
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    CallPattern,
+    Calls,
+    Case,
+    Check,
+    Json,
+    JsonObject,
+    Matches,
+    Problem,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+    schema_problem,
+    shown,
+)
+from pytest_mapsat.suite import (
+    ImportLog,
+    ImportReport,
+    bare_tool,
+    new_folder,
+    write_cases,
+    write_manifest,
+    write_tool,
+)
+
+_NOT = "not-"
+_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_MARKS = re.compile(r"[!-/:-@\[-^`{-~]")
+_CHECK: TypeAdapter[Any] = TypeAdapter(Check)
+#: Types that a model decides in promptfoo; here a requirement in words, without a check, which a judge with a model reads.
+_IN_WORDS = ("llm-rubric", "g-eval", "model-graded-closedqa", "trajectory:goal-success")
+_CODE = "runs code of the configuration: write it as a check in Python (@mapsat.check)"
+_LIKENESS = "measures likeness: name the words that must be there, or let a model read the reply (llm-rubric)"
+_FIGURE = "is a ceiling of a run here: --mapsat-fail-under='cost<=0.5' or 'seconds<=30'"
+_WHY = {
+    **dict.fromkeys(("javascript", "python", "ruby", "webhook"), _CODE),
+    **dict.fromkeys(
+        ("similar", "levenshtein", "rouge-n", "bleu", "gleu", "meteor", "f-score", "perplexity", "perplexity-score"),
+        _LIKENESS,
+    ),
+    **dict.fromkeys(("cost", "latency"), _FIGURE),
+    **dict.fromkeys(("select-best", "max-score"), "compares providers: use mapsat compare"),
+    "human": "is decided by people: use mapsat review",
+    "assert-set": "is a set of assertions: write them out",
+}
+
+
+class RefusedError(Exception):
+    """An assertion has no counterpart; says why."""
+
+
+def requirement_of(kind: str, value: Json, threshold: Json) -> tuple[str, JsonObject | None]:
+    """Return an assertion as the words of a requirement and its check; None for the check where a model reads the words.
+
+    Args:
+        kind: the type, as ``not-contains``.
+        value: its value, variables filled in.
+        threshold: its threshold, None where it has none.
+
+    Raises:
+        RefusedError: no check asks the same.
+    """
+    plain = kind.removeprefix(_NOT)
+    if plain in _IN_WORDS:
+        if kind != plain or not isinstance(value, str) or not value.strip():
+            raise RefusedError("asks a model for the opposite of its words" if kind != plain else "has no words")
+        return value, None
+    if plain not in _CHECKS:
+        raise RefusedError(_WHY.get(plain, "has no counterpart"))
+    if threshold is not None:
+        raise RefusedError("has a threshold: a check holds or not")
+    check = _CHECKS[plain](value)
+    check = check if kind == plain else {"kind": "not", "check": check}
+    try:
+        _CHECK.validate_python(check)
+    except ValidationError as error:
+        raise RefusedError(f"makes no check: {error.errors()[0]['msg']}") from None
+    words = "" if value is None else f" {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+    return f"the output: {kind}{words}"[:2000], check
+
+
+def _text(value: Json) -> str:
+    """Return a value as the text that is looked for."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
+        raise RefusedError("has no text to look for")
+    return str(value)
+
+
+def _texts(value: Json) -> list[str]:
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(parts, list) or not parts:
+        raise RefusedError("has no list of texts")
+    return [_text(part) for part in parts]
+
+
+def _matches(pattern: str) -> JsonObject:
+    try:
+        Matches(kind="matches", pattern=pattern).compiled  # noqa: B018  it raises for what RE2 does not read
+    except ValidationError:
+        raise RefusedError("is longer than a pattern may be") from None
+    except ValueError as error:
+        raise RefusedError(f"has a pattern that RE2 does not read: {error}") from None
+    return {"kind": "matches", "pattern": pattern}
+
+
+def _literal(text: str) -> str:
+    """Return a pattern for a text as it is."""
+    return _MARKS.sub(r"\\\g<0>", text)
+
+
+def _contains(text: str, *, any_case: bool = False) -> JsonObject:
+    return _matches(("(?i)" if any_case else "") + _literal(text))
+
+
+def _equals(value: Json) -> JsonObject:
+    if isinstance(value, (dict, list)):
+        raise RefusedError("compares with data: ask for a structured output and check its fields (output)")
+    return _matches(rf"\A{_literal(_text(value))}\z")
+
+
+def _regex(value: Json) -> JsonObject:
+    pattern = _text(value)
+    written = re.fullmatch(r"/(.*)/([a-z]*)", pattern, re.DOTALL)
+    if written is None:
+        return _matches(pattern)
+    flags = "".join(flag for flag in written[2] if flag in "ims")
+    return _matches(f"(?{flags}){written[1]}" if flags else written[1])
+
+
+def _is_json(value: Json) -> JsonObject:
+    if value is None:
+        return {"kind": "output", "equals": {"op": "present"}}
+    if not isinstance(value, dict) or value.get("type") != "object":
+        raise RefusedError("has a schema of no object: structured output is one")
+    if (problem := schema_problem(value)) is not None:
+        raise RefusedError(f"has a schema that is not read whole: {'.'.join(map(str, problem[0]))}: {problem[1]}")
+    return {"kind": "output"}
+
+
+def _tool(name: Json) -> str:
+    if not isinstance(name, str) or not _TOOL.fullmatch(name):
+        raise RefusedError("names no tool, or a pattern of names")
+    return name
+
+
+def _tool_used(value: Json) -> JsonObject:
+    if isinstance(value, list):
+        return {"kind": "all", "checks": [_tool_used(member) for member in value]}
+    if isinstance(value, str):
+        return {"kind": "calls", "tool": _tool(value)}
+    if not isinstance(value, Mapping):
+        raise RefusedError("names no tool, or a pattern of names")
+    counts = {"at_least": value.get("min", 1), "at_most": value.get("max")}
+    given = {name: count for name, count in counts.items() if count is not None}
+    return {"kind": "calls", "tool": _tool(value.get("name")), **given}
+
+
+def _tool_arguments(value: Json) -> JsonObject:
+    arguments = value.get("args", value.get("arguments")) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(arguments, dict):
+        raise RefusedError("names no tool with arguments")
+    if value.get("mode", "partial") != "partial":
+        raise RefusedError("asks that there are no other arguments (mode: exact)")
+    wanted = {name: {"op": "equal", "value": value} for name, value in arguments.items()}
+    return {"kind": "calls", "tool": _tool(value.get("name")), "with": wanted}
+
+
+def _tool_sequence(value: Json) -> JsonObject:
+    steps = value.get("steps") if isinstance(value, Mapping) else value
+    mode = value.get("mode", "in_order") if isinstance(value, Mapping) else "in_order"
+    if not isinstance(steps, list) or not all(map(_tool, steps)) or mode not in ("in_order", "exact"):
+        raise RefusedError("is no list of tools, in order or exactly")
+    return {"kind": "calls", "steps": steps, "match": mode}
+
+
+def _several(combination: str, *, any_case: bool) -> Callable[[Json], JsonObject]:
+    return lambda value: {"kind": combination, "checks": [_contains(text, any_case=any_case) for text in _texts(value)]}
+
+
+_CHECKS: Mapping[str, Callable[[Json], JsonObject]] = {
+    "equals": _equals,
+    "contains": lambda value: _contains(_text(value)),
+    "icontains": lambda value: _contains(_text(value), any_case=True),
+    "contains-all": _several("all", any_case=False),
+    "icontains-all": _several("all", any_case=True),
+    "contains-any": _several("any", any_case=False),
+    "icontains-any": _several("any", any_case=True),
+    "starts-with": lambda value: _matches(rf"\A{_literal(_text(value))}"),
+    "ends-with": lambda value: _matches(rf"{_literal(_text(value))}\z"),
+    "regex": _regex,
+    "is-json": _is_json,
+    "trajectory:tool-used": _tool_used,
+    "trajectory:tool-args-match": _tool_arguments,
+    "trajectory:tool-sequence": _tool_sequence,
+}
+
+
+FORMAT = "promptfoo"
+_NAMES = tuple(f"promptfooconfig.{ending}" for ending in ("yaml", "yml", "json"))
+#: Keys of a configuration that say how promptfoo runs.
+_PROMPTFOOS = frozenset(
+    ["providers", "targets", "redteam", "evaluateOptions", "nunjucksFilters", "derivedMetrics", "extensions", "tracing"]
+)
+#: The most cases that a configuration may multiply to.
+_MOST = 10_000
+#: How often a variable may stand in another one.
+_DEPTH = 5
+#: An expression ends before the next one begins, so that braces that are never closed take linear time.
+_TEMPLATE = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
+#: Characters that one text may come to with its variables.
+_MOST_FILLED = 2_000_000
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_TRIAL = re.compile(r"-t\d+$")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+#: What a prefix of a cell of ``__expected`` means, where it is no type.
+_PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "grade": "llm-rubric"}
+
+
+class _Assertion(NamedTuple):
+    """An assertion with the place that it stands in."""
+
+    place: str
+    data: JsonObject
+
+
+class _Test(NamedTuple):
+    """A test with what defaults and scenarios give it."""
+
+    place: str
+    name: str
+    vars: JsonObject
+    assertions: tuple[_Assertion, ...]
+
+
+class _Prompt(NamedTuple):
+    """A prompt: what the user says, what stands before it, and the instructions."""
+
+    label: str
+    text: str
+    system: str = ""
+    history: tuple[str, ...] = ()
+
+
+def import_promptfoo(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of a configuration of promptfoo.
+
+    Args:
+        src: ``promptfooconfig.yaml``, or the folder that holds it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the configuration cannot be read, or no test of it becomes a case.
+        UsageError: when ``dest`` cannot be used.
+    """
+    config = src if src.is_file() else next((src / name for name in _NAMES if (src / name).is_file()), None)
+    if config is None:
+        message = f"holds none of {', '.join(_NAMES)}"
+        raise SuiteError(Problem(shown_path(src), 0, message, "name the configuration itself"))
+    log = ImportLog()
+    reader = _Config(config, log)
+    cases = list(reader.cases())
+    if not cases:
+        raise log.nothing(config, "holds no tests")
+    with new_folder(dest) as folder:
+        write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
+        write_cases(folder / "cases.jsonl", cases)
+        tools = list(_tools(cases, log))
+        for tool in tools:
+            write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
+        return log.report(folder, FORMAT, cases=len(cases), tools=len(tools), by_tool=Counter())
+
+
+def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
+    """Give a bare spec for each tool that an assertion names; what it answers is for its owner to record."""
+    seen: dict[str, set[str]] = {}
+    leaves = (leaf for case in cases for requirement in case.truth.requirements for leaf in requirement.leaves)
+    for calls in leaves:
+        if isinstance(calls, Calls):
+            own = [CallPattern(tool=calls.tool, arguments=calls.arguments)] if calls.tool else []
+            for pattern in (*own, *calls.steps):
+                seen.setdefault(pattern.tool, set()).update(pattern.arguments)
+    way = "mapsat record TOOLS describes it anew and keeps answers"
+    for name in sorted(seen):
+        log.note("tool", name, f"the configuration tells only its name and parameters seen; {way}")
+        yield bare_tool(name, seen[name])
+
+
+class _Config:
+    """One configuration, and the files beside it that it names."""
+
+    def __init__(self, path: Path, log: ImportLog) -> None:
+        self._path = path
+        self._root = path.parent.resolve()
+        self._log = log
+        self._refused: set[tuple[str, str]] = set()
+        self._document = self._read(path)
+        data = self._document.data
+        if not isinstance(data, dict):
+            raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected the keys prompts and tests"))
+        self._data: JsonObject = data
+
+    def manifest(self, cases: int) -> SuiteManifest:
+        """Return the manifest of the suite."""
+        about = self._data.get("description")
+        name = _UNSAFE.sub("-", self._path.resolve().parent.name).strip("-.")[:60] or FORMAT
+        return SuiteManifest(
+            name=f"promptfoo-{name}",
+            version=f"snapshot-{content_digest(self._path)[:12]}",
+            schema_version=SUITE_SCHEMA,
+            description=f"{about if isinstance(about, str) else 'Tests of promptfoo'}; imported, {cases} cases."[:1000],
+        )
+
+    def cases(self) -> Iterator[Case]:
+        """Give a case for each test with each prompt; what does not come over is noted."""
+        for key in sorted(self._data.keys() & _PROMPTFOOS):
+            message = f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent"
+            self._log.note("ignored", self._at(key), message, leaves=key)
+        prompts = list(self._prompts())
+        names: dict[str, int] = {}
+        made = 0
+        for test in self._tests():
+            for prompt in prompts:
+                made += 1
+                if made > _MOST:
+                    self._refuse("cases", test.place, f"the configuration has more than {_MOST} cases")
+                    return
+                case = self._case(test, prompt, _unused(test.name, names))
+                if case is not None:
+                    yield case
+
+    def _case(self, test: _Test, prompt: _Prompt, name: str) -> Case | None:
+        try:
+            query, system = _filled(prompt.text, test.vars), _filled(prompt.system, test.vars)
+            history = [_filled(line, test.vars) for line in prompt.history]
+        except RefusedError as error:
+            self._refuse("tests", test.place, f"the prompt {shown(prompt.label)} {error}")
+            return None
+        requirements, schema, refused = self._requirements(test)
+        if not requirements:
+            what = "no assertion that a check could ask" if test.assertions else "no assertion"
+            self._refuse("tests", test.place, f"the test has {what}")
+            return None
+        visible = {"query": query, "instructions": system, "output_schema": schema, "context": {"history": history}}
+        attributes = {"assertions": "some" if refused else "all", "prompt": prompt.label[:100]}
+        data = {"id": name, "attributes": attributes, "visible": visible, "truth": {"requirements": requirements}}
+        return self._log.case(data, test.place)
+
+    def _requirements(self, test: _Test) -> tuple[list[JsonObject], JsonObject, int]:
+        """Return the requirements of a test, the schema of its output, and how many assertions are refused."""
+        requirements: list[JsonObject] = []
+        schema: JsonObject = {}
+        refused = 0
+        for number, assertion in enumerate(test.assertions, 1):
+            try:
+                text, check = self._requirement(assertion, test.vars)
+                if assertion.data.get("type") == "is-json" and check == {"kind": "output"}:
+                    schema = self._value(assertion.data.get("value"), test.vars)
+            except RefusedError as error:
+                refused += 1
+                kind = assertion.data.get("type")
+                self._refuse("assertions", assertion.place, f"{kind if isinstance(kind, str) else shown(kind)} {error}")
+                continue
+            name = assertion.data.get("metric")
+            text = f"{name}: {text}" if isinstance(name, str) else text
+            checked = {} if check is None else {"check": check}
+            requirements.append({"id": f"a{number}", "kind": "asked", "text": text, **checked})
+        return requirements, schema, refused
+
+    def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
+        data = assertion.data
+        kind = data.get("type")
+        if data.get("transform") is not None or data.get("weight") == 0:
+            weightless = data.get("weight") == 0
+            raise RefusedError("has weight 0: it decides nothing" if weightless else "reads a transformed output")
+        if not isinstance(kind, str):
+            raise RefusedError("has no type")
+        return requirement_of(kind, self._value(data.get("value"), given), data.get("threshold"))
+
+    def _value(self, value: Json, given: JsonObject) -> Json:
+        """Return the value of an assertion, its file read and its variables filled in."""
+        if isinstance(value, str) and value.startswith("file://"):
+            return _all_filled(self._file_value(value), given)  # files that it names are not read: it may name itself
+        if isinstance(value, list):
+            return [self._value(member, given) for member in value]
+        if isinstance(value, dict):
+            return {key: self._value(member, given) for key, member in value.items()}
+        return _all_filled(value, given)
+
+    # -- tests
+
+    def _tests(self) -> Iterator[_Test]:
+        default = self._data.get("defaultTest", {})
+        if not isinstance(default, dict):  # without its assertions the tests would ask less
+            message = f"defaultTest: found {shown(default)}, expected what each test has: write it in place"
+            raise SuiteError(Problem(shown_path(self._path), self._document.lines.at(("defaultTest",)), message))
+        shared = tuple(self._assertions(default.get("assert"), self._at("defaultTest"), ("defaultTest",)))
+        tests = self._data.get("tests")
+        for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
+            place = self._at("tests", number)
+            if isinstance(test, str):
+                yield from self._from_file(test, place, default, shared)
+            elif isinstance(test, dict):
+                yield from self._test(test, place, default, shared, ("tests", number))
+            else:
+                self._refuse("tests", place, f"found {shown(test)}, expected a test or the name of a file")
+        if self._data.get("scenarios"):
+            self._refuse("scenarios", self._at("scenarios"), "scenarios are not read: write their tests out")
+
+    def _from_file(self, name: str, place: str, default: JsonObject, shared: tuple[_Assertion, ...]) -> Iterator[_Test]:
+        try:
+            path = self._beside(name)
+            if path.suffix.lower() == ".csv":
+                for row in read_csv(path, ()):
+                    yield from self._test(_of_row(row.cells), f"{printable(path.name)}:{row.line}", default, shared, ())
+                return
+            tests = self._read(path)
+        except (SuiteError, RefusedError) as error:
+            self._refuse("files of tests", place, str(error))
+            return
+        for number, test in enumerate(tests.data if isinstance(tests.data, list) else [tests.data]):
+            at = f"{printable(path.name)}:{tests.lines.at([number])}"
+            if isinstance(test, dict):
+                yield from self._test(test, at, default, shared, ())
+            else:
+                self._refuse("tests", at, f"found {shown(test)}, expected a test")
+
+    def _test(
+        self,
+        test: JsonObject,
+        place: str,
+        default: JsonObject,
+        shared: tuple[_Assertion, ...],
+        path: Sequence[str | int],
+    ) -> Iterator[_Test]:
+        """Give a test, once for each combination of variables that have several values."""
+        merged = _merged(default, test)
+        options = merged.get("options")
+        if isinstance(options, dict) and (options.get("transform") or options.get("postprocess")):
+            self._refuse("tests", place, "the test transforms the output before its assertions")
+            return
+        if _object(options).get("disableVarExpansion"):
+            self._refuse("tests", place, "the test keeps lists of values whole (disableVarExpansion)")
+            return
+        if merged.get("threshold") is not None:
+            message = "the threshold of the test is not carried over: all assertions are asked"
+            self._log.note("threshold", place, message)
+        shared = () if _object(options).get("disableDefaultAsserts") else shared
+        assertions = [*shared, *self._assertions(test.get("assert"), place, path)]
+        try:
+            given = {key: self._variable(value) for key, value in _object(merged.get("vars")).items()}
+        except (RefusedError, SuiteError) as error:
+            self._refuse("tests", place, str(error))
+            return
+        name = test.get("description")
+        several = {key: value for key, value in given.items() if isinstance(value, list)}
+        for values in islice(product(*several.values()), _MOST + 1):
+            named = {**given, **dict(zip(several, values, strict=True))}
+            yield _Test(place, name if isinstance(name, str) else "test", named, tuple(assertions))
+
+    def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[_Assertion]:
+        for number, assertion in enumerate(listed if isinstance(listed, list) else ()):
+            at = self._at(*path, "assert", number) if path else place
+            yield _Assertion(at, assertion if isinstance(assertion, dict) else {"type": assertion})
+
+    # -- prompts, variables, files
+
+    def _prompts(self) -> Iterator[_Prompt]:
+        prompts = self._data.get("prompts", ["{{prompt}}"])
+        for number, prompt in enumerate(prompts if isinstance(prompts, list) else [prompts]):
+            given = {"raw": prompt} if isinstance(prompt, str) else _object(prompt)
+            raw = next((given[key] for key in ("raw", "id") if isinstance(given.get(key), str)), "")
+            label = given.get("label")
+            try:
+                yield from self._prompt(raw, label if isinstance(label, str) else f"prompt {number + 1}")
+            except (RefusedError, SuiteError) as error:
+                self._refuse("prompts", self._at("prompts", number), f"the prompt {error}")
+
+    def _prompt(self, raw: str, label: str) -> Iterator[_Prompt]:
+        if not raw.strip():
+            raise RefusedError("is empty")
+        if not raw.startswith("file://") and not (("\n" not in raw) and Path(raw).suffix in (".txt", ".json", ".md")):
+            yield _chat(raw, label)
+            return
+        path = self._beside(raw)
+        if path.suffix.lower() not in (".txt", ".md", ".json"):
+            raise RefusedError("is a program: only texts and lists of messages are read")
+        text = read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace")
+        if path.suffix.lower() == ".txt" and re.search(r"^---\s*$", text, re.MULTILINE):
+            raise RefusedError("is divided by ---: write each part into a file of its own")
+        yield _chat(text.strip(), label)
+
+    def _variable(self, value: Json) -> Json:
+        return self._file_value(value) if isinstance(value, str) and value.startswith("file://") else value
+
+    def _file_value(self, name: str) -> Json:
+        """Return what a value that names a file stands for: data, or the text of it."""
+        path = self._beside(name)
+        if path.suffix.lower() in (".yaml", ".yml", ".json"):
+            return self._read(path).data
+        if path.suffix.lower() not in (".txt", ".md", ".html", ".csv", ".xml"):
+            raise RefusedError(f"names {printable(path.name)}, which is no text: code is not run")
+        return read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace").strip()
+
+    def _beside(self, name: str) -> Path:
+        """Return a file that the configuration names, which stands in its folder or below. Raises RefusedError."""
+        place = name.removeprefix("file://").partition("?")[0]
+        try:
+            path = (self._root / place).resolve()
+            is_file = path.is_file()
+        except (OSError, ValueError, RuntimeError):  # too long, no name of a file, links in a circle
+            raise RefusedError(f"names {shown(name)}, which is no name of a file") from None
+        if not place or not path.is_relative_to(self._root):
+            raise RefusedError(f"names {shown(name)}, which is not in the folder of the configuration")
+        if not is_file:
+            raise RefusedError(f"names {shown(name)}, which is no file; patterns and addresses are not read")
+        return path
+
+    def _read(self, path: Path) -> Located:
+        """Return the data of a file with its lines. Raises SuiteError."""
+        name = shown_path(path)
+        raw = read_bytes(path, limits.YAML_BYTES)
+        if path.suffix.lower() == ".json":  # which YAML does not read whole: no half characters in escapes
+            return Located(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), Lines(1))
+        documents = parse_yaml(raw, name)
+        if len(documents) != 1:
+            raise SuiteError(Problem(name, 1, f"holds {len(documents)} documents, expected one"))
+        return documents[0]
+
+    def _at(self, *path: str | int) -> str:
+        return f"{printable(self._path.name)}:{self._document.lines.at(path)}"
+
+    def _refuse(self, what: str, place: str, message: str) -> None:
+        if (place, message) not in self._refused:  # an assertion of several cases is told once
+            self._refused.add((place, message))
+            self._log.note("refused", place, f"{message}; left out", leaves=what)
+
+
+def _unused(words: str, names: dict[str, int]) -> str:
+    """Return an id of a case that no other has, made of a description; ``names`` keeps the last number of each."""
+    name = _UNSAFE.sub("-", words).strip("-.")[:50] or "test"
+    unused, number = name, names.get(name, 1)
+    while unused in names or _TRIAL.search(unused):
+        number += 1
+        unused = f"{name}-{number}"
+    names[name] = number
+    names.setdefault(unused, 1)
+    return unused
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
+    """Return a test with what it does not say itself; assertions are those of both, which are added where they are read."""
+    return {**default, **test, "vars": {**_object(default.get("vars")), **_object(test.get("vars"))}}
+
+
+def _of_row(cells: dict[str, str]) -> JsonObject:
+    """Return a test of a row of a table: columns are variables, ``__expected`` an assertion."""
+    named = {key: value for key, value in cells.items() if not key.startswith("__")}
+    expected = [value for key, value in cells.items() if re.fullmatch(r"__expected\d*", key) and value.strip()]
+    test: JsonObject = {"vars": named, "assert": [_expected(value.strip()) for value in expected]}
+    if cells.get("__description"):
+        test["description"] = cells["__description"]
+    return test
+
+
+def _expected(text: str) -> JsonObject:
+    """Return the assertion of a cell: ``contains: words``, or what the output equals."""
+    match = re.fullmatch(r"((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?:\s*(.*)", text, re.DOTALL)
+    if match is None:
+        bare = text in ("is-json", "not-is-json")
+        return {"type": text, "value": None} if bare else {"type": "equals", "value": text}
+    threshold = {} if match[2] is None else {"threshold": float(match[2])}
+    return {"type": _PREFIXES.get(match[1], match[1]), "value": match[3], **threshold}
+
+
+def _chat(text: str, label: str) -> _Prompt:
+    """Return a prompt; one that is a list of messages says what the system, the history and the user say."""
+    data = None
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            data = json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
+    messages: list[Json] = data if isinstance(data, list) else [None]
+    if not all(isinstance(_object(message).get("content"), str) for message in messages):
+        return _Prompt(label, text)
+    said = [(str(_object(message).get("role", "user")), _object(message)["content"]) for message in messages]
+    users = [at for at, (role, _) in enumerate(said) if role == "user"]
+    if not users:
+        raise RefusedError("is a list of messages in which no user speaks")
+    system = "\n".join(words for role, words in said if role == "system")
+    history = tuple(f"{role}: {words}" for role, words in said[: users[-1]] if role != "system")
+    return _Prompt(label, said[users[-1]][1], system, history)
+
+
+def _all_filled(value: Json, given: JsonObject) -> Json:
+    """Return data with the variables of its texts filled in."""
+    if isinstance(value, str):
+        return _filled(value, given)
+    if isinstance(value, list):
+        return [_all_filled(member, given) for member in value]
+    return {key: _all_filled(member, given) for key, member in value.items()} if isinstance(value, dict) else value
+
+
+def _filled(template: str, given: JsonObject) -> str:
+    """Return a text with its variables filled in, in those too. Raises RefusedError for what is more than a variable."""
+    characters = 0
+
+    def filled(text: str, depth: int) -> str:
+        nonlocal characters
+        if "{%" in text or "{#" in text:
+            raise RefusedError("has a loop, a condition or a comment of a template")
+        if depth > _DEPTH:
+            raise RefusedError("has variables that lead to each other")
+        characters += len(text)
+        if characters > _MOST_FILLED:
+            raise RefusedError(f"has variables that come to more than {_MOST_FILLED:,} characters")
+        return _TEMPLATE.sub(lambda match: value(match, depth), text)
+
+    def value(match: re.Match[str], depth: int) -> str:
+        nonlocal characters
+        name = match[1].removeprefix("-").removesuffix("-").strip()
+        if not _PATH.fullmatch(name):
+            raise RefusedError(f"has {shown(match[0])}: only names of variables are filled in")
+        here: Json = given
+        for key in name.split("."):
+            if not isinstance(here, dict) or key not in here:
+                raise RefusedError(f"has {shown(match[0])}, which no variable fills in")
+            here = here[key]
+        if isinstance(here, str):
+            return filled(here, depth + 1)
+        text = json.dumps(here, ensure_ascii=False)
+        characters += len(text)
+        return text
+
+    return filled(template, 0)

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pytest_mapsat.formats import content_digest, printable, replacing, shown_path
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    json_elements,
+    limits,
+    located_json,
+    parse_json,
+    printable,
+    read_bytes,
+    read_text,
+    replacing,
+    shown_path,
+    validate,
+)
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -42,11 +59,260 @@ from pytest_mapsat.suite import (
     write_tool,
 )
 
-from .checks import held_at
-from .metrics import PARTS
-from .tasks import Action, Assertion, Criteria, Domain, Instructions, Task, folders_in, read_domain, read_tasks
+from . import OPTION, PARTS, WORLDS, held_at
 from .world import ToolFacts, facts_of, over, specs_of
-from .worlds import OPTION, WORLDS
+
+Who = Literal["assistant", "user"]
+Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
+#: The most characters that a published id has.
+_ID = 2_000
+#: The most actions, assertions or texts of a task: each action is held against each call.
+_MOST = 200
+_LARGEST = 128 * limits.MIB
+_POLICIES = {"telecom": ("main_policy.md", "tech_support_manual.md")}
+
+
+class _Published(BaseModel):
+    """Base of the parts of a task."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Action(_Published):
+    """A reference action, or a call of the messages that a task begins with."""
+
+    action_id: str = ""
+    requestor: Who = "assistant"
+    name: str
+    arguments: JsonObject
+    info: Json = None
+    compare_args: list[str] | None = None
+
+
+class FunctionCall(_Published):
+    """A call that a task begins with."""
+
+    env_type: Who
+    func_name: str
+    arguments: JsonObject
+
+
+class Assertion(FunctionCall):
+    """A statement on a world that must be true, or false, at the end."""
+
+    assert_value: bool = True
+    message: str | None = None
+
+
+class MessageCall(_Published):
+    """A tool call in a message."""
+
+    id: str = ""
+    name: str
+    arguments: JsonObject
+    requestor: Who = "assistant"
+
+
+class HistoryMessage(_Published):
+    """A message before the dialogue."""
+
+    role: Literal["user", "assistant", "tool", "system"]
+    content: str | None = None
+    tool_calls: list[MessageCall] | None = None
+    id: str | None = None
+    requestor: Who | None = None
+    error: bool | None = None
+    turn_idx: int | None = None
+
+
+class InitialData(_Published):
+    """Changes to the databases."""
+
+    agent_data: JsonObject | None = None
+    user_data: JsonObject | None = None
+
+
+class InitialState(_Published):
+    """Where a task begins."""
+
+    initialization_data: InitialData | None = None
+    initialization_actions: list[FunctionCall] | None = None
+    message_history: list[HistoryMessage] | None = None
+
+
+class Instructions(_Published):
+    """The user's instructions, in parts."""
+
+    domain: str = ""
+    reason_for_call: str
+    known_info: str | None = None
+    unknown_info: str | None = None
+    task_instructions: str = ""
+
+
+class Scenario(_Published):
+    """Who the user is, and the user's instructions."""
+
+    persona: str | None = None
+    instructions: Instructions | str
+
+
+class Criteria(_Published):
+    """The criteria that the dialogue is measured by."""
+
+    actions: list[Action] | None = Field(default=None, max_length=_MOST)
+    env_assertions: list[Assertion] | None = Field(default=None, max_length=_MOST)
+    communicate_info: list[str] | None = Field(default=None, max_length=_MOST)
+    nl_assertions: list[str] | None = Field(default=None, max_length=_MOST)
+    reward_basis: list[Part] = ["DB", "COMMUNICATE"]
+
+
+class Task(_Published):
+    """A task as it is published."""
+
+    id: str = Field(min_length=1, max_length=_ID)
+    description: Json = None
+    user_scenario: Scenario
+    ticket: str | None = None
+    initial_state: InitialState | None = None
+    evaluation_criteria: Criteria | None = None
+    issues: Json = None
+    annotations: Json = None
+    required_documents: list[str] | None = None
+    user_tools: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The files of one domain.
+
+    Attributes:
+        name: of the domain.
+        folder: where they are.
+        database: the agent's.
+        user_database: the user's; empty where none is published.
+        policy: the words of the policy.
+        splits: the ids of tasks by split.
+    """
+
+    name: str
+    folder: Path
+    database: JsonObject
+    user_database: JsonObject
+    policy: str
+    splits: Mapping[str, frozenset[str]]
+
+
+def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
+    """Return the folders of domains by name: the folder itself, or those in it, or in ``data/tau2/domains`` of the repository.
+
+    A domain beside them that is not imported is noted.
+
+    Raises:
+        SuiteError: there is none that has a world here.
+    """
+    if (src / "tasks.json").is_file():
+        name = src.resolve().name
+        if name not in WORLDS:
+            hint = did_you_mean(name, WORLDS) or f"worlds are there for {', '.join(WORLDS)}"
+            message = f"is no folder of a domain that has a world: {printable(name)}"
+            raise SuiteError(Problem(shown_path(src), 0, message, hint))
+        return {name: src}
+    places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
+    for place in places:
+        if domains := {name: place / name for name in WORLDS if (place / name / "tasks.json").is_file()}:
+            for other in sorted(path.name for path in place.iterdir() if path.is_dir() and path.name[0] not in "._"):
+                if other not in domains:
+                    lacks = "it has no tasks.json" if other in WORLDS else "it has no world here"
+                    log.note("domain", printable(other), f"the domain is left out: {lacks}", leaves="domains")
+            return domains
+    hint = f"name the repository, or the folder of a domain: data/tau2/domains/{next(iter(WORLDS))}"
+    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks.json of a domain", hint))
+
+
+def read_domain(name: str, folder: Path) -> Domain:
+    """Return the files of a domain but its tasks.
+
+    Raises:
+        SuiteError: one is missing or cannot be read, or there are no tasks.
+    """
+    if re.fullmatch(r"\s*\[\s*\]\s*", read_text(folder / "tasks.json", _LARGEST)):
+        raise SuiteError(Problem(shown_path(folder / "tasks.json"), 1, "holds no task"))
+    names = _POLICIES.get(name, ("policy.md",))
+    policies = {file: read_bytes(folder / file, limits.YAML_BYTES).decode("utf-8", "replace") for file in names}
+    policy = next(iter(policies.values()))
+    if len(policies) > 1:
+        policy = "\n".join(f"<{Path(file).stem}>\n{text}\n</{Path(file).stem}>" for file, text in policies.items())
+    database = _database(folder, "db")
+    if database is None:
+        message = "has neither db.json nor db.toml"
+        raise SuiteError(Problem(shown_path(folder), 0, message, "the database of the domain"))
+    return Domain(name, folder, database, _database(folder, "user_db") or {}, policy, _splits(folder))
+
+
+def _database(folder: Path, stem: str) -> JsonObject | None:
+    """Return a database, published as JSON or TOML; None where there is no such file."""
+    path = next((path for ending in ("json", "toml") if (path := folder / f"{stem}.{ending}").is_file()), None)
+    if path is None:
+        return None
+    text = read_text(path, _LARGEST)
+    if path.suffix == ".toml":
+        try:
+            data = parse_json(json.dumps(tomllib.loads(text), default=_moment))
+        except (ValueError, TypeError) as error:
+            raise SuiteError(Problem(shown_path(path), 0, f"is not valid TOML: {error}")) from None
+        except RecursionError:
+            raise SuiteError(Problem(shown_path(path), 0, "is nested too deeply")) from None
+    else:
+        data = located_json(text, shown_path(path), 1)
+    if not isinstance(data, dict):
+        raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected an object of tables"))
+    return data
+
+
+def _moment(value: Any) -> str:
+    if not hasattr(value, "isoformat"):
+        raise TypeError(f"{shown(value)} is no JSON value")
+    return str(value.isoformat())
+
+
+def _splits(folder: Path) -> dict[str, frozenset[str]]:
+    path = folder / "split_tasks.json"
+    if not path.is_file():
+        return {}
+    data = located_json(read_text(path, _LARGEST), shown_path(path), 1)
+    try:
+        splits = TypeAdapter(dict[str, list[str]]).validate_python(data, strict=True)
+    except ValidationError:
+        message = f"found {shown(data)}, expected lists of ids by the name of a split"
+        raise SuiteError(Problem(shown_path(path), 1, message)) from None
+    return {name: frozenset(ids) for name, ids in splits.items()}
+
+
+def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
+    """Give the tasks of a file, each with its place; one that is malformed is noted and left out.
+
+    Raises:
+        SuiteError: the file is no list of tasks.
+    """
+    name = printable(path.name)
+    for line, data in json_elements(read_text(path, _LARGEST), shown_path(path), "tasks"):
+        problems: list[Problem] = []
+        # A likely misspelling stays, and is refused.
+        strange = data.keys() - Task.model_fields.keys() if isinstance(data, dict) else ()
+        for field in strange:
+            if not did_you_mean(field, Task.model_fields):
+                del data[field]
+                log.leave(f"tasks' {field}")
+        task = validate(Task, Located(data, Lines(line)), name, problems)
+        for problem in problems:
+            hint = f" ({problem.hint})" if problem.hint else ""
+            log.note("unparsable", f"{name}:{line}", f"{problem.message}; the task is left out{hint}")
+        if task is None:
+            log.leave("tasks")
+        else:
+            yield task, f"{name}:{line}"
+
 
 #: "You" and its forms, with what the user says instead; longer phrases are tried first.
 _FIRST_PERSON = (

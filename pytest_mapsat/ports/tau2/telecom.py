@@ -1,19 +1,566 @@
-"""The domain telecom, the agent's side: customers, lines, plans, devices and bills. ``phone.py`` has the user's."""
+"""The domain telecom: the user's phone with its settings and surroundings; customers, lines, plans, devices and bills on the agent's side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from itertools import count
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row, State
 
-from .phone import DEVICE, SURROUNDINGS, Phone
-from .world import fold, over, tool
+from .world import World, acts, fold, looks, over, tool
+
+_APN: JsonObject = {
+    "apn_name": "internet",
+    "reset_at_reboot": False,
+    "mms_apn": "mms",
+    "mmsc_url": "http://mms.carrier.com/mms/wapenc",
+    "mms_proxy": None,
+    "mms_port": None,
+}
+_NO_PERMISSION = {"sms": False, "storage": False, "phone": False, "network": False}
+#: A phone as it is where nothing else is published.
+DEVICE: JsonObject = {
+    "id": "device",
+    "sim_card_status": "active",
+    "sim_card_missing": False,
+    "airplane_mode": False,
+    "network_signal_strength": "good",
+    "network_technology_connected": "5G",
+    "network_connection_status": "connected",
+    "battery_level": 80,
+    "data_enabled": True,
+    "roaming_enabled": False,
+    "network_mode_preference": "4g_5g_preferred",
+    "active_apn_settings": _APN,
+    "wifi_enabled": False,
+    "wifi_connected": False,
+    "wifi_ssid": None,
+    "wifi_signal_strength": "none",
+    "wifi_calling_enabled": False,
+    "wifi_calling_mms_over_wifi": False,
+    "data_saver_mode": False,
+    "vpn_enabled_setting": False,
+    "vpn_connected": False,
+    "vpn_details": None,
+    "app_statuses": {
+        "messaging": {
+            "app_name": "messaging",
+            "permissions": {**_NO_PERMISSION, "sms": True, "storage": True, "phone": True},
+        },
+        "browser": {"app_name": "browser", "permissions": {**_NO_PERMISSION, "storage": True, "network": True}},
+    },
+}
+#: Where a user is, and what the provider lets the line do, where nothing else is published.
+SURROUNDINGS: JsonObject = {
+    "id": "surroundings",
+    "name": None,
+    "phone_number": None,
+    "is_abroad": False,
+    "roaming_allowed": False,
+    "signal_strength": {"2G": "poor", "3G": "fair", "4G": "good", "5G": "excellent"},
+    "mobile_data_usage_exceeded": False,
+    "line_active": True,
+    "payment_request": None,
+}
+_VPN = {"server_address": "192.168.1.1", "protocol": "OpenVPN", "server_performance": "excellent"}
+_NO_WIFI = {"wifi_connected": False, "wifi_ssid": None, "wifi_signal_strength": "none"}
+#: The network of each mode that asks for one.
+_ONLY = {"4g_only": "4G", "3g_only": "3G", "2g_only": "2G"}
+#: Megabits per second that a network gives, on average, and the share of it that a signal leaves.
+_SPEED = {"2G": 0.25, "3G": 3.0, "4G": 55.0, "5G": 275.0}
+_SHARE = {"poor": 0.2, "fair": 0.5, "good": 0.8, "excellent": 1.0}
+_GRADES = ((1, "Very Poor"), (5, "Poor"), (25, "Fair"), (100, "Good"))
+_SIM = {
+    "active": "The SIM card is active.",
+    "missing": "There is no SIM card in the phone.",
+    "locked_pin": "The SIM card is locked with a PIN.",
+    "locked_puk": "The SIM card is locked with a PUK.",
+}
+Mode = Literal["4g_5g_preferred", "4g_only", "3g_only", "2g_only"]
+App = Annotated[str, Field(description="such as 'messaging'")]
+Permission = Annotated[str, Field(description="sms, storage, phone or network")]
+
+
+def _on(value: object) -> str:
+    return "ON" if value else "OFF"
+
+
+def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> Callable[[Phone], str]:
+    """Return a function of the world that sets columns of the phone, which then looks for a network unless it says otherwise."""
+
+    def prepare(self: Phone) -> str:
+        if columns:
+            self.set(**columns)
+        if search:
+            self.search()
+        return self.bar()
+
+    prepare.__name__, prepare.__doc__ = name, text
+    return tool(by="world")(prepare)
+
+
+class Phone(World):
+    """A phone. Every setting that bears on the network makes it look for one again."""
+
+    user_keys = {"device": "id", "surroundings": "id"}  # noqa: RUF012
+
+    @property
+    def device(self) -> Row:
+        """The phone itself."""
+        return self.rows("device")["device"]
+
+    @property
+    def surroundings(self) -> Row:
+        """Where the user is, and what the provider lets the line do."""
+        return self.rows("surroundings")["surroundings"]
+
+    def surround(self, **columns: Json) -> None:
+        """Change the surroundings, where that is a change."""
+        if any(self.surroundings[name] != value for name, value in columns.items()):
+            self.rows("surroundings").change("surroundings", **columns)
+
+    def set(self, **columns: Json) -> None:
+        """Change columns of the phone."""
+        self.rows("device").change("device", **columns)
+
+    # -- looking
+
+    @looks("status bar")
+    def check_status_bar(self) -> str:
+        """Look at the status bar: signal, network, mobile data, Wi-Fi and battery."""
+        return self.bar()
+
+    def bar(self) -> str:
+        """Return the status bar."""
+        device = self.device
+        parts = ["Airplane Mode"] if device["airplane_mode"] else list(self._cellular())
+        if device["wifi_enabled"] and device["wifi_connected"]:
+            parts.append(f"Wi-Fi {device['wifi_ssid'] or 'on'}")
+        if device["vpn_connected"]:
+            parts.append("VPN Connected")
+        parts.append(f"Battery {device['battery_level']}%")
+        return f"Status Bar: {' | '.join(parts)}"
+
+    def _cellular(self) -> list[str]:
+        device = self.device
+        signal, network = device["network_signal_strength"], device["network_technology_connected"]
+        parts = ["No Signal" if signal == "none" else f"Signal {signal.title()}"]
+        if network == "none":
+            return [*parts, "Data Disabled"]
+        if not device["data_enabled"]:
+            return [*parts, network, "Data Disabled"]
+        return [*parts, network, "Data Enabled", *(["Data Saver"] if device["data_saver_mode"] else [])]
+
+    @looks("network status", "connection status")
+    def check_network_status(self) -> JsonObject:
+        """Look at the connections of the phone: airplane mode, SIM card, signal, network, mobile data, roaming and Wi-Fi."""
+        device = self.device
+        shown = (
+            "airplane_mode", "network_connection_status", "network_signal_strength", "network_technology_connected", "data_enabled",
+            "roaming_enabled", "wifi_enabled", "wifi_connected", "wifi_ssid",
+        )  # fmt: skip
+        return {"sim_card_status": self._sim(), **{name: device[name] for name in shown}}
+
+    @looks("network mode preference", "preferred network mode")
+    def check_network_mode_preference(self) -> str:
+        """Look at which networks the phone prefers."""
+        return f"Network Mode Preference: {self.device['network_mode_preference']}"
+
+    @looks("speed test")
+    def run_speed_test(self) -> str:
+        """Measure the speed of mobile data."""
+        speed, grade = self._speed()
+        return f"Speed test failed: {grade}" if speed is None else f"Speed Test Result: {speed:.2f} Mbps ({grade})"
+
+    @looks("sim card status", "check the sim", "check your sim")
+    def check_sim_status(self) -> str:
+        """Look whether the SIM card works, is missing, or is locked."""
+        return _SIM.get(self._sim(), f"The SIM card is {self._sim()}.")
+
+    @looks("data restriction", "data saver status")
+    def check_data_restriction_status(self) -> str:
+        """Look whether Data Saver limits mobile data."""
+        return f"Data Saver mode is {_on(self.device['data_saver_mode'])}."
+
+    @looks("check apn settings", "check your apn", "check the apn")
+    def check_apn_settings(self) -> str:
+        """Look at the settings for mobile data and picture messages (APN)."""
+        apn = self.device["active_apn_settings"]
+        return f"APN Name: {apn['apn_name'] or 'Not Set'}; MMSC URL: {apn['mmsc_url'] or 'Not Set'}"
+
+    @looks("wi-fi status", "wifi status")
+    def check_wifi_status(self) -> str:
+        """Look whether Wi-Fi is on, and connected."""
+        device = self.device
+        if not device["wifi_enabled"]:
+            return "Wi-Fi is OFF."
+        if not device["wifi_connected"]:
+            return "Wi-Fi is ON and connected to no network."
+        return f"Wi-Fi is ON and connected to {device['wifi_ssid']}. Signal: {device['wifi_signal_strength']}."
+
+    @looks("wi-fi calling status", "wifi calling status", "check wi-fi calling", "check wifi calling")
+    def check_wifi_calling_status(self) -> str:
+        """Look whether calls go over Wi-Fi."""
+        return f"Wi-Fi Calling is {_on(self.device['wifi_calling_enabled'])}."
+
+    @looks("vpn status", "check your vpn", "using a vpn")
+    def check_vpn_status(self) -> JsonObject:
+        """Look whether a VPN is connected, and to what."""
+        device = self.device
+        return {
+            "enabled": device["vpn_enabled_setting"],
+            "connected": device["vpn_connected"],
+            "details": device["vpn_details"],
+        }
+
+    @looks("installed apps")
+    def check_installed_apps(self) -> list[str]:
+        """List the apps on the phone."""
+        return list(self.device["app_statuses"])
+
+    @looks("app status")
+    def check_app_status(self, app_name: App) -> str:
+        """Look at an app, and what it may do."""
+        return self._allowed(app_name)
+
+    @looks("app permissions")
+    def check_app_permissions(self, app_name: App) -> str:
+        """Look at what an app may do."""
+        return self._allowed(app_name)
+
+    def _allowed(self, app_name: str) -> str:
+        app = self.device["app_statuses"].get(app_name)
+        if app is None:
+            return f"There is no app {app_name!r} on this phone."
+        allowed = [name for name, granted in app["permissions"].items() if granted]
+        return f"The app {app_name} has permission for: {', '.join(allowed) or 'nothing'}."
+
+    @looks("can send mms", "can send an mms", "try to send an mms", "send a picture message")
+    def can_send_mms(self) -> str:
+        """Try whether the messaging app can send picture messages (MMS)."""
+        return f"Your messaging app {'can' if self._sends_mms() else 'cannot'} send MMS messages."
+
+    @looks("check payment request", "payment request arrived", "received a payment request")
+    def check_payment_request(self) -> str:
+        """Look whether the agent asks you to pay a bill."""
+        request = self.surroundings["payment_request"]
+        if request is None:
+            return "No payment is asked for."
+        return f"You are asked to pay {request['amount_due']} USD for the bill {request['bill_id']}."
+
+    # -- acting
+
+    @acts("turn off airplane mode", "turn airplane mode off", "disable airplane mode")
+    def toggle_airplane_mode(self) -> str:
+        """Turn airplane mode on or off. On, it cuts mobile network, Wi-Fi and VPN."""
+        on = not self.device["airplane_mode"]
+        return f"Airplane Mode is now {_on(on)}.\n{self.airplane(on=on)}"
+
+    def airplane(self, *, on: bool) -> str:
+        """Turn airplane mode on or off, and return the status bar."""
+        if on:
+            self._disconnect()
+        self.set(airplane_mode=on, **(_NO_WIFI if on or self.device["wifi_enabled"] else {}))
+        self.search()
+        return self.bar()
+
+    @acts("reseat", "re-seat", "reinsert", "re-insert")
+    def reseat_sim_card(self) -> str:
+        """Take the SIM card out and put it in again."""
+        self.set(sim_card_missing=False)
+        self.search()
+        return self._told("The SIM card is in its place.")
+
+    @acts("mobile data on", "toggle mobile data", "turn on mobile data", "switch on mobile data")
+    def toggle_data(self) -> str:
+        """Turn mobile data on or off."""
+        return self._toggled("Mobile Data", "data_enabled")
+
+    @acts("turn on data roaming", "enable data roaming", "turn on roaming on your phone")
+    def toggle_roaming(self) -> str:
+        """Turn data roaming on or off."""
+        return self._toggled("Data Roaming", "roaming_enabled")
+
+    @acts("turn off data saver", "disable data saver")
+    def toggle_data_saver_mode(self) -> str:
+        """Turn Data Saver on or off; on, mobile data is slower."""
+        return self._toggled("Data Saver Mode", "data_saver_mode")
+
+    @acts("set network mode", "change network mode", "change the network mode")
+    def set_network_mode_preference(self, mode: Mode) -> str:
+        """Choose which networks the phone prefers."""
+        self.set(network_mode_preference=mode)
+        self.search()
+        return self._told(f"Preferred Network Mode set to: {mode}")
+
+    @acts("set apn")
+    def set_apn_settings(self, apn_settings: JsonObject) -> str:
+        """Set the settings for mobile data and picture messages (APN); what is not given is as usual."""
+        settings = {name: value for name, value in apn_settings.items() if name in _APN}
+        self.set(active_apn_settings={**_APN, **settings})
+        self.search()
+        return self._told(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
+
+    @acts("reset your apn", "reset the apn")
+    def reset_apn_settings(self) -> str:
+        """Set the APN settings back to the usual ones, at the next reboot."""
+        self.set(active_apn_settings={**self.device["active_apn_settings"], "reset_at_reboot": True})
+        self.search()
+        return self._told("The APN settings will be reset at the next reboot.")
+
+    @acts("wi-fi radio", "wifi radio")
+    def toggle_wifi(self) -> str:
+        """Turn Wi-Fi on or off; not while airplane mode is on."""
+        if self.device["airplane_mode"]:
+            return self._told("Wi-Fi cannot be changed while Airplane Mode is ON.")
+        on = not self.device["wifi_enabled"]
+        self.set(wifi_enabled=on, **({} if on else _NO_WIFI))
+        return self._told(f"Wi-Fi is now {_on(on)}.")
+
+    @acts("turn off wi-fi calling", "turn off wifi calling", "disable wi-fi calling", "disable wifi calling")
+    def toggle_wifi_calling(self) -> str:
+        """Turn calls over Wi-Fi on or off."""
+        return self._toggled("Wi-Fi Calling", "wifi_calling_enabled")
+
+    @acts("connect to your vpn")
+    def connect_vpn(self) -> str:
+        """Connect to your VPN."""
+        if self.device["vpn_connected"]:
+            return "The VPN is connected already."
+        self.set(vpn_connected=True, vpn_details=_VPN)
+        return self._told("The VPN is connected.")
+
+    @acts("disconnect your vpn", "disconnect from your vpn", "disconnect the vpn", "turn off your vpn")
+    def disconnect_vpn(self) -> str:
+        """Disconnect the VPN."""
+        connected = self.device["vpn_connected"]
+        self._disconnect()
+        return self._told("The VPN is disconnected." if connected else "There is no VPN to disconnect.")
+
+    def _disconnect(self) -> None:
+        if self.device["vpn_connected"]:
+            self.set(vpn_connected=False, vpn_details=None)
+
+    @acts("grant")
+    def grant_app_permission(self, app_name: App, permission: Permission) -> str:
+        """Let an app use something, such as storage or SMS."""
+        return self._told(self._permit(app_name, permission.lower(), granted=True))
+
+    def _permit(self, app_name: str, permission: str, *, granted: bool) -> str:
+        apps = self.device["app_statuses"]
+        app = apps.get(app_name)
+        if app is None:
+            return f"Error. There is no app {app_name!r} on this phone."
+        if permission not in app["permissions"]:
+            return f"Error. There is no permission {permission!r}; there are {', '.join(app['permissions'])}."
+        permissions = {**app["permissions"], permission: granted}
+        self.set(app_statuses={**apps, app_name: {**app, "permissions": permissions}})
+        return f"Success. {app_name} {'may' if granted else 'may not'} use {permission}."
+
+    @acts(
+        "reboot your phone",
+        "reboot the phone",
+        "reboot your device",
+        "restart your phone",
+        "restart the phone",
+        "restart your device",
+    )
+    def reboot_device(self) -> str:
+        """Restart the phone. APN settings that wait to be reset are reset."""
+        if self.device["active_apn_settings"]["reset_at_reboot"]:
+            self.set(active_apn_settings=_APN)
+        self.search()
+        return self._told("The phone has restarted.")
+
+    @acts("make the payment", "make payment", "pay the bill", "pay your bill")
+    def make_payment(self) -> str:
+        """Pay the bill that the agent has asked you to pay."""
+        request = self.surroundings["payment_request"]
+        if request is None:
+            return "No payment is asked for."
+        self.surround(payment_request={**request, "paid": True})
+        return f"You have paid {request['amount_due']} USD for the bill {request['bill_id']}."
+
+    # -- what a task begins with
+
+    @tool(by="world")
+    def set_user_info(self, name: str, phone_number: str) -> str:
+        """Say who the user is."""
+        self.surround(name=name, phone_number=phone_number)
+        return name
+
+    @tool(by="world")
+    def set_user_location(self, abroad: bool) -> bool:
+        """Say where the user is."""
+        self.surround(is_abroad=abroad)
+        return abroad
+
+    @tool(by="world")
+    def turn_airplane_mode_on(self) -> str:
+        """Turn airplane mode on."""
+        return self.airplane(on=True)
+
+    @tool(by="world")
+    def turn_airplane_mode_off(self) -> str:
+        """Turn airplane mode off."""
+        return self.airplane(on=False)
+
+    unseat_sim_card = _prepared("unseat_sim_card", "Take the SIM card out.", sim_card_missing=True)
+    turn_data_on = _prepared("turn_data_on", "Turn mobile data on.", search=False, data_enabled=True)
+    turn_data_off = _prepared("turn_data_off", "Turn mobile data off.", data_enabled=False)
+    turn_roaming_on = _prepared("turn_roaming_on", "Turn data roaming on.", roaming_enabled=True)
+    turn_roaming_off = _prepared("turn_roaming_off", "Turn data roaming off.", roaming_enabled=False)
+    turn_data_saver_mode_on = _prepared(
+        "turn_data_saver_mode_on", "Turn Data Saver on.", search=False, data_saver_mode=True
+    )
+    turn_data_saver_mode_off = _prepared(
+        "turn_data_saver_mode_off", "Turn Data Saver off.", search=False, data_saver_mode=False
+    )
+
+    @tool(by="world")
+    def lock_sim_card(self, mode: Literal["pin", "puk"]) -> str:
+        """Lock the SIM card."""
+        self.set(sim_card_status=f"locked_{mode}")
+        self.search()
+        return self.bar()
+
+    @tool(by="world")
+    def break_apn_settings(self) -> str:
+        """Spoil the APN settings."""
+        self.set(active_apn_settings={**self.device["active_apn_settings"], "apn_name": "broken"})
+        self.search()
+        return self.bar()
+
+    @tool(by="world")
+    def break_apn_mms_setting(self) -> str:
+        """Take the address for picture messages out of the APN settings."""
+        self.set(active_apn_settings={**self.device["active_apn_settings"], "mmsc_url": None})
+        return self.bar()
+
+    @tool(by="world")
+    def set_wifi_calling(self, enabled: bool, mms_over_wifi: bool | None = None) -> str:
+        """Say whether calls, and picture messages, go over Wi-Fi."""
+        over = {} if mms_over_wifi is None else {"wifi_calling_mms_over_wifi": mms_over_wifi}
+        self.set(wifi_calling_enabled=enabled, **over)
+        return self.bar()
+
+    @tool(by="world")
+    def break_vpn(self) -> str:
+        """Connect to a VPN that is slow."""
+        details = self.device["vpn_details"] if self.device["vpn_connected"] else _VPN
+        self.set(vpn_connected=True, vpn_details={**(details or _VPN), "server_performance": "poor"})
+        return self.bar()
+
+    @tool(by="world")
+    def remove_app_permission(self, app_name: App, permission: Permission) -> str:
+        """Keep an app from something."""
+        return self._permit(app_name, permission.lower(), granted=False)
+
+    simulate_network_search = _prepared("simulate_network_search", "Look for a network again.")
+
+    # -- what a task asserts
+
+    def assert_airplane_mode_status(self, expected_status: bool) -> bool:
+        """Return whether airplane mode is so."""
+        return bool(self.device["airplane_mode"] == expected_status)
+
+    def assert_service_status(self, expected_status: str) -> bool:
+        """Return whether the connection is so."""
+        return bool(self.device["network_connection_status"] == expected_status)
+
+    def assert_mobile_data_status(self, expected_status: bool) -> bool:
+        """Return whether mobile data works, or does not."""
+        return self._data_works() == expected_status
+
+    def assert_mobile_roaming_status(self, expected_status: bool) -> bool:
+        """Return whether data roaming is so."""
+        return bool(self.device["roaming_enabled"] == expected_status)
+
+    def assert_mobile_data_saver_mode_status(self, expected_status: bool) -> bool:
+        """Return whether Data Saver is so."""
+        return bool(self.device["data_saver_mode"] == expected_status)
+
+    def assert_internet_speed(self, expected_speed: float, expected_desc: str | None = None) -> bool:
+        """Return whether mobile data is so fast at least, and of this grade."""
+        speed, grade = self._speed()
+        fits = expected_desc is None or expected_desc.lower() == grade.lower()
+        return (speed or 0) >= expected_speed and fits
+
+    def assert_internet_not_excellent(self) -> bool:
+        """Return whether mobile data is of another grade than excellent."""
+        return self._speed()[1] != "Excellent"
+
+    def assert_can_send_mms(self, expected_status: bool) -> bool:
+        """Return whether picture messages can be sent, or cannot."""
+        return self._sends_mms() == expected_status
+
+    def assert_mobile_data_usage_exceeded(self, expected_status: bool) -> bool:
+        """Return whether more data is used than the plan has, or not."""
+        return bool(self.surroundings["mobile_data_usage_exceeded"] == expected_status)
+
+    # -- how it works
+
+    def _toggled(self, name: str, column: str) -> str:
+        """Turn a setting on or off; those that bear on the network make the phone look for one."""
+        self.set(**{column: not self.device[column]})
+        if column in ("data_enabled", "roaming_enabled"):
+            self.search()
+        return self._told(f"{name} is now {_on(self.device[column])}.")
+
+    def _told(self, text: str) -> str:
+        return f"{text}\n{self.bar()}"
+
+    def _sim(self) -> str:
+        return "missing" if self.device["sim_card_missing"] else str(self.device["sim_card_status"])
+
+    def search(self) -> None:
+        """Find the network that the phone prefers, at the signal that it has here; none where SIM card, settings or line keep it off."""
+        device, signals = self.device, self.surroundings["signal_strength"]
+        cut_off = device["airplane_mode"] or device["active_apn_settings"]["apn_name"] == "broken"
+        if self._sim() != "active" or cut_off or not self.surroundings["line_active"]:
+            status, network, signal = "no_service", "none", "none"
+        else:
+            status, best = "connected", "4G" if signals.get("5G", "none") == "none" else "5G"
+            network = _ONLY.get(device["network_mode_preference"], best)
+            signal = signals.get(network, "none")
+        self.set(network_connection_status=status, network_technology_connected=network, network_signal_strength=signal)
+
+    def _data_works(self) -> bool:
+        device, around = self.device, self.surroundings
+        if device["airplane_mode"] or device["network_signal_strength"] == "none":
+            return False
+        if device["network_connection_status"] == "no_service" or not device["data_enabled"]:
+            return False
+        roams = device["roaming_enabled"] and around["roaming_allowed"]
+        return bool((roams or not around["is_abroad"]) and not around["mobile_data_usage_exceeded"])
+
+    def _speed(self) -> tuple[float | None, str]:
+        """Return the speed of mobile data, in megabits per second, and its grade; None where there is no connection."""
+        if not self._data_works():
+            return None, "No Connection"
+        device = self.device
+        slow_vpn = device["vpn_connected"] and (device["vpn_details"] or {}).get("server_performance") == "poor"
+        share = (0.1 if slow_vpn else 1.0) * (0.2 if device["data_saver_mode"] else 1.0)
+        speed = _SPEED.get(device["network_technology_connected"], 0.0) * _SHARE.get(
+            device["network_signal_strength"], 0.0
+        )
+        speed = round(speed * share, 2)
+        return speed, next((grade for below, grade in _GRADES if speed < below), "Excellent")
+
+    def _sends_mms(self) -> bool:
+        device = self.device
+        over_wifi = device["wifi_calling_enabled"] and device["wifi_calling_mms_over_wifi"]
+        if not self._data_works() or device["network_technology_connected"] == "2G" or over_wifi:
+            return False
+        permissions = device["app_statuses"].get("messaging", {}).get("permissions", {})
+        configured = device["active_apn_settings"]["mmsc_url"] is not None
+        return bool(configured and permissions.get("storage") and permissions.get("sms"))
+
 
 CustomerId = Annotated[str, Field(description="such as 'C1001'")]
 LineId = Annotated[str, Field(description="such as 'L1001'")]

@@ -1,1 +1,184 @@
-"""VitaBench 1.0 and 2.0: its tasks as suites, its three worlds, its metrics."""
+"""VitaBench 1.0 and 2.0: its metrics, and the check that compares the orders at the end; its tasks and worlds stand beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pytest_mapsat import Episode, Finding
+from pytest_mapsat.judges import matching
+from pytest_mapsat.metrics import Given, Measure, MetricInput, MetricSet, not_applicable, read_label, weighted_share
+from pytest_mapsat.model import Json, JsonObject, Metric
+
+#: The id of the requirement that compares the orders at the end.
+ORDERS = "orders"
+#: The ids of rubrics begin with this; a number follows.
+RUBRIC = "rubric-"
+_METRICS = (
+    Metric(name="vita_orders", title="orders of the reference"),
+    Metric(name="vita_rubrics", title="rubrics that hold"),
+    Metric(name="vita_reward", title="reward: every rubric holds", headline=True),
+)
+
+
+def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    case, labels = metric_input.case, metric_input.labels
+    if any(requirement.id == ORDERS for requirement in case.truth.requirements):
+        orders = weighted_share([(1.0, read_label(ORDERS, labels.get(ORDERS)))], "")
+    else:
+        orders = not_applicable("the case has no orders that can be compared")
+    names = [requirement.id for requirement in case.truth.requirements if requirement.id.startswith(RUBRIC)]
+    readings = [metric_input.readings[name] for name in names]
+    share = weighted_share([(1.0, reading) for reading in readings], "the case has no rubrics")
+    return {"vita_orders": orders, "vita_rubrics": share, "vita_reward": _reward(metric_input, share)}
+
+
+def _reward(metric_input: MetricInput, share: Measure) -> Measure:
+    """Return 1 where all rubrics hold, 0 where one does not or the dialogue was cut off, and bounds while one is open."""
+    ending = metric_input.trajectory.ending
+    if ending not in ("done", "stalled"):
+        return Measure(0.0, why=f"the dialogue did not end by itself: {ending}")
+    if share.value is not None:
+        return Measure(float(share.value == 1))
+    if share.bounds is not None and share.bounds[1] < 1:
+        return Measure(0.0, why="a rubric does not hold")
+    return share if share.bounds is None else Measure(None, share.outcome_class, share.why, (0.0, 1.0))
+
+
+#: Orders, rubrics and reward.
+VITA = MetricSet("vita", _METRICS, _measure)
+
+
+Standing = Literal["unpaid", "paid", "cancelled"]
+#: The tables that are compared, each with the column of its time.
+_TIMES: Mapping[str, str] = {"orders": "", "books": "book_time", "reservations": "reservation_time"}
+_WANTED = "the orders, bookings and reservations of the reference, and no others"
+_MOST = 200
+
+
+def standing(status: str) -> Standing:
+    """Return the standing of an order as far as a caller decides it: processed, delivered and consumed orders and open reservations count as paid."""
+    return "unpaid" if status == "unpaid" else "cancelled" if status == "cancelled" else "paid"
+
+
+def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject]:
+    """Return the compared parts of new rows.
+
+    A delivery is one form. Other orders, of which one call orders one product, are added up where they are equal. Orders that were cancelled again
+    are left out.
+
+    Args:
+        rows: each with the name of its table.
+    """
+    forms: list[JsonObject] = []
+    counted: Counter[tuple[str, ...]] = Counter()
+    for table, row in rows:
+        stands = standing(row["status"])
+        if stands == "cancelled":
+            continue
+        if table != "orders":
+            when = {"time": row[_TIMES[table]], "people": row["customer_count"]}
+            forms.append({"kind": table[:-1], "shop": row["shop_id"], **when, "stands": stands})
+        elif row["kind"] == "delivery":
+            forms.append(_delivery(row, stands))
+        else:
+            for product in row["products"]:
+                key = row["kind"], row["shop_id"], product["product_id"], product.get("date", ""), stands
+                counted[key] += product["quantity"]
+    names = ("kind", "shop", "product", "date", "stands")
+    forms += [{**dict(zip(names, key, strict=True)), "count": count} for key, count in sorted(counted.items())]
+    return forms
+
+
+def choice(product: Mapping[str, Json]) -> str:
+    """Return a product with the choice that was made of it, whatever the case of its letters."""
+    return f"{product['product_id']}: {product.get('attributes', '')}".casefold()
+
+
+def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
+    items: Counter[str] = Counter()
+    for product in row["products"]:
+        items[product["product_id"]] += product["quantity"]
+    return {
+        "kind": "delivery",
+        "shop": row["shop_id"],
+        "items": dict(sorted(items.items())),
+        "choices": sorted(choice(product) for product in row["products"]),
+        "place": row["place"],
+        "time": row["dispatch_time"],
+        "note": bool(row["note"].strip()),
+        "stands": stands,
+    }
+
+
+def _fits(wanted: JsonObject, form: JsonObject) -> bool:
+    """Return whether a form has all wanted values; what the reference leaves open may be anything."""
+    return all(
+        set(value) <= set(form.get(name, ())) if name == "choices" else form.get(name) == value
+        for name, value in wanted.items()
+    )
+
+
+def vita_orders(
+    episode: Episode,
+    placed: Sequence[JsonObject] = (),
+    earlier: Mapping[str, JsonObject] | None = None,
+    optional: Sequence[JsonObject] = (),
+) -> Finding:
+    """The episode ends with the orders of the reference.
+
+    Args:
+        episode: the dialogue with its changes.
+        placed: what must be new, in the forms of ``new_forms``; what a form lacks may be anything.
+        earlier: how orders that were there before must stand, by id; all others stay as they are.
+        optional: what may be new besides.
+    """
+    earlier = earlier or {}
+    changes = [change for change in episode.changes if change.table in _TIMES]
+    if len(changes) > _MOST:
+        return Finding(False, f"{len(changes)} orders, bookings and reservations are new or changed", _WANTED)
+    new = (change for change in changes if change.before is None)
+    forms = new_forms((change.table, change.after) for change in new if change.after is not None)
+    pairs = matching([[_fits(wanted, form) for form in forms] for wanted in (*placed, *optional)])
+    missing = [wanted for place, wanted in enumerate(placed) if place not in pairs]
+    extra = [form for at, form in enumerate(forms) if at not in pairs.values()]
+    compared = [(_in_words(wanted), "nothing") for wanted in missing] + [("nothing", _in_words(form)) for form in extra]
+    seen: set[str] = set()
+    for change in changes:
+        if change.before is not None:
+            seen.add(change.id)
+            compared += _changed(change.id, change.before, change.after, earlier.get(change.id, {}))
+    compared += [(f"{name} {_in_words(wanted)}", "as it was") for name, wanted in earlier.items() if name not in seen]
+    if compared:
+        why = "; ".join(f"expected {wanted}, found {ended}" for wanted, ended in compared[:3])
+        return Finding(False, why, _WANTED, compared=(("reference", "episode"), *compared[:20]))
+    idle = not changes and not placed and not earlier
+    return Finding(True, f"{len(forms)} new, {len(seen)} changed, as in the reference", _WANTED, idle=idle)
+
+
+def _changed(
+    name: str, before: Mapping[str, Json], after: Mapping[str, Json] | None, wanted: Mapping[str, Json]
+) -> list[tuple[str, str]]:
+    """Return how the end of an earlier order differs from what is wanted."""
+    if after is None:
+        return [(f"{name} {_in_words(wanted)}", "it is gone")]
+    was, ends = _state(before), _state(after)
+    if wanted.get("note"):
+        was.pop("note")
+        ends["note"] = bool(str(ends["note"]).strip())
+    expected = {**was, **wanted}
+    differing = [column for column in expected if expected[column] != ends.get(column)]
+    return [(f"{name} {column} {expected[column]}", f"{column} {ends.get(column)}") for column in differing]
+
+
+def _state(row: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the parts of an order that a caller can change."""
+    products = sorted(f"{product['product_id']} x {product['quantity']}" for product in row.get("products", ()))
+    when = next((row[column] for column in _TIMES.values() if column and column in row), "")
+    kept = {"note": row.get("note", ""), "time": when, "people": row.get("customer_count", 0)}
+    return {"stands": standing(row["status"]), "products": products, **kept}
+
+
+def _in_words(form: Mapping[str, Json]) -> str:
+    return " ".join(f"{name}={value}" for name, value in form.items() if value not in ("", [], {}))

@@ -1,4 +1,4 @@
-"""Tasks of VitaBench as typed values, and the rows of the tables that a task begins with.
+"""Tasks of VitaBench as typed values, the rows of the tables that a task begins with, and the reference that its required orders make.
 
 Only what is named here comes over. The labels of the source that tell targets from distractors (``shop_type``, ``product_type``, ``distraction_reason``
 and their like) are in no row, so that no tool can show them.
@@ -7,15 +7,19 @@ and their like) are in no row, so that no tool can show them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from pytest_mapsat import Refused
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
+from pytest_mapsat.sandbox import State, Table
 
-from .world import TASK, day_of, moment_of
+from . import choice, new_forms, standing
+from .world import TASK, WORLDS, day_of, moment_of, world_named
 
 #: kind of order -> where an environment has what can be ordered, and the name of its ids.
 KINDS: Mapping[str, tuple[str, str]] = {
@@ -25,7 +29,6 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "attraction": ("attractions", "attraction_id"),
     "flight": ("flights", "flight_id"),
     "train": ("trains", "train_id"),
-    "taxi": ("taxis", "taxi_id"),
 }
 #: The names of the domains in the source and its translations.
 _DOMAINS = {
@@ -64,18 +67,6 @@ def _listed(value: object) -> list[object]:
 
 def _joined(value: object) -> str:
     return ", ".join(map(str, _listed(value)))
-
-
-def _keyed(value: object) -> object:
-    """Return a list of objects as an object by their ids, as the source has it elsewhere."""
-    if not isinstance(value, list):
-        return value
-    ids = (*(name for _, name in KINDS.values()), "order_id", "book_id", "reservation_id")
-    named = [
-        next((entry[name] for name in ids if name in entry), "") if isinstance(entry, Mapping) else ""
-        for entry in value
-    ]
-    return {str(name or at): entry for at, (name, entry) in enumerate(zip(named, value, strict=True))}
 
 
 def _amount(value: object) -> object:
@@ -166,7 +157,7 @@ class Offer(Part):
 
 
 class Shop(Part):
-    """A store, shop, hotel, attraction, flight, train or taxi service, with what it offers."""
+    """A store, shop, hotel, attraction, flight or train, with what it offers."""
 
     store_id: str = ""
     name: str = ""
@@ -180,7 +171,6 @@ class Shop(Part):
     flight_number: str = ""
     train_id: str = ""
     train_number: str = ""
-    taxi_id: str = ""
     category: str = ""
     score: Shown = 0
     star_rating: Shown = 0
@@ -194,19 +184,15 @@ class Shop(Part):
     arrival_airport_location: MaybePlace = None
     departure_station_location: MaybePlace = None
     arrival_station_location: MaybePlace = None
-    departure_location: MaybePlace = None
-    arrival_location: MaybePlace = None
     departure_time: str = ""
     arrival_time: str = ""
     platform: str = ""
-    estimated_duration: str = ""
-    estimated_price: Shown = 0
     tags: Words = ()
     enable_book: bool = False
     book_price: Number = 0
     enable_reservation: bool = False
     products: tuple[JsonObject, ...] = ()
-    #: The source's labels, which no row gets. A taxi's type has the same form of name and is among them.
+    #: The source's labels, which no row gets.
     labels: Mapping[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -270,7 +256,7 @@ class Kept(Part):
 
 
 _Noun = TypeVar("_Noun")
-Keyed = Annotated[Mapping[str, _Noun], BeforeValidator(_keyed)]
+Keyed = Mapping[str, _Noun]
 
 
 class Environment(Part):
@@ -290,7 +276,6 @@ class Environment(Part):
     attractions: Keyed[Shop] = Field(default_factory=dict)
     flights: Keyed[Shop] = Field(default_factory=dict)
     trains: Keyed[Shop] = Field(default_factory=dict)
-    taxis: Keyed[Shop] = Field(default_factory=dict)
     #: Names of the source that hold something and that no table takes.
     unknown: tuple[str, ...] = ()
 
@@ -331,14 +316,13 @@ class Criteria(Part):
 
 
 class Scenario(Part):
-    """Who the user is and, in 2.0, the preferences at this task."""
+    """Who the user is."""
 
     user_profile: JsonObject = Field(default_factory=dict)
-    personalized_preference_memory: JsonObject = Field(default_factory=dict)
 
 
 class Task(Part):
-    """A task of 1.0, or one of a user's in 2.0."""
+    """A task."""
 
     id: Id
     domain: str
@@ -434,3 +418,373 @@ def _kept_row(kept: Kept, environment: Environment) -> JsonObject:
     common = {"status": kept.status, "customer_count": kept.customer_count, "update_time": kept.update_time}
     own = {name: value for name, value in row.items() if name not in ("book_id", "reservation_id")}
     return {**common, **own, **ids}
+
+
+#: The parameter with the product, by kind.
+_PRODUCT = {
+    "hotel": "room_id",
+    "attraction": "ticket_id",
+    "flight": "seat_id",
+    "train": "seat_id",
+}
+_MOVED = ("flight", "train")
+#: Words by which a rubric may name a time; they decide nothing but a mark.
+_TIME_NAMED = re.compile(
+    r"\d[:：]\d\d|\d{4}-\d|\d\s?(?:[ap]\.?m\b|o'clock|min|hour|[点时分日])|时间|时候|中午|今[天晚日]|明[天晚日]"
+    r"|\b(?:time|noon|midnight|morning|afternoon|evening|tonight|today|tomorrow|immediately)\b",
+    re.IGNORECASE,
+)
+
+
+class UnplaceableError(Exception):
+    """Required orders cannot be placed as they stand; says why."""
+
+
+@dataclass
+class Reference:
+    """The outcome of a task's required orders.
+
+    Attributes:
+        calls: the tool calls that place them.
+        end: the arguments of the check ``vita_orders``; None where they cannot be placed.
+        problem: why they cannot be placed; empty where they can.
+        notes: remarks on odd ones, each a kind and a message.
+    """
+
+    calls: list[JsonObject] = field(default_factory=list)
+    end: JsonObject | None = None
+    problem: str = ""
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+def reference_of(task: Task, tables: Mapping[str, Sequence[JsonObject]]) -> Reference:
+    """Play the required orders of a task in its world, and return the outcome.
+
+    Args:
+        task: the task.
+        tables: the rows that it begins with.
+    """
+    reference = Reference()
+    try:
+        _Player(task, tables, reference).play()
+    except UnplaceableError as why:
+        reference.calls, reference.problem = [], str(why)
+    except Refused as refused:
+        reference.calls, reference.problem = [], refused.reason
+    except ValueError as wrong:
+        reference.calls, reference.problem = [], " ".join(str(wrong).split())[:400]
+    return reference
+
+
+class _Player:
+    """Places the required orders of one task in a fresh world."""
+
+    def __init__(self, task: Task, tables: Mapping[str, Sequence[JsonObject]], reference: Reference) -> None:
+        self._task = task
+        self._environment = task.environment
+        self._reference = reference
+        self._state = State({name: Table(name, tuple(rows)) for name, rows in tables.items()})
+        self._world = world_named(tuple(WORLDS))(self._state)
+        self._shops = {shop_id: (kind, shop) for kind, shop_id, shop in task.environment.sold()}
+        self._earlier = {order.order_id: order for order in task.environment.orders.values()}
+        kept_before = (*task.environment.books.values(), *task.environment.reservations.values())
+        self._kept_before = {kept.id: kept for kept in kept_before}
+        self._end: dict[str, JsonObject] = {}
+
+    def play(self) -> None:
+        """Play. Raises UnplaceableError, ValueError."""
+        states = self._task.evaluation_criteria.expected_states
+        orders, kept = self._read([order for state in states for order in state.required_orders])
+        optional, _ = self._read([order for state in states for order in state.optional_orders])
+        if not orders and not kept:
+            return
+        new = self._settle(orders)
+        for order in new:
+            self._place(order)
+        for booking in kept:
+            self._keep(booking)
+        self._reference.end = {"placed": self._placed(new), "earlier": self._end}
+        if optional:
+            self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
+
+    def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Kept]]:
+        """Return orders, then bookings and reservations; where several states have the same one, the last counts."""
+        orders: dict[Json, Order] = {}
+        kept: dict[Json, Kept] = {}
+        for data in raw:
+            if data.get("book_id") or data.get("reservation_id"):
+                booking = Kept.model_validate(data)
+                kept[booking.id, booking.shop_id] = booking
+                continue
+            order = Order.model_validate(data)
+            for product in order.products:
+                if "order_id" in product and "product_id" not in product:
+                    raise UnplaceableError(f"order {product['order_id']} stands inside order {order.order_id}")
+            orders[order.order_id, order.store_id, tuple(sorted(map(_item, order.products)))] = order
+        return list(orders.values()), list(kept.values())
+
+    # -- orders that were there before
+
+    def _settle(self, orders: Sequence[Order]) -> list[Order]:
+        """Change the earlier orders to what is required, and return the orders that are new."""
+        left = dict(self._earlier)
+        new: list[Order] = []
+        for order in orders:
+            before = left.get(order.order_id)
+            if before is not None and _is_earlier(before, order):
+                del left[order.order_id]
+                self._change(before, order)
+            else:
+                new.append(order)
+        for order in [order for order in new if order.status == "cancelled"]:
+            new.remove(order)
+            before = next((before for before in left.values() if _same_items(before, order)), None)
+            if before is None:
+                message = f"order {order.order_id} is cancelled, and was never placed: nothing is asked for"
+                self._note("reference", message)
+            else:
+                del left[before.order_id]
+                self._change(before, order)
+        for order in new:
+            before = left.pop(order.order_id, None)
+            if before is not None:
+                message = f"{order.order_id} is the id of an earlier order with other products"
+                self._note("reference", f"{message}: it is cancelled, and a new one placed")
+                self._change(before, before.model_copy(update={"status": "cancelled"}))
+        return new
+
+    def _change(self, before: Order, order: Order) -> None:
+        """Bring an earlier order to its required state."""
+        kind, name = before.order_type, before.order_id
+        wanted: JsonObject = {}
+        if _is_moved(before, order):
+            date = Ordered.model_validate(order.products[0]).date
+            moved = self._call(f"modify_{kind}_order", order_id=name, user_id=self._world.user, new_date=date)
+            wanted["products"] = [f"{product['product_id']} x {product['quantity']}" for product in moved["products"]]
+            before = before.model_copy(update={"status": moved["status"]})
+        was, stands = standing(before.status), standing(order.status)
+        if stands == "cancelled" != was:
+            tool, arguments = _cancelling(kind, name, self._world.user)
+            self._call(tool, **arguments)
+        elif stands == "paid" and was == "unpaid":
+            self._call(f"pay_{kind}_order", order_id=name)
+        elif stands != was:
+            self._note("reference", f"order {name} is paid, and required unpaid: it stays as it is")
+            stands = was
+        if stands != standing(self._earlier[name].status):
+            wanted["stands"] = stands
+        if kind == "delivery" and order.note.strip() and order.note.strip() != before.note.strip():
+            self._call("modify_delivery_order", order_id=name, note=order.note)
+            wanted["note"] = True
+        if wanted:
+            self._end[name] = wanted
+
+    # -- new ones
+
+    def _place(self, order: Order) -> None:
+        """Place an order and pay it where it is required paid. Raises UnplaceableError."""
+        kind, shop = order.order_type, order.store_id
+        if kind not in KINDS or domain_of(kind) not in self._task.domains:
+            not_of = f"which is not of the task's domain {self._task.domain}"
+            raise UnplaceableError(f"order {order.order_id} is of the kind {shown(kind)}, {not_of}")
+        products = [Ordered.model_validate(product) for product in order.products]
+        if not products:
+            raise UnplaceableError(f"order {order.order_id} has no products")
+        self._remark(order, products)
+        user = self._world.user
+        if kind == "delivery":
+            placed = [self._call("create_delivery_order", **self._delivered(order, products))]
+        elif kind == "instore":
+            ordered = [{"product_id": product.product_id, "quantity": product.quantity} for product in products]
+            placed = [self._call("create_instore_product_order", user_id=user, shop_id=shop, **one) for one in ordered]
+        else:
+            placed = [call for product in products for call in self._travel(kind, shop, product)]
+        for created in placed if standing(order.status) == "paid" else ():
+            self._call(f"pay_{kind}_order", order_id=created["order_id"])
+
+    def _delivered(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
+        address = next((place.address for place in (order.location, *self._environment.location) if place), "")
+        arguments: JsonObject = {
+            "user_id": self._world.user,
+            "store_id": order.store_id,
+            "product_ids": [product.product_id for product in products],
+            "product_cnts": [product.quantity for product in products],
+            "address": address,
+            "dispatch_time": order.dispatch_time or self._environment.time,
+        }
+        if any(product.attributes for product in products):
+            arguments["attributes"] = [product.attributes for product in products]
+        return arguments | ({"note": order.note} if order.note else {})
+
+    def _travel(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
+        """Order rooms, one a call; tickets and seats of a day."""
+        arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
+        if kind == "hotel":
+            return [self._call("create_hotel_order", **arguments) for _ in range(min(product.quantity, 1000))]
+        days = (offer.date for offer in self._offers(shop) if offer.product_id == product.product_id)
+        arguments |= {"quantity": product.quantity, "date": product.date or next(days, "")}
+        return [self._call(f"create_{kind}_order", **arguments)]
+
+    def _keep(self, booking: Kept) -> None:
+        """Book or reserve, or bring an earlier booking to its required state. Raises UnplaceableError."""
+        noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
+        before = self._kept_before.get(booking.id)
+        stands = standing(booking.status)
+        if before is not None:
+            self._keep_otherwise(noun, before, booking)
+            return
+        if stands == "cancelled":
+            self._note("reference", f"{noun} {booking.id} is cancelled, and was never made: nothing is asked for")
+            return
+        if "instore" not in self._task.domains:
+            raise UnplaceableError(f"{noun} {booking.id} is none of the task's domain {self._task.domain}")
+        self._label(f"{noun} {booking.id}", booking.shop_id, ())
+        if when < self._environment.time:
+            self._note("past", f"{noun} {booking.id} is for {when}, and it is {self._environment.time}")
+        terms = {"shop_id": booking.shop_id, "time": when, "customer_count": booking.customer_count}
+        booked = self._call(f"instore_{noun}", user_id=self._world.user, **terms)
+        if booked["status"] == "unpaid" and stands == "paid":
+            self._call("pay_instore_book", book_id=booked["book_id"])
+
+    def _keep_otherwise(self, noun: str, before: Kept, booking: Kept) -> None:
+        stands, wanted = standing(booking.status), {}
+        when = booking.book_time or booking.reservation_time
+        if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):
+            people = booking.customer_count
+            self._call("instore_modify_reservation", reservation_id=before.id, time=when, customer_count=people)
+            wanted = {"time": when, "people": people}
+        if stands == "cancelled" and standing(before.status) != "cancelled":
+            self._call(f"instore_cancel_{noun}", **{f"{noun}_id": before.id})
+            wanted["stands"] = stands
+        elif noun == "book" and stands == "paid" and before.status == "unpaid":
+            self._call("pay_instore_book", book_id=before.id)
+            wanted["stands"] = stands
+        if wanted:
+            self._end[before.id] = wanted
+
+    def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
+        """Make a call that is part of the reference. Raises UnplaceableError where it is refused."""
+        make = getattr(self._world, tool, None)
+        if make is None:
+            raise UnplaceableError(f"there is no tool {tool}")
+        try:
+            result: JsonObject = make(**arguments)
+        except Refused as refused:
+            raise UnplaceableError(f"{tool}: {refused.reason}") from None
+        self._reference.calls.append({"tool": tool, "arguments": arguments})
+        return result
+
+    # -- the end, and what is odd
+
+    def _placed(self, new: Sequence[Order]) -> list[JsonObject]:
+        """Return the forms of what must be new at the end, without the parts that the reference leaves open."""
+        forms = [form for order in new if order.order_type == "delivery" for form in self._form(order)]
+        rows = [
+            (table, row)
+            for table in ("orders", "books", "reservations")
+            for row in self._state[table].values()
+            if row["id"] not in self._earlier and row["id"] not in self._kept_before and row.get("kind") != "delivery"
+        ]
+        return forms + new_forms(rows)
+
+    def _form(self, order: Order) -> list[JsonObject]:
+        """Return the compared parts of an order of the source."""
+        products = [Ordered.model_validate(product) for product in order.products]
+        place = self._world.known_address(order.location.address)[0] if order.location else ""
+        row = {
+            "kind": order.order_type,
+            "shop_id": order.store_id,
+            "status": order.status,
+            "products": [product.model_dump() for product in products],
+            "place": place,
+            "dispatch_time": order.dispatch_time,
+            "note": order.note,
+        }
+        forms = new_forms([("orders", row)])
+        for form in forms if order.order_type == "delivery" else ():
+            wanted = [product for product in products if product.attributes]
+            offers = self._offers(order.store_id)
+            offered = {(offer.product_id, words.casefold()) for offer in offers for words in offer.attributes}
+            listed = [product for product in wanted if (product.product_id, product.attributes.casefold()) in offered]
+            form["choices"] = sorted(choice(product.model_dump()) for product in listed)
+            for product in [product for product in wanted if product not in listed]:
+                told = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
+                self._note("choice", f"order {order.order_id} wants {told}: any choice passes")
+            if not order.dispatch_time and any(map(_TIME_NAMED.search, self._task.evaluation_criteria.rubrics)):
+                self._note("time", f"order {order.order_id} has no time, and a rubric names one: any time passes")
+            for name in [name for name in ("place", "time", "note", "choices") if not form[name]]:
+                del form[name]
+        return forms
+
+    def _offers(self, shop_id: str) -> list[Offer]:
+        products = self._shops[shop_id][1].products if shop_id in self._shops else ()
+        return [Offer.model_validate(offer) for offer in products]
+
+    def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
+        name = f"order {order.order_id}"
+        self._label(name, order.store_id, [product.product_id for product in products])
+        if order.user_id and order.user_id != self._world.user:
+            users = f"of the user {order.user_id}, and the task's is {self._world.user}"
+            self._note("user", f"{name} is {users}: the task's is taken")
+        if order.order_type != "delivery" and len(products) > 1:
+            why = f"{len(products)} products, and one call orders one"
+            self._note("split", f"{name} has {why}: it is placed as several orders")
+        if standing(order.status) == "unpaid":
+            self._note("unpaid", f"{name} is unpaid in the reference: an agent that pays it fails")
+        if order.location and all(order.location.address != place.address for place in self._environment.location):
+            self._note("address", f"the address of {name} is none of the task's; the one that is most like it is meant")
+
+    def _label(self, name: str, shop_id: str, product_ids: Sequence[str]) -> None:
+        """Note where the source calls a shop or a product of a required order a distractor."""
+        if shop_id not in self._shops:
+            return
+        shop = self._shops[shop_id][1]
+        if word := label_of(shop.labels):
+            self._note("distraction", f"{name} is at {shop_id}, which the source labels {shown(word)}")
+        for product in shop.products:
+            word = label_of(product)
+            if word and product.get("product_id") in product_ids:
+                self._note("distraction", f"{name} has {product['product_id']}, which the source labels {shown(word)}")
+
+    def _note(self, kind: str, message: str) -> None:
+        self._reference.notes.append((kind, message))
+
+
+def _is_earlier(before: Order, order: Order) -> bool:
+    """Return whether a required order is the earlier one with its id. A cancelled order does not come back: one that is required again is new."""
+    if before.status == "cancelled" != order.status:
+        return False
+    return _same_items(before, order) or _is_moved(before, order)
+
+
+def _same_items(before: Order, order: Order) -> bool:
+    """Return whether two orders have the same products of a shop; a day that only one of them gives does not count."""
+    was, ends = (sorted(_item(product) for product in side.products) for side in (before, order))
+    return (
+        before.store_id == order.store_id
+        and [item[:2] for item in was] == [item[:2] for item in ends]
+        and all("" in (first[2], second[2]) or first[2] == second[2] for first, second in zip(was, ends, strict=True))
+    )
+
+
+def _item(product: JsonObject) -> tuple[str, int, str]:
+    """Return a product of an order: its id, how many, and the day."""
+    ordered = Ordered.model_validate(product)
+    return ordered.product_id, ordered.quantity, ordered.date
+
+
+def _is_moved(before: Order, order: Order) -> bool:
+    """Return whether an order is an earlier one on another day."""
+    if before.order_type not in _MOVED or (before.order_type, before.store_id) != (order.order_type, order.store_id):
+        return False
+    if len(before.products) != 1 or len(order.products) != 1:
+        return False
+    was, ends = Ordered.model_validate(before.products[0]), Ordered.model_validate(order.products[0])
+    return was.date != ends.date and (was.seat_type, was.quantity) == (ends.seat_type, ends.quantity)
+
+
+def _cancelling(kind: str, order_id: str, user_id: str) -> tuple[str, JsonObject]:
+    """Return the call that cancels an order."""
+    if kind in ("delivery", "instore"):
+        return ("cancel_delivery_order" if kind == "delivery" else "instore_cancel_order"), {"order_id": order_id}
+    return f"cancel_{kind}_order", {"order_id": order_id, "user_id": user_id}

@@ -10,7 +10,7 @@ from tests_data import data_dir
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.judges import Context
 from pytest_mapsat.model import Case, Visible
-from pytest_mapsat.ports.mapsatisfybench.importer import published_tools
+from pytest_mapsat.ports.mapsatisfybench import published_tools
 
 #: Split by case so that wrong claims are about as many on either side; only errors in DEVELOPED were looked at.
 DEVELOPED = ("37f457", "601630", "715981", "ed3470", "f5464f")

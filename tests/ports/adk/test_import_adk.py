@@ -8,7 +8,7 @@ import pytest
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import RunRequest, SuiteError
-from pytest_mapsat.ports.adk.importer import import_adk
+from pytest_mapsat.ports.adk import import_adk
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.suite import lint, open_suite
 
@@ -22,6 +22,24 @@ def garden(tmp_path_factory):
     report = import_adk(GARDEN, folder)
     suite = open_suite(folder)
     return {entry.id: suite.load(entry) for entry in suite.readable()}, report, folder
+
+
+def evalset(*queries):
+    """An evalset of one conversation: the user's words, the expected calls with what they return, and the reference of the reply."""
+
+    def said(text):
+        return {"parts": [{"text": text}]}
+
+    def turn(query):
+        uses = query.get("uses", ())
+        between = {
+            "tool_uses": [{"name": name, "args": args} for name, args, _ in uses],
+            "tool_responses": [{"name": name, "response": response} for name, _, response in uses],
+        }
+        words = {"user_content": said(query["query"]), "final_response": said(query["reference"])}
+        return {**words, "intermediate_data": between}
+
+    return {"eval_cases": [{"eval_id": "conversation", "conversation": [turn(query) for query in queries]}]}
 
 
 def imported(tmp_path, data, config=None):
@@ -127,25 +145,8 @@ def test_the_configuration_beside_says_how_calls_are_compared(tmp_path, criterio
     assert report.not_carried == {"criteria": 1}
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_lists_of_queries_of_earlier_versions_are_read(tmp_path, named) -> None:
-    use = {"tool_name": "roll", "tool_input": {"sides": 6}, "mock_tool_output": 4}
-    queries = [
-        {"query": "Roll a die.", "expected_tool_use": [use], "reference": "You rolled a 4."},
-        {"query": "Again!", "reference": "A 2."},
-    ]
-    session = {"state": {"luck": 1}, "app_name": "dice", "user_id": "u"}
-    cases, report = imported(
-        tmp_path, [{"name": "dice", "data": queries, "initial_session": session}] if named else queries
-    )
-    assert [case.visible.query for case in cases] == ["Roll a die.", "Again!"]
-    assert cases[0].visible.context.details == ({"luck": 1} if named else {})
-    assert report.recordings == 1
-    assert cases[1].truth.requirements[0].check.steps == ()
-
-
 ASKS_ON = [
-    {"query": "Roll a die.", "expected_tool_use": [{"tool_name": "roll", "tool_input": {"sides": 6}, "mock_tool_output": 4}], "reference": "You rolled a 4. Roll again?"},
+    {"query": "Roll a die.", "uses": [("roll", {"sides": 6}, 4)], "reference": "You rolled a 4. Roll again?"},
 ]  # fmt: skip
 NAMED = [
     {"query": "Hi", "reference": "Hello! What is your name?"},
@@ -156,7 +157,7 @@ NAMED = [
 @pytest.mark.parametrize(("queries", "replies"), [(ASKS_ON, 1), (NAMED, 2)])
 @pytest.mark.parametrize("oracle", [True, False])
 def test_a_last_reply_that_asks_on_ends_the_dialogue_as_the_evalset_does(tmp_path, queries, replies, oracle) -> None:
-    (case,), _ = imported(tmp_path, queries)
+    (case,), _ = imported(tmp_path, evalset(*queries))
     heard = []
 
     def agent(message, tools):
@@ -173,8 +174,8 @@ def test_a_last_reply_that_asks_on_ends_the_dialogue_as_the_evalset_does(tmp_pat
 
 
 def test_two_answers_to_one_call_are_told(tmp_path) -> None:
-    uses = [{"tool_name": "roll", "tool_input": {}, "mock_tool_output": number} for number in (1, 2)]
-    _, report = imported(tmp_path, [{"query": "Roll twice.", "expected_tool_use": uses, "reference": "1 and 2."}])
+    uses = [("roll", {}, number) for number in (1, 2)]
+    _, report = imported(tmp_path, evalset({"query": "Roll twice.", "uses": uses, "reference": "1 and 2."}))
     assert report.recordings == 1
     assert any("answers the same call in two ways" in note.message for note in report.notes)
 
@@ -187,7 +188,8 @@ def test_two_answers_to_one_call_are_told(tmp_path) -> None:
         ({"eval_cases": []}, "holds no case"),
         ({"eval_cases": [{"eval_id": "x", "conversation": []}]}, "the case has no conversation"),
         ({"eval_cases": [{"conversation": []}]}, "eval_id"),
-        ([{"query": ""}], "the case has no conversation"),
+        ([{"query": ""}], "is no evalset"),
+        (evalset({"query": "", "reference": ""}), "the case has no conversation"),
     ],
 )
 def test_what_gives_no_case_is_refused_with_the_reason(tmp_path, data, message) -> None:
@@ -200,12 +202,3 @@ def test_what_gives_no_case_is_refused_with_the_reason(tmp_path, data, message) 
 def test_the_command_tells_what_came_over(tmp_path, capsys) -> None:
     assert main(["import", "adk", str(GARDEN), str(tmp_path / "suite")]) == 0
     assert "4 cases, 4 tools, 3 recordings" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("uses", [True, 3, {"tool_name": "look"}])
-def test_expected_calls_that_are_no_list_are_none(uses, tmp_path) -> None:
-    (tmp_path / "old.test.json").write_text(
-        json.dumps([{"query": "hi", "expected_tool_use": uses, "reference": "Hello."}]), encoding="utf-8"
-    )
-    report = import_adk(tmp_path / "old.test.json", tmp_path / "suite")
-    assert (report.cases, report.tools) == (1, 0)

@@ -206,7 +206,7 @@ def test_a_full_disk_leaves_no_half_of_a_world(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["merchant", "DEST"], "(did you mean 'merchants'?)"),
+        (["merchant", "DEST"], "did you mean 'merchants'?"),
         (["merchants", "DEST", "--cities", "0"], "--cities: found 0, expected 1 to 30"),
         (["merchants", "DEST", "--each", "10000000"], "--each: found 10000000, expected 1 to 200,000"),
         (["merchants", "DEST", "--language", "fr"], "invalid choice: 'fr'"),

@@ -75,7 +75,7 @@ def test_what_is_undecided_stays_a_range():
 def test_charts_and_tables_take_any_text():
     runs = [(HOSTILE, hostile(COMPARED)), ("given", COMPARED.model_copy(update={"cases": hostile(COMPARED).cases}))]
     files = figures(runs[:1]) | profile(runs)
-    assert len(files) == 12
+    assert len(files) == 8
     for name, text in files.items():
         assert "\x1b" not in text
         if name.endswith(".svg"):

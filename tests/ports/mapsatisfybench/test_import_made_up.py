@@ -12,7 +12,7 @@ from published_layout import COLUMNS, PROFILE, calls, context, make_source, reco
 
 from pytest_mapsat.formats import limits
 from pytest_mapsat.model import SuiteError, UsageError
-from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
+from pytest_mapsat.ports.mapsatisfybench import import_mapsatisfybench
 from pytest_mapsat.suite import lint, open_suite
 
 
@@ -329,7 +329,7 @@ def test_two_imports_give_the_same_bytes_whatever_the_hash_seed(tmp_path):
         [row("b"), row("a")],
         {"search_user_profile": [PROFILE], "zzz": [recording("a", "zzz", {"q": 1, "b": 2}, 1)]},
     )
-    code = "import sys; from pathlib import Path; from pytest_mapsat.ports.mapsatisfybench.importer import *; import_mapsatisfybench(*map(Path, sys.argv[1:]))"
+    code = "import sys; from pathlib import Path; from pytest_mapsat.ports.mapsatisfybench import *; import_mapsatisfybench(*map(Path, sys.argv[1:]))"
     here, there = tmp_path / "here", tmp_path / "there"
     import_mapsatisfybench(source, here)
     subprocess.run(

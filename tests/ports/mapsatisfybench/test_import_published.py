@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from tests_data import data_dir
 
-from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
+from pytest_mapsat.ports.mapsatisfybench import import_mapsatisfybench
 from pytest_mapsat.suite import lint, open_suite
 
 RECORDINGS = {

@@ -10,7 +10,7 @@ import pytest
 from saved_runs import saved
 from tests_data import data_dir
 
-from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
+from pytest_mapsat.ports.mapsatisfybench import import_mapsatisfybench
 
 Run = Callable[[str], dict[str, Any]]
 #: TS and Eff of the recorded dialogues, by the first six characters of the case id.

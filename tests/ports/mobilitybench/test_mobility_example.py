@@ -14,7 +14,7 @@ from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.metrics import summarise
 from pytest_mapsat.model import RunRequest
-from pytest_mapsat.ports.mobilitybench.metrics import MOBILITY
+from pytest_mapsat.ports.mobilitybench import MOBILITY
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.suite import lint, open_suite
 

@@ -25,7 +25,7 @@ from pytest_mapsat.model import (
     Visible,
     WithinM,
 )
-from pytest_mapsat.ports.mobilitybench.metrics import MOBILITY
+from pytest_mapsat.ports.mobilitybench import MOBILITY
 
 ASKS = {
     "type": "object",

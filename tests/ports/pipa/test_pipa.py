@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     step_name,
     thing_name,
 )
-from pytest_mapsat.ports.pipa.metrics import PIPA, average, table
+from pytest_mapsat.ports.pipa import PIPA, average, table
 
 THOUGHT = Step(kind="thought", text="They want a bus.")
 

@@ -8,8 +8,8 @@ import pytest
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError
-from pytest_mapsat.ports.promptfoo import importer
-from pytest_mapsat.ports.promptfoo.importer import import_promptfoo
+from pytest_mapsat.ports import promptfoo
+from pytest_mapsat.ports.promptfoo import import_promptfoo
 from pytest_mapsat.suite import lint, open_suite
 
 SHOP = Path(__file__).parent / "shop"
@@ -40,8 +40,8 @@ def checks(case):
 def test_a_configuration_becomes_a_suite_that_lints_without_errors(shop) -> None:
     cases, report, folder = shop
     assert not [finding for finding in lint(open_suite(folder)) if finding.severity == "error"]
-    assert report.cases == len(cases) == 25
-    assert report.not_carried == {"assertions": 6, "providers": 1, "tests": 4}
+    assert report.cases == len(cases) == 23
+    assert report.not_carried == {"assertions": 7, "providers": 1, "scenarios": 1, "tests": 4}
 
 
 def test_what_is_refused_is_named_with_its_line(shop) -> None:
@@ -61,6 +61,8 @@ def test_what_is_refused_is_named_with_its_line(shop) -> None:
         "the test has no assertion",
         "only names of variables are filled in",
         "transforms the output",
+        "scenarios are not read: write their tests out",
+        "assert-set is a set of assertions: write them out",
     ):
         assert words in messages
 
@@ -73,7 +75,6 @@ def test_what_is_refused_is_named_with_its_line(shop) -> None:
         ("greeting", 1, {"kind": "matches", "pattern": "\\AHello"}),
         ("slash-pattern", 1, {"kind": "matches", "pattern": "(?i)call \\d+"}),
         ("order-as-data", 1, {"kind": "output"}),
-        ("order-as-data", 2, {"kind": "output", "path": "total", "equals": {"op": "equal", "value": 9}}),
         ("any-data", 1, {"kind": "output", "equals": {"op": "present"}}),
         ("no-promise", 2, None),
         (
@@ -84,7 +85,6 @@ def test_what_is_refused_is_named_with_its_line(shop) -> None:
         ("never-orders-by-itself", 1, {"kind": "not", "check": {"kind": "calls", "tool": "place_order"}}),
         ("sizes-2", 1, {"kind": "matches", "pattern": "(?i)large"}),
         ("from-a-file", 1, {"kind": "matches", "pattern": "Sunday"}),
-        ("delivery-2", 1, {"kind": "matches", "pattern": "Rome"}),
         (
             "breads",
             1,
@@ -104,7 +104,7 @@ def test_queries_are_prompts_with_their_variables(shop) -> None:
     assert cases["sizes-2"].visible.query == "Do you have large cups?"
     assert cases["from-a-file"].visible.query == "Is the shop open on Sundays?"
     assert cases["order-as-data"].visible.output_schema["required"] == ["items"]
-    assert Counter(case.attributes["assertions"] for case in cases.values()) == {"all": 20, "some": 5}
+    assert Counter(case.attributes["assertions"] for case in cases.values()) == {"all": 17, "some": 6}
 
 
 def test_the_suite_judges_an_agent(shop, pytester: pytest.Pytester) -> None:
@@ -124,7 +124,7 @@ def test_the_suite_judges_an_agent(shop, pytester: pytest.Pytester) -> None:
 
 
 def test_messages_and_several_prompts(tmp_path) -> None:
-    text = "prompts: [file://chat.json, file://parts.txt, file://run.py]\ntests: [{description: one, vars: {q: Tea?}, assert: [{type: contains, value: tea}]}]\n"
+    text = "prompts: [file://chat.json, file://say.txt, file://parts.txt, file://run.py]\ntests: [{description: one, vars: {q: Tea?}, assert: [{type: contains, value: tea}]}]\n"
     chat = json.dumps(
         [
             {"role": "system", "content": "Be brief."},
@@ -133,7 +133,16 @@ def test_messages_and_several_prompts(tmp_path) -> None:
             {"role": "user", "content": "{{q}}"},
         ]
     )
-    write(tmp_path, text, **{"chat.json": chat, "parts.txt": "Say: {{q}}\n---\nAsk: {{q}}\n", "run.py": "boom"})
+    write(
+        tmp_path,
+        text,
+        **{
+            "chat.json": chat,
+            "say.txt": "Say: {{q}}\n",
+            "parts.txt": "Say: {{q}}\n---\nAsk: {{q}}\n",
+            "run.py": "boom",
+        },
+    )
     report = import_promptfoo(tmp_path, tmp_path / "suite")
     suite = open_suite(tmp_path / "suite")
     first, *rest = [suite.load(entry).visible for entry in suite.readable()]
@@ -142,18 +151,8 @@ def test_messages_and_several_prompts(tmp_path) -> None:
         "Be brief.",
         ("user: Hi", "assistant: Hello"),
     )
-    assert [visible.query for visible in rest] == ["Say: Tea?", "Ask: Tea?"]
-    assert report.not_carried == {"prompts": 1}
-
-
-def test_a_field_that_an_assertion_asks_for_stands_in_the_schema_that_is_shown(tmp_path) -> None:
-    schema = "{type: object, properties: {a: {type: object, properties: {}}}}"
-    asserts = f"[{{type: is-json, value: {schema}}}, {{type: javascript, value: JSON.parse(output).a.b === 'x'}}]"
-    import_promptfoo(write(tmp_path, f"tests: [{{vars: {{prompt: x}}, assert: {asserts}}}]"), tmp_path / "suite")
-    suite = open_suite(tmp_path / "suite")
-    (case,) = [suite.load(entry) for entry in suite.readable()]
-    assert case.visible.output_schema["properties"] == {"a": {"type": "object", "properties": {"b": {}}}}
-    assert not [finding for finding in lint(suite) if finding.severity == "error"]
+    assert [visible.query for visible in rest] == ["Say: Tea?"]
+    assert report.not_carried == {"prompts": 2}
 
 
 @pytest.mark.parametrize(
@@ -171,6 +170,14 @@ def test_a_field_that_an_assertion_asks_for_stands_in_the_schema_that_is_shown(t
             "has a loop, a condition",
         ),
         ("tests: [7]\n", "found 7, expected a test"),
+        (
+            "defaultTest: file://default.yaml\ntests: [{vars: {prompt: x}}]",
+            "1: defaultTest: found 'file://default.yaml'",
+        ),
+        (
+            "tests: [{vars: {prompt: [x, y]}, options: {disableVarExpansion: true}, assert: [{type: contains, value: x}]}]",
+            "keeps lists of values whole",
+        ),
         ("prompts: ['']\ntests: [{assert: [{type: contains, value: x}]}]", "the prompt is empty"),
     ],
 )
@@ -192,7 +199,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path) -> None:
 
 
 def test_variables_multiply_to_a_limit(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(importer, "_MOST", 20)
+    monkeypatch.setattr(promptfoo, "_MOST", 20)
     several = ", ".join(f"v{number}: [a, b, c, d, e, f, g, h, i, j]" for number in range(6))
     text = f"prompts: [x]\ntests: [{{vars: {{{several}}}, assert: [{{type: contains, value: x}}]}}]"
     report = import_promptfoo(write(tmp_path, text), tmp_path / "suite")
@@ -203,8 +210,8 @@ def test_variables_multiply_to_a_limit(tmp_path, monkeypatch) -> None:
 def test_the_command_tells_what_came_over(tmp_path, capsys) -> None:
     assert main(["import", "promptfoo", str(SHOP), str(tmp_path / "suite")]) == 0
     told = capsys.readouterr().out
-    assert "25 cases, 3 tools" in told
-    assert "not carried over: 6 assertions" in told
+    assert "23 cases, 3 tools" in told
+    assert "not carried over: 7 assertions" in told
 
 
 @pytest.mark.parametrize(
@@ -248,8 +255,7 @@ def test_a_file_of_values_that_names_itself_is_read_once(tmp_path) -> None:
 
 
 def test_odd_numbers_and_open_braces_cost_no_time_and_no_traceback(tmp_path) -> None:
-    code = f"JSON.parse(output).a === {'1' * 5000}"
-    test = {"assert": [{"type": "javascript", "value": code}, {"type": "contains", "value": "x"}]}
+    test = {"assert": [{"type": "javascript", "value": "1" * 5000}, {"type": "contains", "value": "x"}]}
     write(tmp_path, json.dumps({"prompts": ["{{" * 20_000, "{{" + " " * 20_000], "tests": [test]}))
     report = import_promptfoo(tmp_path, tmp_path / "suite")
     assert (report.cases, report.not_carried) == (2, {"assertions": 1})

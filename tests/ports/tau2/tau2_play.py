@@ -3,8 +3,7 @@
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.metrics import score
 from pytest_mapsat.model import Label, Trajectory, Turn, canonical_json
-from pytest_mapsat.ports.tau2.metrics import TAU
-from pytest_mapsat.ports.tau2.worlds import WORLDS
+from pytest_mapsat.ports.tau2 import TAU, WORLDS
 from pytest_mapsat.sandbox import end_state, make_sandbox, play_reference, tables_of
 from pytest_mapsat.suite import open_suite
 

@@ -8,7 +8,7 @@ from tau2_play import Played, reference
 from wrong_values import assert_all_are_answered
 
 from pytest_mapsat.model import Step, Turn
-from pytest_mapsat.ports.tau2.checks import held_at
+from pytest_mapsat.ports.tau2 import held_at
 from pytest_mapsat.ports.tau2.importer import import_tau2
 from pytest_mapsat.ports.tau2.telecom import TelecomWorld
 from pytest_mapsat.ports.tau2.world import facts_of

@@ -10,8 +10,8 @@ from pytest_mapsat.judges import make_judge
 from pytest_mapsat.llm import Answer
 from pytest_mapsat.metrics import MetricInput
 from pytest_mapsat.model import Trajectory, Turn, Usage
+from pytest_mapsat.ports.vitabench import VITA
 from pytest_mapsat.ports.vitabench.importer import import_vitabench
-from pytest_mapsat.ports.vitabench.metrics import VITA
 
 _LINE = re.compile(r"^(\d+)\. \[yes-or-no\] (.+) \(so far: (\S+)\)$", re.MULTILINE)
 
