@@ -1,4 +1,4 @@
-"""Import of VitaBench 1.0: its tasks (``data/vita/domains``) as cases.
+"""Import of VitaBench: tasks of 1.0 (``data/vita/domains``), and users of 2.0, each with a sequence of tasks and the interactions before each.
 
 A source is the repository, a folder of it, a file with a list of tasks, or one with a task a line.
 """
@@ -9,11 +9,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, Field
 
 from pytest_mapsat.formats import (
     Lines,
@@ -47,6 +50,7 @@ from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
     new_folder,
+    telling_words,
     tools_of,
     write_cases,
     write_manifest,
@@ -54,8 +58,8 @@ from pytest_mapsat.suite import (
 )
 
 from . import ORDERS, RUBRIC
-from .tasks import Environment, Reference, Task, reference_of, tables_of
-from .world import TABLES
+from .tasks import Environment, Id, Part, Reference, Scenario, Task, reference_of, tables_of
+from .world import TABLES, day_of, moment_of
 
 #: Where tasks stand, the published layout first.
 _PATTERNS = (
@@ -98,12 +102,14 @@ def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Js
     yield from ((f"{name}:{line}", element) for line, element in json_elements(text, shown_path(path), "tasks"))
 
 
-FORMAT = "vitabench"
+_FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
 _DOMAINS = {
     "delivery": "orders that stores deliver",
     "instore": "vouchers, tables and reservations of shops",
     "ota": "hotels, attractions, flights, trains",
 }
+Model = TypeVar("Model", bound=BaseModel)
+Tables = Mapping[str, Sequence[JsonObject]]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ORDERS_TEXT = {
     "en": "The orders at the end are those of the reference, and no others.",
@@ -141,16 +147,31 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
     """
     paths = task_files(src)
     with new_folder(dest) as folder:
-        building = Building(folder)
-        return building.finish(paths, chain.from_iterable(map(building.tasks, paths)))
+        building = Building(folder, "1.0")
+        listed = (entry for path in paths for entry in building.read(path))
+        tasks = (
+            Placed(place, task, tables)
+            for place, data in listed
+            if (task := building.parsed(Task, data, place)) is not None
+            and (tables := building.tables(task, place)) is not None
+        )
+        return building.finish(paths, tasks)
 
 
-class Placed(NamedTuple):
-    """A task with its place in the source, and the rows that it begins with."""
+@dataclass(frozen=True)
+class Placed:
+    """A task with its place in the source, the rows that it begins with, and further fields of its case."""
 
     place: str
     task: Task
-    tables: Mapping[str, Sequence[JsonObject]]
+    tables: Tables
+    case_id: str = ""
+    group: JsonObject | None = None
+    visible: JsonObject = field(default_factory=dict)
+    context: JsonObject = field(default_factory=dict)
+    truth: JsonObject = field(default_factory=dict)
+    answers: Sequence[JsonObject] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Building:
@@ -158,11 +179,13 @@ class Building:
 
     Args:
         folder: where it is written.
+        version: the version of VitaBench.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, version: str) -> None:
         self.folder = folder
         self.log = ImportLog()
+        self._version = version
         self._ids: dict[str, str] = {}
         self._domains: set[str] = set()
         self._languages: Counter[str] = Counter()
@@ -175,18 +198,16 @@ class Building:
         for problem in problems:
             self.refuse(f"{problem.path}:{problem.line}", f"{problem.message}; left out")
 
-    def tasks(self, path: Path) -> Iterator[Placed]:
-        """Give the tasks of a file that can become cases; others are noted and left out."""
-        for place, data in self.read(path):
-            problems: list[Problem] = []
-            task = validate(Task, Located(data, Lines(0)), place, problems)
-            if task is None:
-                reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
-                self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
-            elif (tables := self.tables(task, place)) is not None:
-                yield Placed(place, task, tables)
+    def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
+        """Return part of a source, or None after noting its problems."""
+        problems: list[Problem] = []
+        parsed = validate(model, Located(data, Lines(0)), place, problems)
+        if parsed is None:
+            reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
+            self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
+        return parsed
 
-    def tables(self, task: Task, place: str) -> Mapping[str, Sequence[JsonObject]] | None:
+    def tables(self, task: Task, place: str) -> Tables | None:
         """Return the rows that a task begins with, or None after noting why it cannot become a case."""
         try:
             _, tables = task.domains, tables_of(task.environment)
@@ -219,20 +240,21 @@ class Building:
         for name, tool in tools.items():
             write_tool(self.folder / "tools" / f"{name}.yaml", tool)
         write_manifest(self.folder / "suite.yaml", self._manifest(paths))
-        cases = self._counts["cases"]
-        return self.log.report(self.folder, FORMAT, cases=cases, tools=len(tools), by_tool=Counter())
+        name, cases = _FORMATS[self._version], self._counts["cases"]
+        return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
     def _tools(self) -> Mapping[str, Tool]:
-        """Return the tools of the tasks' domains."""
-        parts = ("common", *sorted(self._domains))
-        return dict(sorted(tool for part in parts for tool in _tools_of(part).items()))
+        """Return the tools of the tasks' domains that this version of VitaBench has."""
+        tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
+        absent = "get_user_historical_behaviors" if self._version == "2.0" else "taxi"
+        return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
         snapshot = digest([content_digest(path) for path in paths], 12)
         return SuiteManifest(
-            name=FORMAT,
+            name=_FORMATS[self._version],
             version=f"snapshot-{snapshot}",
-            license="MIT",
+            license="MIT" if self._version == "1.0" else None,
             schema_version=SUITE_SCHEMA,
             coordinates="gcj02",
             language=self._languages.most_common(1)[0][0],
@@ -244,7 +266,7 @@ class Building:
             judge=JudgeTerms(window=Window(messages=10, overlap=2)),  # A.3.4 of the paper
             sandbox={"worlds": [f"vita-{name}" for name in sorted(self._domains)]},
             description=(
-                f"VitaBench 1.0 (meituan-longcat), imported: {self._counts['cases']} tasks; "
+                f"VitaBench {self._version} (meituan-longcat), imported: {self._counts['cases']} tasks; "
                 f"in {self._counts['placed']} all required orders can be placed."
             ),
         )
@@ -272,19 +294,22 @@ class Building:
             "id": case_id,
             "domains": list(domains),
             "language": language,
-            "attributes": {"source": task.id, **_marks(reference)},
+            "attributes": {"source": task.id, **_marks(reference), **placed.attributes},
+            "group": placed.group,
             "visible": {
                 "query": task.instructions,
-                "context": {"now": now, "uid": uid},
+                "context": {"now": now, "uid": uid, **placed.context},
                 "messages": self._messages(task, placed.place),
+                **placed.visible,
             },
             "world": {"rows": [{"table": name, "add": rows} for name, rows in placed.tables.items() if rows]},
             "truth": {
                 "intent": task.instructions,
                 "persona": json.dumps(task.user_scenario.user_profile, ensure_ascii=False),
                 "requirements": [*_orders(reference, language), *_rubrics(task)],
-                "user": {"answers": _answers(task, language)},
+                "user": {"answers": [*placed.answers, *_answers(task, language)]},
                 "oracle": [{"calls": reference.calls, "say": (_UNDONE if reference.problem else _DONE)[language]}],
+                **placed.truth,
             },
         }
         case = self.log.case(data, placed.place)
@@ -296,7 +321,7 @@ class Building:
 
     def _unused(self, placed: Placed, language: str) -> str | None:
         """Return the task's id, with its language where a task in another language has it already; None where one in the same language has it."""
-        own = placed.task.id
+        own = placed.case_id or placed.task.id
         case_id = own if self._ids.get(own, language) == language else f"{own}-{language}"
         if case_id in self._ids:
             self.refuse(placed.place, f"another task has the id {own}; the first one is kept")
@@ -379,3 +404,211 @@ def _answers(task: Task, language: str) -> list[JsonObject]:
 @cache
 def _tools_of(part: str) -> Mapping[str, Tool]:
     return tools_of(files(__package__).joinpath("tools", f"{part}.yaml").read_text(encoding="utf-8"))
+
+
+# -- version 2.0: users, each with a sequence of tasks and the interactions before each task
+
+_ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
+_CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
+#: Characters that do not tell one question from another.
+_EMPTY_SIGNS = frozenset("的了是我你他她们在和有就都也很要会能这那个一不吃想吧吗呢请把给到去来用户")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class Subtask(Part):
+    """One task of a user."""
+
+    subtask_id: Id
+    domain: str
+    instruction: Annotated[str, Field(min_length=1)]
+    environment: JsonObject
+    user_scenario: Scenario = Scenario()
+    evaluation_criteria: JsonObject = Field(default_factory=dict)
+    message_history: tuple[JsonObject, ...] = ()
+    interactions: tuple[JsonObject, ...] = ()
+    skill_tested: tuple[str, ...] = ()
+    user_intention: str = ""
+
+
+class User(Part):
+    """A user with a sequence of tasks."""
+
+    id: Id
+    user_id: str = ""
+    user_profile: JsonObject = Field(default_factory=dict)
+    subtasks: Annotated[tuple[JsonObject, ...], Field(min_length=1)]
+
+    @property
+    def group(self) -> str:
+        """The name of the group of the user's tasks."""
+        return _UNSAFE.sub("-", self.user_id or self.id).strip("-.")[:60] or "user"
+
+
+def import_vitabench2(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of users of VitaBench 2.0: the tasks of each are a group, in order.
+
+    Args:
+        src: a file with a list of users, or with a user a line; or a folder of such files.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        The report: cases, tasks and interactions left out, and notes on odd ones.
+
+    Raises:
+        SuiteError: when a file cannot be read, or no task comes over.
+        UsageError: when ``dest`` cannot be used.
+    """
+    paths = task_files(src)
+    with new_folder(dest) as folder:
+        building = Building(folder, "2.0")
+        groups: set[str] = set()
+        users = (
+            (place, user)
+            for path in paths
+            for place, data in building.read(path)
+            if (user := building.parsed(User, data, place)) is not None
+        )
+        return building.finish(paths, (task for place, user in users for task in _tasks(building, place, user, groups)))
+
+
+def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iterator[Placed]:
+    """Give the readable tasks of a user, counted from 1; the interactions before an unreadable one go to the next."""
+    if user.group in groups:
+        building.refuse(place, f"another user is called {printable(user.group)}; the first one is kept")
+        return
+    groups.add(user.group)
+    waiting: list[JsonObject] = []
+    earlier_changes: set[str] = set()
+    order, last = 0, ""
+    for number, data in enumerate(user.subtasks, 1):
+        at = f"{place} (subtask {number})"
+        subtask = building.parsed(Subtask, data, at)
+        task = None if subtask is None else building.parsed(Task, _as_task(subtask, user), at)
+        if subtask is not None:
+            waiting += _interactions(building, subtask, at)
+        tables = None if task is None else building.tables(task, at)
+        if subtask is None or task is None or tables is None:
+            continue
+        kept = []
+        for interaction in sorted(waiting, key=lambda entry: str(entry["date"])):
+            date = interaction["date"]
+            if not _is_before(date, last) and not _is_before(task.environment.time, date):
+                kept.append(interaction)
+                last = date
+            else:
+                message = f"an interaction of {date} is not between {last or 'the first'} and the task; left out"
+                building.log.note("sequence", at, message, leaves="interactions")
+        waiting = []
+        order += 1
+        kind = "proactive" if "proactive" in subtask.skill_tested else "personalized"
+        yield Placed(
+            place=at,
+            task=task,
+            tables=tables,
+            case_id=f"{user.group}-{order:02}",
+            group={"name": user.group, "order": order},
+            visible={"interactions": kept},
+            context={"profile": user.user_profile},
+            truth={"preferences": _preferences(task)},
+            answers=list(_hidden(subtask)),
+            attributes={"task": kind, "preference": _drift(task, earlier_changes)},
+        )
+
+
+def _as_task(subtask: Subtask, user: User) -> JsonObject:
+    scenario = subtask.user_scenario
+    given = subtask.model_dump(include={"domain", "environment", "evaluation_criteria", "message_history"})
+    profile = {"user_profile": scenario.user_profile or user.user_profile}
+    names = {"id": subtask.subtask_id, "instructions": subtask.instruction}
+    return {**given, **names, "user_scenario": {**scenario.model_dump(), **profile}}
+
+
+def _is_before(first: str, second: str) -> bool:
+    """Return whether a day or moment is before another; a day and a moment on it are at the same time."""
+    length = min(len(first), len(second), len("2026-05-02T10:00"))
+    return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
+
+
+def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[JsonObject]:
+    """Give the interactions before a task, in either form of the source; one without a date or words is noted and left out."""
+    for number, raw in enumerate(subtask.interactions, 1):
+        date = _date(raw.get("date", raw.get("timestamp")))
+        content = raw.get("content")
+        if content is not None and str(raw.get("type")) == "conversation" and isinstance(content, list):
+            behavior, dialogue = [], _dialogue(content)
+        elif content is not None:
+            behavior, dialogue = [{"type": str(raw.get("type", "")), "content": _text(content)}], []
+        else:
+            entries = _objects(raw.get("behavior"))
+            behavior = [{"type": str(e.get("behavior_type", "")), "content": _text(e.get("content"))} for e in entries]
+            dialogue = _dialogue(raw.get("dialogue"))
+        behavior = [entry for entry in behavior if entry["content"].strip()]
+        if not date or not (behavior or dialogue):
+            message = f"interaction {number} has no {'words' if date else 'date'}; left out"
+            building.log.note("interaction", at, message, leaves="interactions")
+            continue
+        yield {"date": date, "behavior": behavior, "dialogue": dialogue}
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _dialogue(value: Json) -> list[JsonObject]:
+    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
+    return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _date(value: Json) -> str:
+    """Return a date as a case has it, a moment with China's offset; empty for anything else."""
+    text = value if isinstance(value, str) else ""
+    try:
+        return f"{moment_of(text.replace('T', ' ')).replace(' ', 'T')}+08:00"
+    except ValueError:
+        try:
+            return day_of(text)
+        except ValueError:
+            return ""
+
+
+def _preferences(task: Task) -> list[str]:
+    """Return the user's preferences at a task: the tags of each category."""
+    current = task.user_scenario.personalized_preference_memory.get("current")
+    return [
+        f"{category}: {_text(tag)}"
+        for category, tags in (current.items() if isinstance(current, dict) else ())
+        for tag in (tags if isinstance(tags, list) else [tags])
+        if _text(tag).strip()
+    ]
+
+
+def _drift(task: Task, earlier_changes: set[str]) -> str:
+    """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
+    history = _objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
+    types = set()
+    for change in history:
+        mark = json.dumps(change, sort_keys=True, ensure_ascii=False)
+        if mark not in earlier_changes:
+            types.add(str(change.get("type")).lower())
+        earlier_changes.add(mark)
+    words = {"delete": "dropped", "update": "changed", "add": "new"}
+    return next((word for name, word in words.items() if name in types), "kept")
+
+
+def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
+    """Give what the user tells only when asked: a question is recognised by its words, without those of the request."""
+    words = subtask.user_intention.strip()
+    if words:
+        asked = [word for word in _telling(words) if word not in subtask.instruction.lower()]
+        yield {"asked": asked[:100] or [words[:80]], "say": words}
+
+
+def _telling(text: str) -> Sequence[str]:
+    """Return the words of a text that tell its subject; of Chinese text pairs of characters."""
+    pairs = ("".join(pair) for run in _CHINESE_RUN.findall(text) for pair in pairwise(run))
+    pairs = (pair for pair in pairs if not _EMPTY_SIGNS.intersection(pair))
+    return list(dict.fromkeys([*filter(str.isascii, telling_words([text.lower()])), *pairs]))

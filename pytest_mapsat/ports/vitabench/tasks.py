@@ -29,6 +29,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "attraction": ("attractions", "attraction_id"),
     "flight": ("flights", "flight_id"),
     "train": ("trains", "train_id"),
+    "taxi": ("taxis", "taxi_id"),
 }
 #: The names of the domains in the source and its translations.
 _DOMAINS = {
@@ -157,7 +158,7 @@ class Offer(Part):
 
 
 class Shop(Part):
-    """A store, shop, hotel, attraction, flight or train, with what it offers."""
+    """A store, shop, hotel, attraction, flight, train or taxi service, with what it offers."""
 
     store_id: str = ""
     name: str = ""
@@ -171,6 +172,7 @@ class Shop(Part):
     flight_number: str = ""
     train_id: str = ""
     train_number: str = ""
+    taxi_id: str = ""
     category: str = ""
     score: Shown = 0
     star_rating: Shown = 0
@@ -184,15 +186,19 @@ class Shop(Part):
     arrival_airport_location: MaybePlace = None
     departure_station_location: MaybePlace = None
     arrival_station_location: MaybePlace = None
+    departure_location: MaybePlace = None
+    arrival_location: MaybePlace = None
     departure_time: str = ""
     arrival_time: str = ""
     platform: str = ""
+    estimated_duration: str = ""
+    estimated_price: Shown = 0
     tags: Words = ()
     enable_book: bool = False
     book_price: Number = 0
     enable_reservation: bool = False
     products: tuple[JsonObject, ...] = ()
-    #: The source's labels, which no row gets.
+    #: The source's labels, which no row gets. A taxi's type has the same form of name and is among them.
     labels: Mapping[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -276,6 +282,7 @@ class Environment(Part):
     attractions: Keyed[Shop] = Field(default_factory=dict)
     flights: Keyed[Shop] = Field(default_factory=dict)
     trains: Keyed[Shop] = Field(default_factory=dict)
+    taxis: Keyed[Shop] = Field(default_factory=dict)
     #: Names of the source that hold something and that no table takes.
     unknown: tuple[str, ...] = ()
 
@@ -316,13 +323,14 @@ class Criteria(Part):
 
 
 class Scenario(Part):
-    """Who the user is."""
+    """Who the user is and, in 2.0, the preferences at this task."""
 
     user_profile: JsonObject = Field(default_factory=dict)
+    personalized_preference_memory: JsonObject = Field(default_factory=dict)
 
 
 class Task(Part):
-    """A task."""
+    """A task of 1.0, or one of a user's in 2.0."""
 
     id: Id
     domain: str
@@ -426,6 +434,7 @@ _PRODUCT = {
     "attraction": "ticket_id",
     "flight": "seat_id",
     "train": "seat_id",
+    "taxi": "product_id",
 }
 _MOVED = ("flight", "train")
 #: Words by which a rubric may name a time; they decide nothing but a mark.
@@ -617,12 +626,14 @@ class _Player:
         return arguments | ({"note": order.note} if order.note else {})
 
     def _travel(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
-        """Order rooms, one a call; tickets and seats of a day."""
+        """Order rooms, one a call; tickets and seats of a day; rides."""
         arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
         if kind == "hotel":
             return [self._call("create_hotel_order", **arguments) for _ in range(min(product.quantity, 1000))]
-        days = (offer.date for offer in self._offers(shop) if offer.product_id == product.product_id)
-        arguments |= {"quantity": product.quantity, "date": product.date or next(days, "")}
+        arguments["quantity"] = product.quantity
+        if kind != "taxi":
+            days = (offer.date for offer in self._offers(shop) if offer.product_id == product.product_id)
+            arguments["date"] = product.date or next(days, "")
         return [self._call(f"create_{kind}_order", **arguments)]
 
     def _keep(self, booking: Kept) -> None:

@@ -546,7 +546,7 @@ class InStore(World):
 
 
 class Ota(World):
-    """Hotels, attractions, flights and trains: their offers by day, and orders of them."""
+    """Hotels, attractions, flights, trains and taxis: their offers by day, and orders of them."""
 
     def get_ota_hotel_info(self, hotel_id: str) -> Json:
         """Return a hotel with its rooms."""
@@ -564,6 +564,10 @@ class Ota(World):
         """Return a train with its seats."""
         return self._with_products(self._shop("train", train_id))
 
+    def get_taxi_info(self, taxi_id: str) -> Json:
+        """Return a taxi service with its rides."""
+        return self._with_products(self._shop("taxi", taxi_id))
+
     def hotel_search_recommand(self, city_name: str, key_words: Sequence[str] = ()) -> Json:
         """Return the hotels of a city, those first that the words fit best."""
         return self._in_city("hotel", city_name, key_words, ("hotel_name", "tags"))
@@ -579,6 +583,11 @@ class Ota(World):
     def train_ticket_search(self, departure: str, destination: str, date: str) -> Json:
         """Return the trains from one city to another that have seats on a day."""
         return self._between("train", departure, destination, asked_for(day_of, "date", date))
+
+    def taxi_search(self, departure_location: str, arrival_location: str) -> Json:
+        """Return the taxi services, those first whose ends are most like the two addresses."""
+        ends = ("departure_location", "arrival_location")
+        return self._found("shops", "taxi", (departure_location, arrival_location), ends)
 
     def create_hotel_order(self, hotel_id: str, room_id: str, user_id: str) -> Json:
         """Order a room for the night of its product."""
@@ -597,6 +606,10 @@ class Ota(World):
     def create_train_order(self, train_id: str, seat_id: str, user_id: str, date: str, quantity: int) -> Json:
         """Order seats of a train."""
         return self._reserve("train", train_id, seat_id, user_id, date=date, quantity=quantity)
+
+    def create_taxi_order(self, taxi_id: str, product_id: str, user_id: str, quantity: int = 1) -> Json:
+        """Order a ride."""
+        return self._reserve("taxi", taxi_id, product_id, user_id, quantity=quantity)
 
     def _pay_order(self, kind: str, order_id: str) -> JsonObject:
         return self._pay("orders", self._order(kind, order_id))
@@ -679,18 +692,22 @@ class Ota(World):
     pay_attraction_order = partialmethod(_pay_order, "attraction")
     pay_flight_order = partialmethod(_pay_order, "flight")
     pay_train_order = partialmethod(_pay_order, "train")
+    pay_taxi_order = partialmethod(_pay_order, "taxi")
     search_hotel_order = partialmethod(_placed, "hotel")
     search_attraction_order = partialmethod(_placed, "attraction")
     search_flight_order = partialmethod(_placed, "flight")
     search_train_order = partialmethod(_placed, "train")
+    search_taxi_order = partialmethod(_placed, "taxi")
     get_hotel_order_detail = partialmethod(_detail, "hotel")
     get_attraction_order_detail = partialmethod(_detail, "attraction")
     get_flight_order_detail = partialmethod(_detail, "flight")
     get_train_order_detail = partialmethod(_detail, "train")
+    get_taxi_order_detail = partialmethod(_detail, "taxi")
     cancel_hotel_order = partialmethod(_give_back, "hotel")
     cancel_attraction_order = partialmethod(_give_back, "attraction")
     cancel_flight_order = partialmethod(_give_back, "flight")
     cancel_train_order = partialmethod(_give_back, "train")
+    cancel_taxi_order = partialmethod(_give_back, "taxi")
     modify_flight_order = partialmethod(_move, "flight")
     modify_train_order = partialmethod(_move, "train")
 

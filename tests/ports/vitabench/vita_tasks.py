@@ -128,6 +128,7 @@ STAYS = {
             "products": [product("Z1", date="2025-07-01", quantity=4, seat_type="second"), product("Z2", date="2025-07-02", quantity=4, seat_type="second", price=8)],
         }
     },
+    "taxis": {"C1": {"taxi_id": "C1", "taxi_type": "target", "platform": "Cab", "departure_location": HOME, "arrival_location": WORK, "estimated_duration": "9 min", "estimated_price": 12, "tags": [], "products": [product("X1", taxi_type="distraction", platform="Cab", quantity=3)]}},
 }  # fmt: skip
 
 LATTE = {"product_id": "P1", "price": 5, "quantity": 2, "attributes": "Hot"}
