@@ -13,8 +13,7 @@ from itertools import combinations, islice, permutations
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.metrics.chance import Spread, chances, joint_level, sign_flip
-from pytest_mapsat.metrics.statistics import Interval, mean, variance
+from pytest_mapsat.metrics.statistics import Interval, Spread, chances, joint_level, mean, sign_flip, variance
 from pytest_mapsat.model import (
     Bounds,
     CaseChange,

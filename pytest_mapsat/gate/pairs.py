@@ -22,8 +22,7 @@ from pytest_mapsat.metrics import (
     trial_outcome,
     within_scale,
 )
-from pytest_mapsat.metrics.chance import Block, units
-from pytest_mapsat.metrics.statistics import Interval, mean
+from pytest_mapsat.metrics.statistics import Block, Interval, mean, units
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,

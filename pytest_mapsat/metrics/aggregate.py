@@ -216,8 +216,12 @@ class _Column:
 
     def add(self, spans: Sequence[Bounds], cluster: str) -> None:
         """Add a case: the mean of its trials, each between its bounds."""
-        self.least.append(mean([low for low, _ in spans]))
-        self.most.append(mean([high for _, high in spans]))
+        if len(spans) == 1:  # a mean of one is exact
+            least, most = spans[0]
+        else:
+            least, most = mean([low for low, _ in spans]), mean([high for _, high in spans])
+        self.least.append(least)
+        self.most.append(most)
         self.clusters.append(cluster)
         self.undecided += any(low != high for low, high in spans)
 

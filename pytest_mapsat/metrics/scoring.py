@@ -30,11 +30,13 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .measures import Measure, Reading, between
 from .metric_set import (
     MSB,
+    Measure,
     MetricInput,
     MetricSet,
+    Reading,
+    between,
     class_of,
     measure,
     nothing_asked,

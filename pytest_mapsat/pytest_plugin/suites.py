@@ -14,8 +14,7 @@ from pytest_mapsat.formats import Located, printable, shown_path
 from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.printed import on_one_line, printed
 from pytest_mapsat.runs.episodes import Ledger
-from pytest_mapsat.runs.request import metric_sets_of
-from pytest_mapsat.runs.samples import cases_of_shard, entries_of
+from pytest_mapsat.runs.request import cases_of_shard, entries_of, metric_sets_of
 from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite

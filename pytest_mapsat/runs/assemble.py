@@ -27,8 +27,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.suite import Suite
 
-from .request import drops_of, prompts_of, thresholds_of
-from .samples import entries_of
+from .request import drops_of, entries_of, prompts_of, thresholds_of
 
 
 @dataclass(frozen=True)

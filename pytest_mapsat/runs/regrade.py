@@ -31,9 +31,8 @@ from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
-from .request import metrics_of, refuse_undeclared
+from .request import entries_of, metrics_of, parse_shard, refuse_undeclared
 from .runner import Grader, in_profile_setting
-from .samples import entries_of, parse_shard
 
 _SHOWN_AT_MOST = 5
 #: What a scorecard says of its episode that no judge can change.

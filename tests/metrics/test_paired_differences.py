@@ -6,7 +6,7 @@ import random
 import pytest
 
 from pytest_mapsat.metrics import bootstrap_interval
-from pytest_mapsat.metrics.chance import Spread, joint_level, sign_flip, units
+from pytest_mapsat.metrics.statistics import Spread, joint_level, sign_flip, units
 
 
 @pytest.mark.parametrize(("worse", "better"), [(1, 0), (5, 1), (8, 2)])

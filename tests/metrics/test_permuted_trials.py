@@ -8,7 +8,7 @@ from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.metrics.chance import Block, chances
+from pytest_mapsat.metrics.statistics import Block, chances
 
 
 def units_of(*cases, column=0, flips=False):

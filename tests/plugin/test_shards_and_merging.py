@@ -6,7 +6,7 @@ import pytest
 from saved_runs import saved, saved_timeless
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.runs.samples import cases_of_shard
+from pytest_mapsat.runs.request import cases_of_shard
 
 GOOD = "--mapsat-agent=good:agent"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.model import Membership
-from pytest_mapsat.runs.samples import ordered
+from pytest_mapsat.runs.request import ordered
 from pytest_mapsat.suite import CaseEntry
 
 PATH = Path("cases.jsonl")
