@@ -48,12 +48,10 @@ from pytest_mapsat.reading import (
 )
 from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play_reference, reference_digest
 
-from .blocks import Blocks, Decided
-from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, Explained, Returned, Value, evidence, remembered_in
-from .findings import Finding
-from .python_check import Episode
+from .findings import Finding, shipped
+from .python_check import Blocks, Decided, Episode
 from .things import (
     Entity,
     Recommendation,

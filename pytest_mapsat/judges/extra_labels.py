@@ -37,11 +37,11 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Document, fold_phrase, lexicon_of, read
 from pytest_mapsat.sandbox import DAY_WORDS, UnfitError, canonical, day_of, distance_m, point_of, rule_of, tokens
 
-from .choices import breaks
 from .claims import Judged
 from .context import Context
 from .findings import Finding, cite
 from .labels import label_valued
+from .prose import breaks
 from .things import Recommendation, find_entities, standings
 
 _SAME_POINT_M = 150

@@ -60,8 +60,8 @@ from .findings import (
     unclear,
     window_in_words,
 )
+from .prose import has_any, place_of
 from .things import key_of
-from .words import has_any, place_of
 
 _NOUNS = {
     "min": "duration",

@@ -23,11 +23,22 @@ from pytest_mapsat.model import (
     Verdict,
 )
 
-from . import calls, choices, claims, figures, output, python_check, state, words  # noqa: F401  their functions judge checks
-from .calibration import cell_of, suspicion
+from . import claims, exact, figures, prose, python_check  # noqa: F401  their functions judge checks
 from .claims import stated_claims
 from .context import Context
-from .findings import FUNCTION_OF, Finding, at_least, every, judges, left_open, negated, reading_of, some
+from .findings import (
+    FUNCTION_OF,
+    Finding,
+    at_least,
+    cell_of,
+    every,
+    judges,
+    left_open,
+    negated,
+    reading_of,
+    some,
+    suspicion,
+)
 
 
 @judges(All)

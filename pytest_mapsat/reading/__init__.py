@@ -34,9 +34,9 @@ from .pack import pack_of as pack_of
 from .pack import vocabulary_problem as vocabulary_problem
 from .page import Page as Page
 from .page import open_page as open_page
+from .reader import CLOCK as CLOCK
+from .reader import TIMES as TIMES
 from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
 from .roles import ROLES_OF_UNIT as ROLES_OF_UNIT
-from .unread import CLOCK as CLOCK
-from .unread import TIMES as TIMES
