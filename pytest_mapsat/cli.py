@@ -35,7 +35,7 @@ COMMANDS = {
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",
     "regrade": "judge and score a saved run again, without an agent",
-    "review": "label what a judge left open, or decide on proposals",
+    "review": "label what a judge could not decide, or decide on proposals",
     "report": "write reports of a saved run",
 }
 #: Rarely used: ``python -m pytest_mapsat`` alone has them.

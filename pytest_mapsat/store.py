@@ -51,13 +51,13 @@ def missing(library: str, what: str) -> UsageError:
 
 def store_folder() -> Path:
     """Return where the store lies: ``MAPSAT_CACHE_DIR``, or a folder in the user's cache folder. Raises UsageError where there is no home folder."""
-    named, base = (os.environ.get(name, "").strip() for name in (FOLDER_VARIABLE, "XDG_CACHE_HOME"))
+    chosen, base = (os.environ.get(name, "").strip() for name in (FOLDER_VARIABLE, "XDG_CACHE_HOME"))
     try:
-        if named:
-            return Path(named).expanduser().absolute()
+        if chosen:
+            return Path(chosen).expanduser().absolute()
         return (Path(base) if base else Path.home() / ".cache") / "pytest-mapsat"
     except RuntimeError:  # a user whom the system does not know
-        whose = f"of {named}" if named else "of the user"
+        whose = f"of {chosen}" if chosen else "of the user"
         raise UsageError(f"the home folder {whose} is not known; name a folder with {FOLDER_VARIABLE}") from None
 
 
