@@ -41,9 +41,8 @@ from pytest_mapsat.sandbox import SandboxSuite
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
 from .context import Context
-from .extra_labels import Beside, besides
 from .findings import calibration_of, first_few, misread_by, shipped
-from .labels import all_unevaluated, is_level, label_of, labels_of, too_long, unevaluated, unjudgeable
+from .labels import Beside, all_unevaluated, besides, is_level, label_of, labels_of, too_long, unevaluated, unjudgeable
 from .python_check import Decided
 
 if TYPE_CHECKING:

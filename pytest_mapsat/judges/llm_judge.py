@@ -40,9 +40,8 @@ from pytest_mapsat.model import (
 
 from .context import Context
 from .evidence import UNITS, is_unit
-from .extra_labels import besides
 from .findings import SHOWN_AT_MOST, Finding, cite
-from .labels import UNDECIDED, too_long, unevaluated, unjudgeable
+from .labels import UNDECIDED, besides, too_long, unevaluated, unjudgeable
 from .llm_material import (
     RELATIONS,
     UNITS_OF_CLAIMS,
