@@ -120,9 +120,8 @@ def _claims(path: Path, suites: Sequence[Suite], case: str | None) -> Iterator[t
             yield trajectory, judged
 
 
-def _claim_data(trajectory: Trajectory, judged: Judged) -> dict[str, Any]:
+def _claim_data(trajectory: Trajectory, claim: Judged) -> dict[str, Any]:
     """Return a claim as JSON data: turn and span index ``Trajectory.turns`` and their text."""
-    claim = judged.claim
     return {
         "case": trajectory.case,
         "trial": trajectory.trial,
@@ -132,18 +131,17 @@ def _claim_data(trajectory: Trajectory, judged: Judged) -> dict[str, Any]:
         "text": claim.text,
         "type": claim.type,
         "subject": list(claim.subject),
-        "verdict": judged.verdict,
-        "evidence": list(judged.evidence),
+        "verdict": claim.verdict,
+        "evidence": list(claim.evidence),
     }
 
 
-def _claim_line(trajectory: Trajectory, judged: Judged) -> str:
-    claim = judged.claim
+def _claim_line(trajectory: Trajectory, claim: Judged) -> str:
     name = trajectory.case + (f", trial {trajectory.trial}" if trajectory.trial > 1 else "")
     of = f" of {' or '.join(claim.subject)}" if claim.subject and claim.type != "name" else ""
-    against = f": {', '.join(judged.evidence)}" if judged.evidence else ""
+    against = f": {', '.join(claim.evidence)}" if claim.evidence else ""
     place = f"{name}, turn {claim.document.turn}, chars {claim.span.start}-{claim.span.end}"
-    return f"{judged.verdict:<12} {place}: {claim.text!r} ({claim.sort}{of}): {judged.why}{against}"
+    return f"{claim.verdict:<12} {place}: {claim.text!r} ({claim.sort}{of}): {claim.why}{against}"
 
 
 # -- reports -----------------------------------------------------------------------------------

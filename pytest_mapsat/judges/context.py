@@ -124,20 +124,17 @@ class Context:
         calibration: Calibration | None = None,
     ) -> Context:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
-        checks = tuple(case.truth.checks)
-        return cls(
+        context = cls(
             trajectory,
             tools,
             case.visible,
             language=case.language,
             vocabulary=vocabulary or Vocabulary(),
-            names=frozenset(name for check in checks for name in names_in(check)),
-            phrases=frozenset(phrase for check in checks for phrase in phrases_in(check)),
-            checks=checks,
             case=case,
             suite=suite,
             calibration=calibration or shipped(),
         )
+        return context.knowing(case.truth.checks)
 
     def decided_by(self, decided: Decided | None) -> Context:
         """Return the context of a case in Python whose body has been played."""

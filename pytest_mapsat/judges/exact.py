@@ -74,13 +74,12 @@ def _called(check: Calls, tool: str, context: Context) -> Finding:
         passed = True
     elif possible < check.least or low > most:
         passed = False
-    subject = _subject(tool, check.arguments)
     how = _how(check)
     wanted = _calls_wanted(check, tool)
     missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
     parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
     if check.agreed:
-        parts.append(_agreed(fits, subject, made))
+        parts.append(_agreed(fits, f"call of {_in_words(pattern)}", made))
     return every(parts)
 
 
@@ -308,10 +307,6 @@ def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     if unclear or made.lacking:
         return Finding(None, (*unclear, f"it is unclear whether there are others{made.caution}")[0], wanted)
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
-
-
-def _subject(tool: str, matches: Mapping[str, Match]) -> str:
-    return f"call of {tool}" + (f" with {matches_in_words(matches)}" if matches else "")
 
 
 def _in_words(pattern: CallPattern) -> str:

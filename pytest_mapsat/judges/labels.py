@@ -50,6 +50,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Document, fold_phrase, lexicon_of, read
 from pytest_mapsat.sandbox import DAY_WORDS, UnfitError, canonical, day_of, distance_m, point_of, rule_of, tokens
 
+from . import exact, figures, python_check  # noqa: F401  their functions judge checks
 from .claims import Judged, stated_claims
 from .context import Context
 from .findings import (
@@ -491,8 +492,8 @@ def _id(value: str, knowledge: Known) -> bool | None:
 def _figure(value: float, knowledge: Known) -> bool | None:
     if knowledge.has_figure(value):
         return True
-    exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
-    return False if exact and not knowledge.may_have_agreed_to(f"{value:.12g}") else None
+    is_exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
+    return False if is_exact and not knowledge.may_have_agreed_to(f"{value:.12g}") else None
 
 
 def _inside(value: Json, knowledge: Known) -> bool | None:
@@ -645,7 +646,7 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
             claims = [
                 judged
                 for judged in context.claims
-                if judged.claim.document.turn == document.turn and judged.claim.subject == (key,)
+                if judged.document.turn == document.turn and judged.subject == (key,)
             ]
             name = next(entity.name for entity in context.entities if entity.key == key)
             text = f"what reply-{number} makes of thing-{number}.{place} is right, and fits what the user asks for"
@@ -690,7 +691,7 @@ def _aligned(
     if wrong:
         return Finding(
             False,
-            f"{cite(wrong[0].claim.document.quote(wrong[0].claim.span))}: {wrong[0].verdict}, {wrong[0].reason}",
+            f"{cite(wrong[0].quote)}: {wrong[0].verdict}, {wrong[0].reason}",
             wanted,
         )
     broken = (
@@ -706,9 +707,7 @@ def _aligned(
         )
     undecided = next((judged for judged in claims if judged.matters and judged.verdict != "supported"), None)
     if undecided is not None:
-        return Finding(
-            None, f"{cite(undecided.claim.document.quote(undecided.claim.span))}: {undecided.reason}", wanted
-        )
+        return Finding(None, f"{cite(undecided.quote)}: {undecided.reason}", wanted)
     return Finding(
         True,
         f"the evidence supports {len(claims)} {'claim' if len(claims) == 1 else 'claims'} about it, and it breaks no check",

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import (
@@ -126,25 +126,6 @@ class Asked:
     window: str = ""
     standing: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        case: str,
-        dimension: str,
-        requirements: Sequence[Requirement],
-        material: Material,
-        *,
-        language: str,
-        vote: int,
-        window: str = "",
-        standing: Mapping[str, str] | None = None,
-    ) -> Asked:
-        """Return the requirements shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
-        shuffled = sorted(
-            requirements, key=lambda requirement: (digest([case, dimension, vote, requirement.id], 16), requirement.id)
-        )
-        return cls(dimension, tuple(shuffled), material, language, window, standing or {})
-
     def messages(self) -> tuple[JsonObject, ...]:
         """Return what the model is told and shown."""
         if self.window:
@@ -185,6 +166,11 @@ class Asked:
         before: list[JsonObject] = [{"role": "assistant", "content": answer}] if answer else []
         messages = (*request.messages, *before, {"role": "user", "content": text})
         return request.model_copy(update={"messages": messages})
+
+
+def shuffled(requirements: Sequence[Requirement], *seed: Json) -> tuple[Requirement, ...]:
+    """Return requirements in an order that a seed (the case, the dimension, the vote) and their ids give, the same on every machine."""
+    return tuple(sorted(requirements, key=lambda each: (digest([*seed, each.id], 16), each.id)))
 
 
 def dimension_of(requirement: Requirement) -> str:
@@ -500,7 +486,8 @@ class ModelJudge:
             for dimension, requirements in asked.items():
                 material = material_of(case, trajectory, requirements, context, about=self.about)
                 for vote in range(1, self.votes + 1):
-                    request = Asked.of(case.id, dimension, requirements, material, language=case.language, vote=vote)
+                    order = shuffled(requirements, case.id, dimension, vote)
+                    request = Asked(dimension, order, material, case.language)
                     task = partial(self._vote, request, context, trajectory.trial, vote)
                     if dimension == WINDOWED:
                         task = partial(self._followed, case, trajectory, requirements, context, vote)
@@ -516,18 +503,11 @@ class ModelJudge:
         fault = ""
         usage: list[Usage] = []
         for seen in windows_of(trajectory, self.window) if self.window else ():
-            material = seen.of(material_of(case, seen.trajectory, requirements, context, about=self.about))
+            shown = material_of(case, seen.trajectory, requirements, context, about=self.about)
+            parts = tuple(part for part in shown.parts if part.turn < 0 or part.turn in seen.turns)
             standing = {name: opinion.verdict for name, opinion in opinions.items()}
-            asked = Asked.of(
-                case.id,
-                WINDOWED,
-                requirements,
-                material,
-                language=case.language,
-                vote=vote,
-                window=seen.place,
-                standing=standing,
-            )
+            material, order = replace(shown, parts=parts), shuffled(requirements, case.id, WINDOWED, vote)
+            asked = Asked(WINDOWED, order, material, case.language, seen.place, standing)
             of_window = self._vote(asked, context, trajectory.trial, vote)
             usage += of_window.usage
             changed = {name: opinion for name, opinion in of_window.opinions.items() if opinion.verdict != CANNOT_SAY}
@@ -655,32 +635,18 @@ def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[
 # -- a dialogue in overlapping windows: requirements are followed from one to the next ------------------------------
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """One window of a dialogue.
 
     Attributes:
         trajectory: the dialogue, with turns outside of the window emptied; every turn keeps its place.
         turns: the turns whose text is in the window, and always the first, which has the user's request.
-        number: which window it is, from 1.
-        count: how many there are.
+        place: which window it is, in words: ``1 of 3``.
     """
 
     trajectory: Trajectory
     turns: frozenset[int]
-    number: int
-    count: int
-
-    @property
-    def place(self) -> str:
-        """Which window it is, in words."""
-        return f"{self.number} of {self.count}"
-
-    def of(self, material: Material) -> Material:
-        """Return the parts of a material that stand in the window."""
-        return replace(
-            material, parts=tuple(part for part in material.parts if part.turn < 0 or part.turn in self.turns)
-        )
+    place: str
 
 
 def windows_of(trajectory: Trajectory, window: Window) -> list[Seen]:
@@ -697,21 +663,21 @@ def windows_of(trajectory: Trajectory, window: Window) -> list[Seen]:
     step = window.messages - window.overlap
     starts = range(0, max(len(messages) - window.overlap, 1), step)
     return [
-        _seen(trajectory, messages[start : start + window.messages], number, len(starts))
+        _seen(trajectory, messages[start : start + window.messages], f"{number} of {len(starts)}")
         for number, start in enumerate(starts, 1)
     ]
 
 
-def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], number: int, count: int) -> Seen:
-    texts = frozenset(place for place, at in messages if at is None) | {0}
-    calls = {(place, at) for place, at in messages if at is not None}
+def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], place: str) -> Seen:
+    texts = frozenset(turn for turn, at in messages if at is None) | {0}
+    calls = {(turn, at) for turn, at in messages if at is not None}
     turns = [
         turn.model_copy(
             update={
-                "text": turn.text if place in texts else "",
-                "steps": tuple(step for at, step in enumerate(turn.steps) if (place, at) in calls),
+                "text": turn.text if number in texts else "",
+                "steps": tuple(step for at, step in enumerate(turn.steps) if (number, at) in calls),
             }
         )
-        for place, turn in enumerate(trajectory.turns)
+        for number, turn in enumerate(trajectory.turns)
     ]
-    return Seen(trajectory.model_copy(update={"turns": tuple(turns)}), texts, number, count)
+    return Seen(trajectory.model_copy(update={"turns": tuple(turns)}), texts, place)
