@@ -62,7 +62,6 @@ class ChecksJudge:
         calibration: which failures that rest on reading prose stand.
         suite: what the sandboxes of its cases are made from; None: nothing can be told of end states.
         spec: how the user named this judge.
-        linked: None, as the verdicts are its own.
     """
 
     tools: Mapping[str, Tool]
@@ -73,7 +72,6 @@ class ChecksJudge:
     suite: SandboxSuite | None = None
     calibration: Calibration = field(default_factory=shipped)
     spec: str = "checks"
-    linked: bool | None = field(default=None, init=False)
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return one label for each requirement of the case; those that a body in Python has ``decided`` are labelled so.
@@ -120,16 +118,11 @@ class Judge(Protocol):
 
     Attributes:
         spec: how the user named the judge.
-        linked: whether its verdicts are known to be about these trajectories; None: it judges them itself.
     """
 
     @property
     def spec(self) -> str:
         """How the user named the judge."""
-
-    @property
-    def linked(self) -> bool | None:
-        """Whether its verdicts are known to be about these trajectories; None: it judges them itself."""
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return the labels of all requirements of the case; of a case in Python those that its body found."""
@@ -296,11 +289,6 @@ class PeopleFirst:
         """How the user named the judge."""
         return self.fallback.spec
 
-    @property
-    def linked(self) -> bool | None:
-        """Whether the judge's verdicts are known to be about these trajectories; None: it judges them itself."""
-        return self.fallback.linked
-
     def context(self, case: Case, trajectory: Trajectory) -> Context:
         """Return the dialogue as the judge's own."""
         return self.fallback.context(case, trajectory)
@@ -403,7 +391,7 @@ class RecordedJudge:
 
     spec: str
     entries: dict[tuple[str, int], Entry]
-    linked: bool | None
+    linked: bool
     checks: ChecksJudge | None = None
 
     @classmethod

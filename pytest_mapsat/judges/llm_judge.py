@@ -391,7 +391,6 @@ class ModelJudge:
         lean: whether the model is asked only for facts, and for dimensions in which the checks do not pass every label.
         about: what the suite says of itself to judges.
         window: the windows in which requirements of scope trajectory are followed, policies apart; None: the whole is shown.
-        linked: None, as the verdicts are its own.
     """
 
     checks: ChecksJudge
@@ -403,7 +402,6 @@ class ModelJudge:
     lean: bool = False
     about: str = ""
     window: Window | None = None
-    linked: bool | None = field(default=None, init=False)
 
     def context(self, case: Case, trajectory: Trajectory) -> Context:
         """Return the dialogue as the checks read it, with the way to the model."""
