@@ -186,16 +186,8 @@ def at_least(needed: int, findings: Findings) -> Finding:
 def negated(finding: Finding) -> Finding:
     """It does not hold; what is not known stays so."""
     passed = None if finding.passed is None else not finding.passed
-    return Finding(
-        passed,
-        finding.why,
-        f"not: {finding.wanted}",
-        finding.quotes,
-        missed=finding.missed,
-        broken=finding.broken,
-        reading=finding.reading,
-        absent=finding.absent,
-    )
+    wanted = f"not: {finding.wanted}"
+    return finding._replace(passed=passed, wanted=wanted, nothing_claimed=False, compared=(), idle=False)
 
 
 def reading_of(deciding: Findings, *, sure: int = 0) -> Family:

@@ -171,29 +171,17 @@ def make_judge(
     if spec == "checks":
         return own
     if kind == "recorded":
-        return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
-    terms = suite.manifest.judge if suite is not None else JudgeTerms()
-    return _model_judge(spec, own, client, votes or default_votes(spec), terms)
-
-
-def _model_judge(spec: str, own: ChecksJudge, client: ModelClient | None, votes: int, terms: JudgeTerms) -> Judge:
-    """Return the judge that asks a model what the checks leave open. Raises UsageError."""
+        if not rest.strip():
+            raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")
+        return RecordedJudge.open(root / rest, spec, rest, own)
     from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
 
     from .llm_judge import ModelJudge  # noqa: PLC0415 (likewise)
 
-    kind, _, rest = spec.partition(":")
     model, parameters = named_model(rest, f"--mapsat-judge={spec}")
-    lean = kind == "llm-lean"
+    terms = suite.manifest.judge if suite is not None else JudgeTerms()
+    lean, votes = kind == "llm-lean", votes or _VOTES
     return ModelJudge(own, client, model, parameters, spec, votes, lean=lean, about=terms.about, window=terms.window)
-
-
-def _file_of(spec: str, root: Path) -> Path:
-    """Return the file of recorded verdicts that a spec names. Raises UsageError."""
-    place = spec.partition(":")[2]
-    if not place.strip():
-        raise UsageError(f"--mapsat-judge={spec} names no file; give recorded:PATH")
-    return root / place
 
 
 def default_votes(spec: str) -> int:

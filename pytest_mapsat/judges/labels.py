@@ -187,20 +187,8 @@ def _levelled(requirement: Requirement, context: Context) -> Label:
         if finding.passed is not False:
             return _label(requirement, rule.level if finding.passed else None, finding, context)
         failed.append(finding)
-    why = "; ".join(finding.why for finding in failed)
-    quotes = tuple(quote for finding in failed for quote in finding.quotes)
-    missed = tuple(sorted({tool for finding in failed for tool in finding.missed}))
     compared = next((finding.compared for finding in failed if finding.compared), ())
-    lowest = Finding(
-        False,
-        why,
-        failed[0].wanted,
-        quotes,
-        missed=missed,
-        compared=compared,
-        reading=reading_of(failed),
-        absent=any(finding.absent for finding in failed),
-    )
+    lowest = every(failed)._replace(wanted=failed[0].wanted, compared=compared, reading=reading_of(failed))
     return _label(requirement, 0.0, lowest, context)
 
 

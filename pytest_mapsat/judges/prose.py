@@ -307,11 +307,12 @@ _LONGEST = 8
 def located(check: Located, context: Context) -> Finding:
     """What the reply proposes, or the point that it gives, lies where it must."""
     wanted = _place_wanted(check)
-    points = [(document, span, point) for document in context.read(check.turn) for span, point in _points(document)]
-    own = [(document, span) for document, span, point in points if check.lon is not None and _is_users(point, context)]
-    told = [(document, span, point) for document, span, point in points if (document, span) not in own]
-    fits = [(document, span) for document, span, point in told if _lies(check, point)]
-    wrong = [(document, span) for document, span, point in told if not _lies(check, point)]
+    fits: list[tuple[Document, Span]] = []
+    wrong: list[tuple[Document, Span]] = []
+    for document in context.read(check.turn):
+        for span, point in _points(document):
+            if check.lon is None or not _is_users(point, context):
+                (fits if _lies(check, point) else wrong).append((document, span))
     if wrong and not fits:
         quotes = _spans(wrong)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
