@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .claims import Judged as Judged
 from .context import Context as Context
 from .evidence import UNITS as UNITS
 from .evidence import KnownFigure as KnownFigure

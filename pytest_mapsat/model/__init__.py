@@ -36,7 +36,7 @@ else:
         "checks": "KINDS leaves",
         "computing": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
-            "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
+            "RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
             "Searched TableAnswer Threshold ToolAnswer Words"
         ),
         "tool": (

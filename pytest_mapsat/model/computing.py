@@ -438,15 +438,3 @@ class RowPatch(Noun):
         if bool(self.where) != (bool(self.set) or self.hide):
             raise ValueError("set and hide need where, which says what rows; add has none")
         return self
-
-
-class Overlay(RowPatch):
-    """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
-
-    Attributes:
-        overlay: the id of the case whose tables it changes.
-        note: why; nothing reads it.
-    """
-
-    overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
-    note: str = ""

@@ -17,7 +17,6 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     MapsatError,
-    Overlay,
     Provenance,
     Recording,
     RowChange,
@@ -87,9 +86,6 @@ class SandboxSuite(Protocol):
     def tables(self) -> Mapping[str, Table]:
         """The rows that every case starts from, by table."""
 
-    def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return what is laid over the tables for a case, first to last."""
-
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return what was recorded for a case."""
 
@@ -113,7 +109,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
         SuiteError: a recording of the case, or a table, cannot be read.
         InfrastructureError: a sandbox in Python cannot be made.
     """
-    tables, overlays, recordings = suite.tables, patches_of(case, suite), suite.recordings(case.id)
+    tables, overlays, recordings = suite.tables, case.world.rows, suite.recordings(case.id)
 
     asked: Counter[str] = Counter()  # goes on where a sandbox in Python has the data made anew
 
@@ -153,11 +149,6 @@ def in_time(what: str, function: Callable[[], _Made]) -> _Made:
     if not outcome.done():
         raise InfrastructureError(f"{what} after {_MOST_SECONDS:g} s")
     return outcome.result()
-
-
-def patches_of(case: Case, suite: SandboxSuite) -> tuple[RowPatch, ...]:
-    """Return what is laid over the tables for a case, first to last: the suite's overlays, then the rows of its own."""
-    return (*suite.overlays(case.id), *case.world.rows)
 
 
 @cache

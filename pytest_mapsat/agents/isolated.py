@@ -1,0 +1,436 @@
+"""An agent in a process of its own, which holds neither suite nor truth, as a source like any other: a fresh process for each episode.
+
+    pytest (isolated)  <-- lines of JSON: messages, calls, replies (process) -->  the agent's process (isolated_agent)
+      |                                                                           ^
+      +---- a signal, its end ---->  its guard (isolated_guard)  ---- forks ------+
+
+A guard ends its agent's process with all that it started, and removes its folder; when pytest is gone, however that went, so does each guard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any
+from weakref import WeakSet
+
+from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
+from pytest_mapsat.agents.resolve import search_first
+from pytest_mapsat.agents.returned import AgentFault, scrubbed
+from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session, kept_of
+from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
+from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+from pytest_mapsat.secrets import named_secrets
+from pytest_mapsat.user_code import plain
+
+from .inside import remove
+
+# -- the processes --------------------------------------------------------------------------------------------------------
+
+#: What the keeper's interpreter runs. Its arguments say nothing that an agent does not have. The interpreter's own
+#: places come first: a module of the user's that is named like one of the standard library is the agent's to load, not ours.
+BOOT = """\
+import json, sys
+told = json.loads(sys.argv[1])
+sys.path += [place for place in told["path"] if place not in sys.path]
+from pytest_mapsat.agents.isolated_agent import keep
+keep(told)
+"""
+
+#: What an agent's process has of the environment, where it is set, besides what is passed by name: where programs are, which language and zone hold,
+#: which certificates are trusted, and how Python is to behave. HOME and TMPDIR are its own folder.
+ENVIRONMENT = (
+    *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE", "PYTHONUTF8"),
+)
+#: How long the keeper may need to end, seconds; and where it does so by itself.
+_END_PATIENCE, _AT_ONCE = 5.0, 0.5
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How agents are kept apart.
+
+    Attributes:
+        passed: variables of the environment that are passed on.
+        memory: what each process may use, MB; 0: any amount.
+        path: where modules are found.
+        patience: how long a process may take until its agent is imported, seconds.
+    """
+
+    path: tuple[str, ...]
+    passed: Mapping[str, str]
+    memory: int = 0
+    patience: float = 300.0
+
+    def environment(self) -> dict[str, str]:
+        """Return what an agent's process has of the environment."""
+        kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        return {"PYTHONUTF8": str(sys.flags.utf8_mode), **kept, **self.passed}
+
+
+class _Guarded:
+    """A process that a guard of the keeper's has forked, and ends at our word."""
+
+    def __init__(self, guard: socket.socket) -> None:
+        self._guard = guard
+        self._ended: int | str | None = None
+        guard.setblocking(False)
+
+    def poll(self) -> int | str | None:
+        """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
+        if self._ended is None:
+            try:
+                word = self._guard.recv(200).decode(errors="replace")
+            except BlockingIOError:
+                return None
+            except OSError:  # closed
+                word = ""
+            self._ended = int(word) if re.fullmatch(r"-?\d+", word) else word or "was lost with its keeper"
+        return self._ended
+
+    def end(self) -> None:
+        """Kill it, with all that it started."""
+        with suppress(OSError):
+            self._guard.send(b"k")
+
+    def leave(self) -> None:
+        """Leave it to its guard, which gives it a moment to end by itself."""
+        self._guard.close()
+
+
+class Processes:
+    """Makes processes for agents, by a keeper that is started when it is first needed, and again where it was lost.
+
+    Args:
+        isolation: how agents are kept apart.
+    """
+
+    _control: socket.socket
+    _written: IO[bytes]
+
+    def __init__(self, isolation: Isolation) -> None:
+        self.isolation = isolation
+        self._lock = Lock()
+        self._keeper: subprocess.Popen[bytes] | None = None
+        #: What a keeper that was killed leaves behind.
+        self._left = ExitStack()
+
+    def start(self) -> AgentProcess:
+        """Return a new process; it may have been lost already.
+
+        Raises:
+            OSError: the system gives no more processes or descriptors.
+        """
+        reads, to = Pipe(duplex=False)
+        back, out, err = (Pipe(duplex=False) for _ in range(3))
+        guard, its_end = socket.socketpair()
+        sent = (its_end, reads, back[1], out[1], err[1])
+        with self._lock:
+            try:
+                self._order([end.fileno() for end in sent])
+            except OSError:  # the keeper was killed
+                self._end()
+                self._order([end.fileno() for end in sent])
+        for end in sent:
+            end.close()
+        return AgentProcess(_Guarded(guard), to, back[0], {"stdout": out[0], "stderr": err[0]})
+
+    def last_words(self) -> str:
+        """Return what a keeper has written last that was lost; nothing of one that lives."""
+        with self._lock, suppress(subprocess.TimeoutExpired):
+            if self._keeper is not None:
+                self._keeper.wait(_AT_ONCE)
+            return self._end()
+        return ""
+
+    def close(self) -> None:
+        """Let the keeper end, once every process has; the next process has a new one."""
+        with self._lock:
+            self._end()
+
+    def _order(self, descriptors: list[int]) -> None:
+        """Have the keeper make a process with these descriptors. Raises OSError."""
+        if self._keeper is None:
+            self._begin()
+        socket.send_fds(self._control, [b"+"], descriptors)
+
+    def _begin(self) -> None:
+        """Start a keeper. Raises OSError."""
+        with ExitStack() as left:
+            folder = tempfile.mkdtemp(prefix="mapsat-")
+            left.callback(remove, folder)
+            self._written = left.enter_context(tempfile.TemporaryFile())
+            self._control, its_end = socket.socketpair()
+            left.callback(self._control.close)
+            told = {"path": self.isolation.path, "folder": folder, "memory": self.isolation.memory}
+            with its_end:
+                self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=self.isolation.environment(),
+                    cwd=folder,
+                    start_new_session=True,
+                )
+            self._left = left.pop_all()
+
+    def _end(self) -> str:
+        """Let the keeper end, and wait for it a little; return what it has written last."""
+        if self._keeper is None:
+            return ""
+        self._control.close()
+        try:
+            self._keeper.wait(_END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        self._keeper = None
+        self._written.seek(0)
+        words = self._written.read().decode(errors="replace").strip().splitlines()
+        self._left.close()
+        return words[-1] if words else ""
+
+
+# -- the source -----------------------------------------------------------------------------------------------------------
+
+#: Characters of a fault that was described where it came up: its type, its words, which were cut there, and its place.
+_DESCRIBED = 2_000
+#: A name as those of variables are, that an agent has looked up in vain.
+_MISSING = re.compile(r"KeyError: '([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'")
+#: Characters and lines of a fault's detail.
+_DETAIL, _DETAIL_LINES = 4_000, 6
+
+
+class IsolatedSource(AgentSource):
+    """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next; but where dialogues are carried, for each user.
+
+    One process always waits with its agent imported, so that an episode need not.
+
+    Args:
+        spec: ``module:attr``.
+        root: searched first for modules.
+        processes: makes them.
+    """
+
+    name = "agent"
+    agent = None  # the object is in no process that has the source
+
+    def __init__(self, spec: str, root: Path, processes: Processes) -> None:
+        self.spec = spec
+        self._isolation = processes.isolation
+        self._find = {"spec": spec, "root": str(root)}
+        self._processes = processes
+        self._lock = Lock()
+        self._spare: list[AgentProcess] = []
+        self._ready: WeakSet[AgentProcess] = WeakSet()
+
+    def check(self) -> None:
+        """Make sure that the agent can be had; the process that found it waits for the first episode.
+
+        Raises:
+            UsageError: there is no such agent, or its process did not live to say so.
+            InfrastructureError: there is no process for it.
+        """
+        process = self._taken()
+        try:
+            self._wait_for(process)
+        except AgentFault as fault:
+            raise UsageError(plain(f"agent {self.spec!r}: {fault}")) from None
+        except UsageError as error:
+            raise UsageError(str(self.fault(plain(str(error))))) from None
+        else:
+            with self._lock:
+                self._spare.append(process)
+
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
+        """Return the agent for one episode, in a process that is ready or kept from the task before.
+
+        Raises:
+            AgentFault: its process did not live to import the agent, or cannot.
+            InfrastructureError: there is no process for it.
+        """
+        kept = kept_of(session)
+        if kept is not None and kept.process is not None and kept.process.poll() is None:
+            process, kept.process = kept.process, None
+        else:
+            try:
+                process = self._waiting()
+            except (
+                InfrastructureError
+            ):  # an agent has killed the keeper, and this process had nothing of an episode yet
+                process = self._waiting()
+        return IsolatedConversation(process, self, toolbox, context, session)
+
+    def close(self) -> None:
+        """End the process that waits, and no longer than a moment later all others."""
+        self.dismiss()
+        self._processes.close()
+
+    def dismiss(self) -> None:
+        """End the process that waits for the next episode."""
+        with self._lock:
+            while self._spare:
+                process = self._spare.pop()
+                process.kill()
+                process.close()
+
+    def fault(self, message: str, detail: str = "", blame: Blame = "agent") -> AgentFault:
+        """Return a fault; that of an agent that found no memory says what it may have."""
+        if self._isolation.memory and "MemoryError" in message:
+            message += f"; its process may use {self._isolation.memory} MB (--mapsat-isolate=memory:MB)"
+        missing = _MISSING.match(message)
+        if missing and missing[1] in os.environ and missing[1] not in self._isolation.environment():
+            message += f"; --mapsat-isolate=env:{missing[1]} passes the variable"
+        return AgentFault(message, detail, blame)
+
+    def _taken(self) -> AgentProcess:
+        """Return a process; begin another one for the next episode."""
+        with self._lock:
+            process = self._spare.pop() if self._spare else self._started()
+            if process.poll() is not None:  # it was lost while it waited, and had nothing of an episode yet
+                process.close()
+                process = self._started()
+            if not self._spare:
+                self._spare.append(self._started())
+        return process
+
+    def _started(self) -> AgentProcess:
+        process = self._processes.start()
+        process.send({**self._find, "redact": named_secrets()})  # of what it is passed
+        return process
+
+    def _wait_for(self, process: AgentProcess) -> None:
+        """Wait until a process has said that its agent is imported, and whether that waits.
+
+        Raises:
+            UsageError: there is no such agent.
+            AgentFault: its process did not live to say so.
+            InfrastructureError: there is no process for it.
+        """
+        if process in self._ready:
+            return
+        module = self.spec.partition(":")[0]
+        try:
+            line = process.line(f"its module {module!r} was imported", self._isolation.patience)
+            message = message_of(line, {"ready": ("waits",), "unusable": ("message",)})
+        except LostError as error:
+            process.print_all()
+            if isinstance(process.poll(), str):
+                words = self._processes.last_words()
+                raise InfrastructureError(f"the agent's process {error}{words and f': {words}'}") from None
+            raise self.fault(f"the agent's process {error}") from None
+        if message["type"] == "unusable":
+            raise UsageError(str(message.get("message")))
+        self.waits = bool(message.get("waits"))
+        self._ready.add(process)
+
+
+class IsolatedConversation(ProcessConversation):
+    """One episode with an agent in its process."""
+
+    _source: IsolatedSource
+    _process: AgentProcess
+    kinds = {  # noqa: RUF012  # fixed
+        "call": ("name", "arguments"),
+        "reply": ("text", "output", "usage", "thoughts"),
+        "thought": ("text",),
+        "late": ("name", "arguments"),
+        "broken": ("message", "detail", "blame"),
+    }
+    arguments = object
+    most_lines = 20_000  # a reply may hold 10,000 thoughts
+
+    def __init__(self, process: AgentProcess, *handed: Any) -> None:
+        super().__init__(*handed)
+        self._process = process
+        self._first = True
+        self._late: list[JsonObject] = []
+
+    def close(self) -> None:
+        """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors."""
+        if not self._came_back.is_set():
+            self._process.kill()
+            return
+        kept = kept_of(self._session)
+        try:
+            for line in self._process.unread():
+                self._unasked(line)
+        except LostError:
+            kept = None
+        for call in self._late:
+            with suppress(ToolsClosed):  # which keeps it as a call after the end
+                self._toolbox.call(str(call.get("name")), call.get("arguments"))
+        if kept is None or self._cancelled.is_set():
+            self._process.close()
+        else:
+            kept.process = self._process
+
+    def _message(self, text: str) -> JsonObject:
+        first, self._first = self._first, False
+        return {**super()._message(text), "first": first, "kept": kept_of(self._session) is not None}
+
+    def _heard(self, process: AgentProcess, message: JsonObject) -> None:
+        if message["type"] == "late":
+            self._late.append(message)
+        elif message["type"] == "thought":
+            try:
+                self._session.think(str(message.get("text")))
+                process.send({"result": None})
+            except ToolsClosed as closed:
+                process.send(self._refused(closed))
+        else:
+            words, detail = scrubbed(str(message.get("message")), _DESCRIBED), str(message.get("detail", ""))[:_DETAIL]
+            lines = "\n".join(scrubbed(line, _DESCRIBED) for line in detail.splitlines()[:_DETAIL_LINES])
+            blame: Blame = "infrastructure" if message.get("blame") == "infrastructure" else "agent"
+            raise self._source.fault(words, lines, blame)
+
+    def _unasked(self, line: bytes) -> None:
+        try:
+            self._late.append(message_of(line, {"late": self.kinds["late"]}))
+        except LostError:
+            super()._unasked(line)
+
+    def _refused(self, closed: ToolsClosed) -> JsonObject:
+        return {"refused": str(closed)}
+
+    def _fault(self, lost: LostError, errors: str) -> AgentFault:
+        del errors
+        return self._source.fault(f"the agent's process {lost}")
+
+
+def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSource:
+    """Return the source that runs the agent of a spec in processes of their own.
+
+    Args:
+        spec: ``module:attr``.
+        root: the directory pytest was started in; modules are looked for there first.
+        isolation: how agents are kept apart.
+
+    Raises:
+        UsageError: the spec cannot be resolved in a fresh process.
+    """
+    search_first(root)  # as where the agent is imported here: what of the user's is found must not depend on it
+    source = IsolatedSource(spec, root, Processes(isolation))
+    try:
+        source.check()
+    except BaseException as error:
+        source.close()
+        if isinstance(error, OSError | InfrastructureError):
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"agent {spec!r}: no process can be started: {why}") from None
+        raise
+    return source
