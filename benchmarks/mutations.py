@@ -40,14 +40,18 @@ PACKAGE = ROOT / "pytest_mapsat"
 #: Of a room: its files, and the tests that are to notice.
 ROOMS: dict[str, tuple[list[str], list[str]]] = {
     "gate": (["gate/*.py"], ["tests/gate"]),
-    "calls": (
-        ["judges/calls.py", "judges/agreed.py"],
-        ["tests/judges/test_calls*.py", "tests/judges/test_agreed*.py", "tests/judges/test_late_calls.py"],
-    ),
-    "output": (["judges/output.py"], ["tests/judges/test_output.py", "tests/judges/test_answers_by_id.py"]),
-    "state": (
-        ["judges/state.py", "sandbox/end.py"],
-        ["tests/judges/test_state*.py", "tests/sandbox/test_end*.py", "tests/plugin/test_end_state_run.py"],
+    "exact": (
+        ["judges/exact.py", "judges/agreed.py", "sandbox/end.py"],
+        [
+            "tests/judges/test_calls*.py",
+            "tests/judges/test_agreed*.py",
+            "tests/judges/test_late_calls.py",
+            "tests/judges/test_output.py",
+            "tests/judges/test_answers_by_id.py",
+            "tests/judges/test_state*.py",
+            "tests/sandbox/test_end*.py",
+            "tests/plugin/test_end_state_run.py",
+        ],
     ),
     "python": (["judges/python_check.py"], ["tests/judges/test_python*.py", "tests/plugin/test_python_checks.py"]),
 }

@@ -2,7 +2,7 @@
 
 The decorator only notes what it is given: to import it costs nothing, and the function stays the test that it is. While an agent is active,
 ``pytest_plugin.functions`` reads the requirements from the function's source, makes a case of them as of one in YAML, and has the function called with the
-episode: fixtures first, then the dialogue, then the body. Its blocks (``judges.blocks``) decide the labels; everything behind them is that of any case.
+episode: fixtures first, then the dialogue, then the body. Its blocks (``judges.python_check``) decide the labels; everything behind them is that of any case.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from pytest_mapsat.formats import signed
-from pytest_mapsat.judges.calibration import calibrate
+from pytest_mapsat.judges.findings import calibrate
 from pytest_mapsat.model import JudgedFailure, Judging
 
 #: More failures of a kind than any table asks for.

@@ -16,7 +16,7 @@ from itertools import accumulate, groupby, islice, pairwise, starmap
 from typing import NamedTuple
 
 from pytest_mapsat.model import Confirms, Json, MapsatError, Step, same
-from pytest_mapsat.reading import fold_phrase, goahead
+from pytest_mapsat.reading import asks, fold_phrase
 
 from .context import Context
 from .findings import call_in_words, first_few
@@ -107,8 +107,8 @@ class Agreements:
         asked = [index for index in range(self._turns[at]) if turns[index].role == "agent" and turns[index].text]
         for index in reversed(asked):
             last = index == asked[-1]
-            request = goahead.read_request(turns[index].text, language)
-            may_ask = (last and self._names_when(turns[index].text)) or goahead.agrees(self._text(index + 1))
+            request = asks.read_request(turns[index].text, language)
+            may_ask = (last and self._names_when(turns[index].text)) or asks.agrees(self._text(index + 1))
             if request.other and not request.asking and may_ask:
                 reading = self._read(index + 1, at)
                 if reading.about is False:
@@ -146,8 +146,8 @@ class Agreements:
                 continue
             if turn.agreed is not None:
                 answers.append((index, turn.agreed))
-            elif goahead.read_request(turns[index - 1].text, language).asking:
-                answers.append((index, goahead.agrees(turn.text)))
+            elif asks.read_request(turns[index - 1].text, language).asking:
+                answers.append((index, asks.agrees(turn.text)))
         return answers
 
     def _read(self, answer: int, at: int) -> Reading:
@@ -162,7 +162,7 @@ class Agreements:
         if (
             self._when
             and turns[answer].agreed
-            and not goahead.exclusion_in(fold_phrase(question.asking), asks=True)
+            and not asks.exclusion_in(fold_phrase(question.asking), asks=True)
             and all(map(question.has, self._when))
         ):
             return Reading(True, "")
@@ -282,11 +282,11 @@ class _Question:
         told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
         # "Not from the savings" is no word for the savings.
         self._told = "\n".join(
-            match[0] for match in _CLAUSE.finditer(told) if not goahead.exclusion_in(match[0], asks=False)
+            match[0] for match in _CLAUSE.finditer(told) if not asks.exclusion_in(match[0], asks=False)
         )
         self._earlier = [turn.text for turn in turns[: answer - 1] if turn.role == "agent"]
         self._message = turns[answer - 1].text
-        self._request = request = goahead.read_request(self._message, self._language)
+        self._request = request = asks.read_request(self._message, self._language)
         lines, self.asking, after = request.before.split("\n"), request.asking, request.after
         if not self.asking:  # the user agreed to it all the same: the last question is meant, else the last sentence
             at = max((at for at, line in enumerate(lines) if line in request.other.split("\n")), default=len(lines) - 1)
@@ -319,8 +319,8 @@ class _Question:
         if len(self._text) > _LONGEST:
             return Reading(None, f"the message has more than {_LONGEST:,} characters")
         words = (*self._tool.asks, self._tool.description) if self._tool else ()
-        asked = goahead.without_acts(self._words_of(self._core), goahead.acts_in(fold_phrase(" ".join(words))))
-        if excluded := goahead.exclusion_in(asked, asks=True) or goahead.condition_in(
+        asked = asks.without_acts(self._words_of(self._core), asks.acts_in(fold_phrase(" ".join(words))))
+        if excluded := asks.exclusion_in(asked, asks=True) or asks.condition_in(
             self._proposal + self._words_of([self._asked])
         ):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
@@ -336,7 +336,7 @@ class _Question:
             return Reading(None, "it asks for nothing")
         other = "\n".join(line for line in self._request.other.split("\n") if line not in self.asking)
         also = Reading(None, "the message asks or offers something else as well")
-        return also if goahead.meaning_in(fold_phrase(other)) else None
+        return also if asks.meaning_in(fold_phrase(other)) else None
 
     # The message: its values and its clauses.
 
@@ -388,7 +388,7 @@ class _Question:
         for clause in (range(*match.span()) for match in _CLAUSE.finditer(self._hidden)):
             apart = self._text[: clause.start].rstrip().endswith((",", ";", "(", "~"))
             choice = _OR.match(self._text, clause.start) or (clause.start in self._asked and not apart)
-            if goahead.found_in("keeps", self._text[clause.start : clause.stop]) and not choice:
+            if asks.found_in("keeps", self._text[clause.start : clause.stop]) and not choice:
                 kept.append(clause)
         return kept
 
@@ -494,29 +494,27 @@ class _Question:
         """The acts that the tool does, by their English verb."""
         if self._tool is None:
             return frozenset()
-        own = goahead.acts_of(self._tool.name, self._tool.description) | goahead.acts_in(" ".join(self._words[1:]))
-        return own or goahead.acts_in(self._tool.name.replace("_", " "))
+        own = asks.acts_of(self._tool.name, self._tool.description) | asks.acts_in(" ".join(self._words[1:]))
+        return own or asks.acts_in(self._tool.name.replace("_", " "))
 
     def _says(self, text: str) -> bool:
         """Return whether a text has a word of the go-ahead; where none are declared, an act of the tool, or in Chinese one character of its verb."""
         if self._tool is None or self._tool.asks or any(_stands(word, text) for word in self._words):
             return any(_stands(word, text) for word in self._words)
-        verb = goahead.words_for(self._own_acts, self._tool.description) or self._tool.description
+        verb = asks.words_for(self._own_acts, self._tool.description) or self._tool.description
         ends = {char for pair in _HAN_VERB.findall(text) for char in pair if char}
-        return bool(goahead.acts_in(text) & self._own_acts or ends & {*verb})
+        return bool(asks.acts_in(text) & self._own_acts or ends & {*verb})
 
     @cached_property
     def _acting(self) -> list[range]:
         """The clauses that say what is done: those that ask; where they say nothing ("Shall I go ahead?"), the last one before them that names an act."""
         clauses = [clause for clause in self._core if clause.start in self._asked]
         asked = self._words_of(clauses)
-        says_more = (
-            self._says(asked) or goahead.acts_in(asked) or goahead.meaning_in(asked, (), self._generic, shortest=1)
-        )
-        if says_more and not goahead.found_in("refers_back", asked):
+        says_more = self._says(asked) or asks.acts_in(asked) or asks.meaning_in(asked, (), self._generic, shortest=1)
+        if says_more and not asks.found_in("refers_back", asked):
             return clauses
         before = [clause for clause in self._clauses if clause.start < self._asked.start]
-        return [clause for clause in before if goahead.acts_in(words := self._words_of([clause])) or self._says(words)][
+        return [clause for clause in before if asks.acts_in(words := self._words_of([clause])) or self._says(words)][
             -1:
         ]
 
@@ -531,51 +529,47 @@ class _Question:
     def _unknown_word(self) -> str:
         """A word of the question that says more than its act, its values and what the user had said; empty where there is none."""
         known = {*self._generic, *map(singular, re.findall("[a-z]+", self._told)), self._told}
-        return goahead.meaning_in(self._words_of(self._core), self._own_acts, known)
+        return asks.meaning_in(self._words_of(self._core), self._own_acts, known)
 
     @cached_property
     def _act(self) -> Reading | None:  # noqa: PLR0911  a reason each
         """Why the act that is asked for is not surely that of the call."""
         asked = self._words_of([clause for clause in self._core if clause.start in self._asked])
-        if self._tool is None or goahead.found_in("informs", asked):
+        if self._tool is None or asks.found_in("informs", asked):
             return Reading(None, "it may offer to look something up" if self._tool else "the tool is not known")
         place, before = self._words_of(self._acting), self._text[: self._asked.start]
         if not self._acting:  # "A1 to the locker, then. OK?" proposes what the tool does
             unclear = (
                 self._tool.asks
-                or goahead.found_in("refers_back", asked)
+                or asks.found_in("refers_back", asked)
                 or _PROPOSES.search(before)
                 or self._telling(self._core)
             )
             named = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
             return None if named and not unclear else Reading(None, "it does not say what is done")
-        proposes = _PROPOSES.search(self._proposal) and not goahead.exclusion_in(
-            goahead.without_acts(place, self._own_acts), asks=False
+        proposes = _PROPOSES.search(self._proposal) and not asks.exclusion_in(
+            asks.without_acts(place, self._own_acts), asks=False
         )
         if self._proposal and not proposes:
             return Reading(None, "the sentence before it does not plainly propose the act")
         if not self._says(place) and self._tool.asks:
-            own = goahead.acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
-            alike = goahead.acts_in(asked) & own or any(
+            own = asks.acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
+            alike = asks.acts_in(asked) & own or any(
                 not char.isascii() and char in asked for char in "".join(self._words)
             )
-            other = goahead.acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
+            other = asks.acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
             return Reading(False if other else None, f"it has none of the words {', '.join(self._words)}")
         if not self._says(place):
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
         verb = _MAIN_VERB.search(place)
-        if verb and goahead.meaning_in(verb[1], self._own_acts, self._generic):
+        if verb and asks.meaning_in(verb[1], self._own_acts, self._generic):
             return Reading(None, f"{verb[1]!r} may be another act")
         names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
-        if rest := goahead.acts_in(place, self._own_acts) - goahead.acts_in(
-            fold_phrase(" ".join(names)).replace("_", " ")
-        ):
+        if rest := asks.acts_in(place, self._own_acts) - asks.acts_in(fold_phrase(" ".join(names)).replace("_", " ")):
             return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
         telling = hidden(self._text, self._telling([range(len(self._text))]))
         for part in _PART_OF.finditer("\n".join(telling[span.start : span.stop] for span in self._acting)):
-            if goahead.meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(
-                part[1] or "", "en"
-            ):
+            if asks.meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(part[1] or "", "en"):
                 return Reading(None, f"{part[0].strip('| ')!r} may be only a part of it")
         return None
 
@@ -605,7 +599,7 @@ class _Question:
             return Reading(None, f"{unknown[0]!r} may be the figure that was agreed to")
         # Another person or thing may stand in the question in place of a text that it does not state.
         known = {*self._generic, *self._told.split(), self._told}
-        named = self._facts(name, value) or not goahead.meaning_in(asked, goahead.acts_in(asked), known)
+        named = self._facts(name, value) or not asks.meaning_in(asked, asks.acts_in(asked), known)
         return None if stands or ((told or in_row) and named) else unsaid
 
     def _rival(
@@ -696,7 +690,7 @@ class _Question:
         stating = [
             (fact, clauses.get(fact.start, range(0)))
             for fact, words in zip(facts, around, strict=True)
-            if not goahead.is_bound(*words)
+            if not asks.is_bound(*words)
         ]
         return stating[::-1]
 

@@ -50,16 +50,22 @@ _ROAD = re.compile(r"路|公交|巴士|(?i:\bbus\b)")
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One claim of a reply.
+class Judged:
+    """One claim of a reply with its verdict.
 
     Attributes:
         statement: what was read: a name, a figure, a time, an identifier; the place of a name that nothing has.
         document: the reply.
+        verdict: supported, contradicted, unsupported (nothing bears it out) or undecided.
+        why: the reason, in words.
+        evidence: what was held against it, each with its unit and where it is from.
     """
 
     statement: Statement
     document: Document
+    verdict: Verdict
+    why: str
+    evidence: tuple[str, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -70,6 +76,11 @@ class Claim:
     def text(self) -> str:
         """Its words."""
         return self.document.words(self.span)
+
+    @property
+    def quote(self) -> Quote:
+        """Its words with their place."""
+        return self.document.quote(self.span)
 
     @property
     def type(self) -> ClaimType:
@@ -103,32 +114,15 @@ class Claim:
                 return self.statement.subject
         return ()
 
-
-@dataclass(frozen=True)
-class Judged:
-    """A claim with its verdict.
-
-    Attributes:
-        claim: the claim.
-        verdict: supported, contradicted, unsupported (nothing bears it out) or undecided.
-        why: the reason, in words.
-        evidence: what was held against it, each with its unit and where it is from.
-    """
-
-    claim: Claim
-    verdict: Verdict
-    why: str
-    evidence: tuple[str, ...] = ()
-
     @property
     def wrong(self) -> bool:
         """Whether it fails a check: a figure that nothing bears out is only shown to a person."""
-        return self.verdict == "contradicted" or (self.verdict == "unsupported" and self.claim.sort == "phone")
+        return self.verdict == "contradicted" or (self.verdict == "unsupported" and self.sort == "phone")
 
     @property
     def matters(self) -> bool:
         """Whether it weighs: a plan of the agent's own (a time for the user, a stay, time to spare) that nothing bears out does not."""
-        statement = self.claim.statement
+        statement = self.statement
         planned = isinstance(statement, ClockTime) and statement.role in _PLANNED
         planned = planned or (isinstance(statement, Quantity) and statement.role in ("stay", "slack"))
         return not (planned and self.verdict == "undecided")
@@ -154,9 +148,9 @@ def weigh(document: Document, explained: Explained, standings: Mapping[str, Reco
     """
     scale = _Scale(document, explained, standings)
     offered = _offered(document)
-    claims = [Claim(statement, document) for statement in _said(document)]
-    claims = [claim for claim in claims if document.sentence_at(claim.span.start) not in offered]
-    return tuple(scale.judge(claim) for claim in sorted(claims, key=lambda claim: (claim.span, claim.type)))
+    claims = (scale.judge(statement) for statement in _said(document))
+    kept = [claim for claim in claims if document.sentence_at(claim.span.start) not in offered]
+    return tuple(sorted(kept, key=lambda claim: (claim.span, claim.type)))
 
 
 def _said(document: Document) -> Iterator[Statement]:
@@ -202,13 +196,13 @@ class _Scale:
         self._evidence = explained.evidence
         self._standings = standings
 
-    def judge(self, claim: Claim) -> Judged:
+    def judge(self, statement: Statement) -> Judged:
         """Return the verdict on one claim."""
-        verdict, why, against = self._answer(claim.statement)
+        verdict, why, against = self._answer(statement)
         shown = dict.fromkeys(
             f"{piece.text} ({piece.source.tool or piece.source.origin})" for piece in against if piece.text
         )
-        return Judged(claim, verdict, why, tuple(shown)[:_SHOWN])
+        return Judged(statement, self._document, verdict, why, tuple(shown)[:_SHOWN])
 
     def _answer(self, statement: Statement) -> Answer:  # noqa: PLR0911  one line per type
         match statement:
@@ -425,22 +419,28 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
     wrong = [judged for judged in claims if judged.wrong]
     if wrong:
         shown = "; ".join(
-            f"{cite(_quote(judged))}: {judged.verdict}, {judged.reason}" for judged in wrong[:SHOWN_AT_MOST]
+            f"{cite(judged.quote)}: {judged.verdict}, {judged.reason}" for judged in wrong[:SHOWN_AT_MOST]
         )
         return Finding(False, shown, wanted, _quotes(wrong))
     open_ = [judged for judged in claims if judged.verdict != "supported"]
     if open_:
-        return unclear(map(_quote, open_), f"which no evidence clearly supports: {open_[0].reason}", wanted)
+        return unclear(
+            (judged.quote for judged in open_), f"which no evidence clearly supports: {open_[0].reason}", wanted
+        )
     unknown = context.unknown("any") if not about and (not sorts or "name" in sorts) else ()
     if unknown and claims:
         return unclear(unknown, "which looks like a name that the evidence does not have", wanted)
     rivals = [judged for judged in asked_for if _has_rival(judged, context)]
     if rivals and not claims:
-        return unclear(map(_quote, rivals), "which may be a plan, and is not what a tool returned", wanted)
+        return unclear(
+            (judged.quote for judged in rivals), "which may be a plan, and is not what a tool returned", wanted
+        )
     if not claims:
         return Finding(True, f"no reply makes a claim{named}, so nothing is claimed", wanted, nothing_claimed=True)
-    if all(judged.claim.sort in _COMMON for judged in claims):
-        return unclear(map(_quote, claims), "which the evidence has, perhaps for something else", wanted)
+    if all(judged.sort in _COMMON for judged in claims):
+        return unclear(
+            (judged.quote for judged in claims), "which the evidence has, perhaps for something else", wanted
+        )
     return Finding(
         True,
         f"the evidence supports {len(claims)} {'claim' if len(claims) == 1 else 'claims'}{named}",
@@ -450,12 +450,12 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
 
 
 def _asked_for(judged: Judged, sorts: Collection[str]) -> bool:
-    return not sorts or judged.claim.sort in sorts or judged.claim.type in sorts
+    return not sorts or judged.sort in sorts or judged.type in sorts
 
 
 def _has_rival(judged: Judged, context: Context) -> bool:
     """Return whether a tool returned a time or a figure of the role of one that the agent may have planned: then it may be said wrongly."""
-    statement = judged.claim.statement
+    statement = judged.statement
     if not isinstance(statement, ClockTime | Quantity) or statement.role is None:
         return False
     pieces = context.evidence.times if isinstance(statement, ClockTime) else context.evidence.figures
@@ -464,14 +464,10 @@ def _has_rival(judged: Judged, context: Context) -> bool:
 
 def _concerns(judged: Judged, about: Sequence[str]) -> bool:
     """Return whether a claim is about one of the phrases: its sentence says it."""
-    document = judged.claim.document
-    sentence = fold_phrase(document.words(document.sentences[document.sentence_at(judged.claim.span.start)]))
+    document = judged.document
+    sentence = fold_phrase(document.words(document.sentences[document.sentence_at(judged.span.start)]))
     return not about or any(fold_phrase(phrase) in sentence for phrase in about)
 
 
-def _quote(judged: Judged) -> Quote:
-    return judged.claim.document.quote(judged.claim.span)
-
-
 def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
-    return tuple(map(_quote, claims[:SHOWN_AT_MOST]))
+    return tuple(judged.quote for judged in claims[:SHOWN_AT_MOST])

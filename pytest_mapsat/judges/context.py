@@ -48,12 +48,10 @@ from pytest_mapsat.reading import (
 )
 from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play_reference, reference_digest
 
-from .blocks import Blocks, Decided
-from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, Explained, Returned, Value, evidence, remembered_in
-from .findings import Finding
-from .python_check import Episode
+from .findings import Finding, shipped
+from .python_check import Blocks, Decided, Episode
 from .things import (
     Entity,
     Recommendation,
@@ -126,20 +124,17 @@ class Context:
         calibration: Calibration | None = None,
     ) -> Context:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
-        checks = tuple(case.truth.checks)
-        return cls(
+        context = cls(
             trajectory,
             tools,
             case.visible,
             language=case.language,
             vocabulary=vocabulary or Vocabulary(),
-            names=frozenset(name for check in checks for name in names_in(check)),
-            phrases=frozenset(phrase for check in checks for phrase in phrases_in(check)),
-            checks=checks,
             case=case,
             suite=suite,
             calibration=calibration or shipped(),
         )
+        return context.knowing(case.truth.checks)
 
     def decided_by(self, decided: Decided | None) -> Context:
         """Return the context of a case in Python whose body has been played."""

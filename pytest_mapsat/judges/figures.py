@@ -59,8 +59,8 @@ from .findings import (
     unclear,
     window_in_words,
 )
+from .prose import has_any, place_of
 from .things import key_of
-from .words import has_any, place_of
 
 _NOUNS = {
     "min": "duration",

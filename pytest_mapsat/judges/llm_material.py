@@ -22,7 +22,7 @@ from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
 from .evidence import UNITS
-from .extra_labels import Beside
+from .labels import Beside
 
 #: The suite's sentence, the instructions and the policies are parts of the situation, each by a name of its own.
 PartKind = Literal["situation", "user", "reply", "call", "thought", "thing"]

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import Json
-from pytest_mapsat.reading import fold_phrase, goahead, lexicon_of, read
+from pytest_mapsat.reading import asks, fold_phrase, lexicon_of, read
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<m>jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|ember|ober)?\b\.?"
@@ -270,9 +270,7 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
         phrase
         for row in rows
         for phrase in row.texts
-        if not phrase.isdigit()
-        and (phrase.count(".") > 1 or not goahead.is_plain_word(phrase))
-        and phrase not in generic
+        if not phrase.isdigit() and (phrase.count(".") > 1 or not asks.is_plain_word(phrase)) and phrase not in generic
     }
     for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):
         for match in re.finditer(_bounded(phrase), text) if phrase in text else ():
@@ -291,12 +289,12 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
     for match in _WORD.finditer(rest):
         word = singular(match[0])
         having = frozenset(number for number, row in enumerate(rows) if word in row.words)
-        if having and not goahead.is_plain_word(word) and word not in generic:
+        if having and not asks.is_plain_word(word) and word not in generic:
             items.append(Item(*match.span(), word, having, "part"))
     for match in _HAN_PAIR.finditer(rest):
         pair = match[1]
         having = frozenset(number for number, row in enumerate(rows) if pair in row.han)
-        if having and not goahead.is_plain_word(pair) and not any(pair in word for word in generic):
+        if having and not asks.is_plain_word(pair) and not any(pair in word for word in generic):
             items.append(Item(match.start(), match.start() + 2, pair, having, "part"))
     return sorted(items)
 

@@ -1,10 +1,15 @@
 """One reading of a text: names with stance, figures with role and subject, clock times, identifiers, questions."""
 
-from .conditions import ABOUT_SHARE as ABOUT_SHARE
-from .conditions import Bound as Bound
-from .conditions import Denials as Denials
-from .conditions import Opening as Opening
-from .conditions import conditions_of as conditions_of
+from .asks import ABOUT_SHARE as ABOUT_SHARE
+from .asks import Bound as Bound
+from .asks import Denials as Denials
+from .asks import Opening as Opening
+from .asks import acts_of as acts_of
+from .asks import agrees as agrees
+from .asks import asks_go_ahead as asks_go_ahead
+from .asks import conditions_of as conditions_of
+from .asks import go_ahead_requests as go_ahead_requests
+from .asks import words_of as words_of
 from .document import Amount as Amount
 from .document import BareNumber as BareNumber
 from .document import Block as Block
@@ -18,11 +23,6 @@ from .document import Question as Question
 from .document import Span as Span
 from .document import fold_phrase as fold_phrase
 from .document import fold_text as fold_text
-from .goahead import acts_of as acts_of
-from .goahead import agrees as agrees
-from .goahead import asks_go_ahead as asks_go_ahead
-from .goahead import go_ahead_requests as go_ahead_requests
-from .goahead import words_of as words_of
 from .names import Lexicon as Lexicon
 from .names import Thing as Thing
 from .names import lexicon_of as lexicon_of
@@ -34,9 +34,9 @@ from .pack import pack_of as pack_of
 from .pack import vocabulary_problem as vocabulary_problem
 from .page import Page as Page
 from .page import open_page as open_page
+from .reader import CLOCK as CLOCK
+from .reader import TIMES as TIMES
 from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
 from .roles import ROLES_OF_UNIT as ROLES_OF_UNIT
-from .unread import CLOCK as CLOCK
-from .unread import TIMES as TIMES

@@ -432,7 +432,7 @@ def grade(
         known["timing"] = _timing(trajectory, seconds, perf_counter() - started)
     recorded = judge.spec.startswith("recorded:")
     # A judge that has read the trajectory itself has made its digest already.
-    dialogue = (judge.linked is None and verdict.trajectory) or trajectory_digest(trajectory)
+    dialogue = (not recorded and verdict.trajectory) or trajectory_digest(trajectory)
     if slips := audit(case, trajectory):
         verdict = verdict.model_copy(update={"labels": (*verdict.labels, *slips)})
     return score(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_mapsat.cli import command_parser
-from pytest_mapsat.judges.calibration import shipped, suspicion
+from pytest_mapsat.judges.findings import shipped, suspicion
+from pytest_mapsat.judges.llm_judge import _TO_THE_JUDGE
 from pytest_mapsat.judges.llm_material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
-from pytest_mapsat.judges.llm_request import _TO_THE_JUDGE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

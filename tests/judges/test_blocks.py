@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judging import TOOLS, call, case_of, dialogue, found_places
 
 from pytest_mapsat.judges import Blocks, ChecksJudge, Context, Episode, Finding, make_judge
-from pytest_mapsat.judges.blocks import reason_of
+from pytest_mapsat.judges.python_check import reason_of
 from pytest_mapsat.model import InfrastructureError, NotRecordedError, Requirement, Trajectory, UsageError
 from pytest_mapsat.sandbox import NoSuchRowError
 

@@ -11,7 +11,7 @@ from judging import SEARCH, case_of, dialogue, found_places
 from pytest_mapsat.cli import main
 from pytest_mapsat.formats import read_calibration, signed
 from pytest_mapsat.judges import calibrate, colour, make_judge
-from pytest_mapsat.judges.calibration import calibration_of, cell_of, shipped, suspicion
+from pytest_mapsat.judges.findings import calibration_of, cell_of, shipped, suspicion
 from pytest_mapsat.metrics import summarise, within_scale
 from pytest_mapsat.model import Calibration, Judging, Label, Misread, Scorecard, SuiteError, Trajectory
 

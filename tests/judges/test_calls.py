@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judging import check_of
 
 from pytest_mapsat.judges import Context, evaluate
-from pytest_mapsat.judges.calls import matching
+from pytest_mapsat.judges.exact import matching
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 
 TOOLS = {

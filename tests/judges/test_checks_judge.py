@@ -54,7 +54,6 @@ def test_the_words_of_the_suites_domain_decide_what_a_reply_does():
 def test_a_verdict_carries_the_digest_of_what_was_judged():
     trajectory = dialogue("Take the bus")
     assert ChecksJudge(TOOLS).judge(case_of(), trajectory).trajectory == trajectory_digest(trajectory)
-    assert ChecksJudge(TOOLS).linked is None
 
 
 def test_a_requirement_without_a_check_is_not_evaluated():

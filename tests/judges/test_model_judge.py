@@ -8,9 +8,8 @@ from asked_models import FAULT, REPLY, ScriptedDoor, entry, figure, judged, labe
 from judging import TOOLS, call, case_of, dialogue, found_places
 
 from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS, make_judge
-from pytest_mapsat.judges.llm_judge import majority
+from pytest_mapsat.judges.llm_judge import has_levels, majority
 from pytest_mapsat.judges.llm_material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
-from pytest_mapsat.judges.llm_request import has_levels
 from pytest_mapsat.llm import ModelError, prompt
 from pytest_mapsat.metrics import votes_agree
 from pytest_mapsat.model import JudgeTerms, Requirement, Turn

@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 from pytest_mapsat.formats import Lines, Placed
 from pytest_mapsat.judges import Context, evaluate
-from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
+from pytest_mapsat.judges.findings import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.labels import label_of
 from pytest_mapsat.model import (
     Calls,

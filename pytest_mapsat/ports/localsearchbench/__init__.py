@@ -250,7 +250,7 @@ def _unread(document: Document, context: Context) -> Iterator[str]:
     records: dict[str, set[str]] = {}
     for entity in context.entities:
         records.setdefault(entity.key, set()).update(_WORD.findall(canonical_json(entity.record).casefold()))
-    read = [judged.claim.span for judged in context.claims if judged.claim.document is document]
+    read = [judged.span for judged in context.claims if judged.document is document]
     # The word beside a figure says what it is a figure of.
     figures = [figure.span for figure in document.quantities if figure.role is not None and figure.span in read]
     asked = {question.sentence for question in document.questions}

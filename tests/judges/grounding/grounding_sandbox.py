@@ -121,7 +121,7 @@ def claims(reply, **fields):
 
 def verdicts(reply, **fields):
     """(sort, words, verdict) of each claim."""
-    return [(one.claim.sort, one.claim.text, one.verdict) for one in claims(reply, **fields)]
+    return [(one.sort, one.text, one.verdict) for one in claims(reply, **fields)]
 
 
 def of_verdict(reply, *wanted, **fields):
@@ -131,4 +131,4 @@ def of_verdict(reply, *wanted, **fields):
 
 def wrong(reply, **fields):
     """(sort, words) of what is called wrong."""
-    return [(one.claim.sort, one.claim.text) for one in claims(reply, **fields) if one.wrong]
+    return [(one.sort, one.text) for one in claims(reply, **fields) if one.wrong]

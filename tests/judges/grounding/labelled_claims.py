@@ -54,7 +54,7 @@ def judged():
 
 def spans(short):
     """(turn, sort, start, end, verdict) of every claim found."""
-    claims = [(one.claim, one.verdict) for one in judged()[short]]
+    claims = [(one, one.verdict) for one in judged()[short]]
     return [(claim.document.turn, claim.sort, *claim.span, verdict) for claim, verdict in claims]
 
 

@@ -47,9 +47,9 @@ json_values = st.recursive(
 @given(hostile)
 def test_every_claim_quotes_the_reply_as_it_was_written(reply):
     for one in claims(reply):
-        span = one.claim.span
-        assert one.claim.text == reply[span.start : span.end] != ""
-        assert one.claim.type in ("name", "quantity", "time", "point", "identifier")
+        span = one.span
+        assert one.text == reply[span.start : span.end] != ""
+        assert one.type in ("name", "quantity", "time", "point", "identifier")
         assert one.verdict in ("supported", "contradicted", "unsupported", "undecided")
         assert one.why
 
@@ -112,7 +112,7 @@ def test_numbers_beyond_measure_are_no_evidence():
 @generated(60)
 @given(hostile)
 def test_the_same_reply_has_the_same_claims(reply):
-    said = [[(one.claim.span, one.verdict, one.why, one.evidence) for one in claims(reply)] for _ in range(2)]
+    said = [[(one.span, one.verdict, one.why, one.evidence) for one in claims(reply)] for _ in range(2)]
     assert said[0] == said[1]
 
 

@@ -24,4 +24,4 @@ def test_what_is_called_wrong_is_wrong_and_some_of_it_is_found(half):
 def test_every_quotation_is_true():
     for claims in judged().values():
         for one in claims:
-            assert one.claim.text == one.claim.document.text[slice(*one.claim.span)] != ""
+            assert one.text == one.document.text[slice(*one.span)] != ""

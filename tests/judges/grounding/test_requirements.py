@@ -101,7 +101,7 @@ def test_what_an_agent_asked_a_tool_is_no_evidence():
     context = Context(
         dialogue("可以去：\n- 青石寺\n- 半亩茶馆（东门店）\n- 枫林公园", (step,)), TOOLS, VISIBLE, language="zh"
     )
-    assert [one.claim.text for one in context.claims if one.verdict != "supported"] == ["枫林公园"]
+    assert [one.text for one in context.claims if one.verdict != "supported"] == ["枫林公园"]
 
 
 def test_a_result_counts_from_its_turn_on():
@@ -112,7 +112,7 @@ def test_a_result_counts_from_its_turn_on():
         Turn(role="agent", text="青石寺电话0571-88001234。", steps=STEPS),
     )
     claims = Context(Trajectory(case="c1", turns=turns), TOOLS, None, language="zh").claims
-    assert [one.verdict for one in claims if one.claim.sort == "phone"] == ["unsupported", "supported"]
+    assert [one.verdict for one in claims if one.sort == "phone"] == ["unsupported", "supported"]
 
 
 def test_what_the_user_said_may_be_said_again():
@@ -121,7 +121,7 @@ def test_what_the_user_said_may_be_said_again():
         Turn(role="agent", text="好的，预算300元，18:30前到。"),
     )
     claims = Context(Trajectory(case="c1", turns=turns), {}, None, language="zh").claims
-    assert [(one.claim.text, one.verdict) for one in claims] == [("300元", "supported"), ("18:30", "supported")]
+    assert [(one.text, one.verdict) for one in claims] == [("300元", "supported"), ("18:30", "supported")]
 
 
 def test_an_unclear_claim_leaves_the_check_open_and_is_quoted():

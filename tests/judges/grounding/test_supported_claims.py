@@ -59,7 +59,7 @@ def test_an_arrival_at_the_end_of_a_known_way_is_supported(words, reply):
 
 
 def test_the_evidence_is_quoted_with_its_unit_and_its_tool():
-    (claim,) = [one for one in claims("青石寺评分4.6分") if one.claim.sort == "rating"]
+    (claim,) = [one for one in claims("青石寺评分4.6分") if one.sort == "rating"]
     assert claim.evidence == ("4.6 star (search_poi)",)
 
 

@@ -1,0 +1,765 @@
+"""The checks that read no prose and are decided exactly: tool calls, structured output and patterns, and the state at the end.
+
+Whether the user agreed to a call is judged by ``agreed``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from math import inf
+
+from pytest_mapsat.formats import object_in
+from pytest_mapsat.model import (
+    Absent,
+    CallPattern,
+    Calls,
+    EndState,
+    Equal,
+    Exempt,
+    Json,
+    JsonObject,
+    MapsatError,
+    Match,
+    Matches,
+    OneOf,
+    Output,
+    Quote,
+    RowChange,
+    SameEnd,
+    Step,
+    Unchanged,
+    WhichReply,
+    all_true,
+    any_true,
+    change_lines,
+    did_you_mean,
+    fits_row,
+    mismatches,
+    shown,
+    values_at,
+    values_of,
+)
+from pytest_mapsat.model.match import MAX_VALUES
+from pytest_mapsat.sandbox import ReturnedRow, UnknownEndError, differences, id_text, returned_rows
+
+from .agreed import Agreements
+from .context import Context
+from .findings import (
+    SHOWN_AT_MOST,
+    Finding,
+    call_in_words,
+    cited,
+    count_in_words,
+    every,
+    first_few,
+    judges,
+    matches_in_words,
+)
+
+_Fits = Sequence[bool | None]
+
+
+def _called(check: Calls, tool: str, context: Context) -> Finding:
+    """The tool was called with arguments that match, often enough and not too often, and each such call agreed to."""
+    made = _Made(context)
+    pattern = CallPattern(tool=tool, arguments=check.arguments)
+    fits = _answered(made.fits(pattern), check.answered, made)
+    low, high = fits.count(True), len(fits) - fits.count(False)
+    possible = inf if made.lacking else high
+    most = possible if check.at_most is None else check.at_most
+    passed: bool | None = None
+    if low >= check.least and possible <= most:
+        passed = True
+    elif possible < check.least or low > most:
+        passed = False
+    how = _how(check)
+    wanted = _calls_wanted(check, tool)
+    missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
+    parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
+    if check.agreed:
+        parts.append(_agreed(fits, f"call of {_in_words(pattern)}", made))
+    return every(parts)
+
+
+def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> list[bool | None]:
+    """Return which calls fit and were answered, or were not, where that is asked."""
+    if answered == "any":
+        return fits
+    return [
+        (fit and None) if step.status == "unknown" else fit if (step.status == "ok") is answered else False
+        for fit, step in zip(fits, made.steps, strict=True)
+    ]
+
+
+def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
+    """Return the tool where calls with the wanted arguments were made often enough, and missed."""
+    fits = made.fits(pattern)
+    count = sum(fit is True and step.status in ("ok", "miss") for fit, step in zip(fits, made.steps, strict=True))
+    return (pattern.tool,) if count >= check.least else ()
+
+
+def _never_called(check: Calls, tool: str, context: Context) -> Finding:
+    """The tool was never called with arguments that match."""
+    made = _Made(context)
+    fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
+    how = _how(check)
+    low, high = fits.count(True), len(fits) - fits.count(False)
+    passed = False if low else None if high or made.lacking else True
+    return Finding(passed, _counted(tool, how, low, high, made), f"{tool} is never called{how}")
+
+
+def _how(check: Calls) -> str:
+    """Return which calls of its tool a check counts, in words behind "called"; nothing where all count."""
+    asked = [f"with {matches_in_words(check.arguments)}"] if check.arguments else []
+    asked += [] if check.answered == "any" else ["answered" if check.answered else "unanswered"]
+    return f" {' and '.join(asked)}" if asked else ""
+
+
+def _calls_wanted(check: Calls, tool: str) -> str:
+    """Return how many calls a check asks for; nothing where any number will do."""
+    if not check.least and check.at_most is None:
+        return ""
+    count = count_in_words(check.least, check.at_most)
+    kind = "" if check.answered == "any" else "answered " if check.answered else "unanswered "
+    call = "call" if count.endswith("one") else "calls"
+    return f"{count} {kind}{call} of {_in_words(CallPattern(tool=tool, arguments=check.arguments))}"
+
+
+@judges(Calls)
+def calls(check: Calls, context: Context) -> Finding:
+    """The agent called a tool often enough and not too often, or made the calls of ``steps``."""
+    if check.tool is None:
+        return _steps(check, context)
+    return (_never_called if check.never else _called)(check, check.tool, context)
+
+
+def _steps(check: Calls, context: Context) -> Finding:
+    """The agent made the calls of ``steps``; what cannot be told of a match counts only where it could turn the outcome."""
+    made = _Made(context)
+    fits = [made.fits(step) for step in check.steps]
+    sure = [[fit is True for fit in row] for row in fits]
+    possible = [[fit is not False for fit in row] for row in fits]
+    passed = True if _holds(check, sure, made) else None if _may_hold(check, possible, made) else False
+    how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
+    alone = " and no others" if check.match == "exact" else ""
+    wanted = (
+        f"calls of {', '.join(map(_in_words, check.steps))}, {how}{alone}" if check.steps else "no call of any tool"
+    )
+    pairs = _side_by_side_calls(check, possible, made.steps)
+    missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
+    missing = [] if made.lacking else missing
+    extra = [call_in_words(made.steps[call]) for step, call in pairs if call is not None and step is None]
+    told = [f"not called: {', '.join(missing)}"] if missing else []
+    told += [f"called besides: {', '.join(extra)}"] if extra and alone else []
+    if passed is not False:
+        why = f"it is unclear whether the calls are as expected{made.caution}"
+        return Finding(passed, "the calls are as expected" if passed else why, wanted)
+    lines = tuple(
+        ("" if step is None else _in_words(check.steps[step]), "" if call is None else call_in_words(made.steps[call]))
+        for step, call in pairs
+    )
+    return Finding(
+        False, "; ".join(told) or "the calls came in another order", wanted, compared=(("expected", "called"), *lines)
+    )
+
+
+def _holds(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
+    if check.match == "any_order":
+        return len(matching(fits)) == len(fits)
+    if made.unordered or (check.match == "exact" and (made.lacking or len(made.steps) != len(fits))):
+        return False
+    return _in_order(fits, len(made.steps))
+
+
+def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
+    """Return whether the calls may be as expected, given which may fit; calls that are not known may be any."""
+    if not made.lacking or check.match != "exact":
+        return made.lacking or _holds(check, fits, made)
+    by_call = [[row[at] for row in fits] for at in range(len(made.steps))]
+    return len(matching(by_call)) == len(by_call) if made.unordered else _in_order(by_call, len(fits))
+
+
+def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
+    """Return whether each row has a place, out of ``count``, that fits it, behind that of the row before."""
+    at = 0
+    for row in fits:
+        at = next((place + 1 for place in range(at, count) if row[place]), 0)
+        if not at:
+            return False
+    return True
+
+
+def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
+    """Return a call for as many steps as can be, each another one (Kuhn's algorithm); of steps in each other's way the first ones.
+
+    Args:
+        fits: of each step, whether each call fits it.
+
+    Returns:
+        The place of a call by that of its step.
+    """
+    step_of: dict[int, int] = {}
+
+    def place(step: int, seen: set[int]) -> bool:
+        for call, fit in enumerate(fits[step]):
+            if fit and call not in seen:
+                seen.add(call)
+                if call not in step_of or place(step_of[call], seen):
+                    step_of[call] = step
+                    return True
+        return False
+
+    for step in range(len(fits)):
+        place(step, set())
+    return {step: call for call, step in step_of.items()}
+
+
+def _side_by_side_calls(
+    check: Calls, fits: Sequence[Sequence[bool]], steps: Sequence[Step]
+) -> list[tuple[int | None, int | None]]:
+    """Return steps and calls side by side: those that fit on one line, what has no partner alone."""
+    if check.match == "any_order":
+        call_of = matching(fits)
+        rest = [call for call in range(len(steps)) if call not in call_of.values()]
+        return [*((step, call_of.get(step)) for step in range(len(fits))), *((None, call) for call in rest)]
+    # The longest row of steps and calls that fit in order (the longest common subsequence).
+    longest = [[0] * (len(steps) + 1) for _ in range(len(fits) + 1)]
+    for step in reversed(range(len(fits))):
+        for call in reversed(range(len(steps))):
+            both = longest[step + 1][call + 1] + 1 if fits[step][call] else 0
+            longest[step][call] = max(both, longest[step + 1][call], longest[step][call + 1])
+    pairs: list[tuple[int | None, int | None]] = []
+    step = call = 0
+    while step < len(fits) or call < len(steps):
+        if step < len(fits) and call < len(steps) and fits[step][call]:
+            pairs.append((step, call))
+            step, call = step + 1, call + 1
+        elif call == len(steps) or (step < len(fits) and longest[step + 1][call] >= longest[step][call + 1]):
+            pairs.append((step, None))
+            step += 1
+        else:
+            pairs.append((None, call))
+            call += 1
+    return pairs
+
+
+class _Made:
+    """The calls that the agent made, in their order.
+
+    Attributes:
+        context: the dialogue.
+        steps: the calls, whatever became of them.
+        turns: the index of the turn of each.
+        lacking: whether the agent may have made further ones, in any place.
+        unordered: whether calls of one reply come from several sources, so that their order is unknown.
+        caution: says so behind a reason; empty where they are all.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.lacking = context.trajectory.lacks_calls
+        self.caution = f"; {context.trajectory.why_lacking}" if self.lacking else ""
+        sources = [
+            {
+                step.provenance.note if step.provenance and step.provenance.kind == "reported" else ""
+                for step in turn.steps
+                if step.kind == "call"
+            }
+            for turn in context.trajectory.replies
+        ]
+        self.unordered = any(len(of_turn) > 1 for of_turn in sources)
+        placed = [
+            (index, step)
+            for index, turn in enumerate(context.trajectory.turns)
+            if turn.role == "agent"
+            for step in turn.steps
+            if step.kind == "call"
+        ]
+        self.turns = [index for index, _ in placed]
+        self.steps = [step for _, step in placed]
+
+    def fits(self, pattern: CallPattern) -> list[bool | None]:
+        """Return which calls fit a pattern; None where it cannot be told."""
+        return [self._fits(pattern, at) for at in range(len(self.steps))]
+
+    def _fits(self, pattern: CallPattern, at: int) -> bool | None:
+        step = self.steps[at]
+        if step.tool != pattern.tool:
+            return False
+        if "arguments" in step.unknown:
+            return None if pattern.arguments else True
+        return fits_row(
+            pattern.arguments, step.arguments, results=(*self.steps[:at], *self.context.calls[len(self.steps) :])
+        )
+
+
+def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
+    """Judge whether the user had agreed to each call that fits."""
+    wanted = f"the user agrees to each {subject} before it is made"
+    agreements = Agreements(made.context, made.steps, made.turns)
+    verdicts = [(fit, *agreements.of(at)) for at, fit in enumerate(fits) if fit is not False]
+    failed = [why for fit, passed, why in verdicts if fit and passed is False]
+    if failed:
+        return Finding(False, failed[0], wanted)
+    unclear = [why for fit, passed, why in verdicts if passed is not True]
+    if unclear or made.lacking:
+        return Finding(None, (*unclear, f"it is unclear whether there are others{made.caution}")[0], wanted)
+    return Finding(True, "the user agreed to it" if verdicts else "", wanted)
+
+
+def _in_words(pattern: CallPattern) -> str:
+    return pattern.tool + (f" with {matches_in_words(pattern.arguments)}" if pattern.arguments else "")
+
+
+def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
+    """Return how often a tool was called, how many of the calls count, and what became of them: ``book was called twice, but never with seats equal to 4``."""
+    calls = [step for step in made.steps if step.tool == tool]
+    if not calls:
+        return f"no call of {tool} is known{made.caution}" if made.lacking else f"{tool} was never called"
+    unsure = f", unclear for {high - low} of them" if high > low else ""
+    counts: Counter[str] = Counter(step.status for step in calls)
+    fates = {"refused": "refused", "error": "answered with an error", "over_limit": "over the limit", "miss": "missed"}
+    told = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
+    times = "once" if len(calls) == 1 else "twice" if len(calls) == 2 else f"{len(calls)} times"  # noqa: PLR2004
+    share = "" if low == len(calls) else f" {low} of them" if low else " but not" if len(calls) == 1 else " but never"
+    counting = f",{share}{how}" if how else ""
+    return f"{tool} was called {times}{counting}{unsure}{f'; {told}' if told else ''}{made.caution}"
+
+
+#: A wrong id is compared with so many of the ids that were returned.
+_HINTED = 1000
+
+
+class _Missing:
+    """Stands in the place of what an element of ``*`` does not have."""
+
+    def __repr__(self) -> str:
+        return "missing in an element"
+
+
+_MISSING = _Missing()
+
+
+@judges(Output)
+def output(check: Output, context: Context) -> Finding:
+    """The structured output has, at ``path``, values that match, or ids that a tool returned; without both, it fits the case's schema."""
+    if check.equals is None:
+        return _fits_schema(check, context) if check.tool is None else _look_up(check, check.tool, context)
+    wanted = f"{check.path or 'a structured output'} {check.equals.words()} in {_reply_in_words(check.turn)}"
+    given = _given(check.turn, context)
+    if not given:
+        return Finding(False, _without(check.turn, context), wanted)
+    gap = (_MISSING,) if check.missing == "fail" else ()
+    values = [value for data in given for value in values_at(data, check.path, gap)]
+    if all(value is _MISSING for value in values) and not isinstance(check.equals, Absent):
+        return Finding(False, _nothing_there(check.path, given), wanted)
+    held = [_value_fits(check.equals, value, context) for value in values or [None]]
+    # What stands behind the values that are read at most is not known.
+    passed = (any_true if check.quantifier == "any" else all_true)([*held, *[None][: len(values) // MAX_VALUES]])
+    if passed is None:
+        return Finding(None, f"it is unclear whether {_listed(values)} is {check.equals.words()}", wanted)
+    deciding = values if passed else [value for value, holds in zip(values, held, strict=True) if not holds]
+    return Finding(passed, f"{check.path or 'the structured output'} is {_listed(deciding)}", wanted)
+
+
+def _value_fits(match: Match, value: Json, context: Context) -> bool | None:
+    """Return whether a value at a path fits; where an element does not have the path, ``absent`` does."""
+    if value is _MISSING:
+        return isinstance(match, Absent)
+    return match.fits(value, results=context.calls)
+
+
+def _fits_schema(check: Output, context: Context) -> Finding:
+    """The structured output is there and fits the schema that the case shows."""
+    schema = context.visible.output_schema if context.visible else {}
+    wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"
+    if not schema:
+        return Finding(None, "the case shows no output_schema", wanted, broken=True)
+    given = _given(check.turn, context)
+    if not given:
+        return Finding(False, _without(check.turn, context), wanted)
+    wrong = [problem for data in given for problem in mismatches(schema, data)]
+    if wrong:
+        return Finding(False, first_few(wrong, "; "), wanted)
+    return Finding(True, "the structured output fits the schema", wanted)
+
+
+@judges(Matches)
+def matches(check: Matches, context: Context) -> Finding:
+    """The pattern is found in the text of a reply."""
+    wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
+    for index, turn in context.turns(check.turn):
+        if match := check.compiled.search(turn.text):
+            start, end = match.span()
+            quote = Quote(turn=index, start=start, end=end, text=turn.text[start:end])
+            return Finding(True, cited([quote]), wanted, (quote,))
+    return Finding(False, f"nothing in {_reply_in_words(check.turn)} matches", wanted)
+
+
+def _look_up(check: Output, tool: str, context: Context) -> Finding:
+    """The entries of the structured output have ids of rows that a tool returned before, and that fit ``where``."""
+    lookup = _LookUp(check, tool, context)
+    given = [(index, turn.output) for index, turn in context.turns(check.turn) if turn.output is not None]
+    if not given:
+        return Finding(False, _without(check.turn, context), lookup.wanted)
+    findings = [lookup.judged(data, index) for index, data in given]
+    return next((finding for finding in findings if finding.passed), findings[-1])
+
+
+class _LookUp:
+    """A look-up of ids, ready to judge the structured output of a reply.
+
+    Attributes:
+        wanted: what it asks for, in words.
+    """
+
+    def __init__(self, check: Output, tool: str, context: Context) -> None:
+        self._check, self._tool, self._context = check, tool, context
+        self._place = check.path or "the structured output"
+        self._returned: dict[tuple[str, int], dict[str, list[ReturnedRow]]] = {}
+        entry = f"the entry of {self._place} with {matches_in_words(check.entry)}" if check.entry else self._place
+        every = "" if check.entry else " each"
+        where = f" with {matches_in_words(check.where)}" if check.where else ""
+        self.wanted = (
+            f"in {entry},{every} {check.id} of a row{where} that {tool} returned, in {_reply_in_words(check.turn)}"
+        )
+
+    def judged(self, data: JsonObject, turn: int) -> Finding:
+        """Judge the output of the reply in a turn."""
+        must_be_there = self._check.missing == "fail" and not self._check.entry
+        values = values_at(data, self._check.path, (_MISSING,) if must_be_there else ())
+        if not values:
+            return self._finding(False, _nothing_there(self._check.path, [data]))
+        if _MISSING in values:
+            return self._finding(False, f"{self._place} is {_MISSING!r}")
+        entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
+        if not any(isinstance(value, list | dict) for value in values):
+            return self._finding(
+                False, f"{self._place} is {shown(values[0])}, expected a list of objects with {self._check.id}"
+            )
+        if self._check.entry:
+            return self._of_matching(entries, turn)
+        worst: Finding | None = None
+        for entry in entries:
+            finding = self._of_entry(entry, turn)
+            if finding.passed is False:
+                return finding
+            worst = finding if worst is None or finding.passed is None else worst
+        return worst or self._finding(False, f"{self._place} is empty")
+
+    def _finding(self, passed: bool | None, why: str, missed: tuple[str, ...] = ()) -> Finding:
+        return Finding(passed, why, self.wanted, missed=missed)
+
+    def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
+        """Judge the entry that ``entry`` matches."""
+        matches, calls = self._check.entry, self._context.calls
+        held = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
+        meant = [entry for entry, fit in zip(entries, held, strict=True) if fit is not False]
+        words = matches_in_words(matches)
+        if None in held:
+            return self._finding(None, f"it is unclear which entry of {self._place} has {words}")
+        if not meant:
+            there = [shown(value) for name in matches for entry in entries for value in _values(entry, name)]
+            has = f"; there is {first_few(there)}" if there else ""
+            return self._finding(False, f"no entry of {self._place} has {words}{has}")
+        if len(meant) > 1:
+            return self._finding(False, f"{len(meant)} entries of {self._place} have {words}, expected one")
+        return self._of_entry(meant[0], turn)
+
+    def _of_entry(self, entry: Json, turn: int) -> Finding:
+        """Judge whether the id of an entry is that of a row that fits."""
+        name = self._check.id or ""
+        values = _values(entry, name)
+        if not values or values[0] is None:
+            names = list(entry) if isinstance(entry, Mapping) else []
+            there = did_you_mean(name, names) or f"found {shown(entry)}"
+            return self._finding(False, f"an entry of {self._place} has no {name} ({there})")
+        row_id = id_text(values[0])
+        if row_id is None or len(values) > 1:
+            return self._finding(False, f"{name} is {_listed(values)}, expected one text or whole number")
+        rows = self._rows(self._tool, row_id, turn)
+        if not rows:
+            return self._unreturned(row_id, turn)
+        held = {fits_row(self._check.where, row.record, results=self._context.calls) for row in rows}
+        if len(held) > 1 or None in held:
+            return self._finding(None, f"it is unclear whether the row with the {name} {shown(row_id)} fits")
+        if True in held:
+            return self._finding(
+                True,
+                f"{self._tool} returned the {name} {shown(row_id)}"
+                + (", and its row fits" if self._check.where else ""),
+            )
+        lacking = [
+            f"{path} is {_listed(values_of(rows[0].record, path))}"
+            for path, match in self._check.where.items()
+            if not fits_row({path: match}, rows[0].record, results=self._context.calls)
+        ]
+        return self._finding(
+            False, f"the row with the {name} {shown(row_id)} does not fit: {'; '.join(lacking[:SHOWN_AT_MOST])}"
+        )
+
+    def _rows(self, tool: str, row_id: str, turn: int) -> list[ReturnedRow]:
+        """Return the rows of an id in the last result up to a turn that has it: earlier rows may have changed since."""
+        if (tool, turn) not in self._returned:
+            rows: dict[str, list[ReturnedRow]] = {}
+            declared = self._context.tools.get(tool)
+            answered = self._answered(tool, turn)
+            for result in [returned_rows(declared, step.result) for step in answered] if declared else ():
+                by_id: dict[str, list[ReturnedRow]] = {}
+                for row in result:
+                    by_id.setdefault(row.id, []).append(row)
+                rows |= by_id
+            self._returned[tool, turn] = rows
+        return self._returned[tool, turn].get(row_id, [])
+
+    def _answered(self, tool: str, turn: int) -> list[Step]:
+        return [step for index, step in self._context.answered if step.tool == tool and index <= turn]
+
+    def _unreturned(self, row_id: str, turn: int) -> Finding:
+        """Judge an id that no result of the tool up to a turn has: wrong, unless the record lacks results."""
+        tool, name = self._tool, self._check.id
+        calls = [step for step in self._context.calls if step.tool in (tool, "")]
+        if any(step.status == "unknown" or "result" in step.unknown for step in calls):
+            return self._finding(
+                None, f"the record lacks results of {tool}, and {name} {shown(row_id)} may be in one of them"
+            )
+        if not self._answered(tool, turn):
+            missed = self._context.only_missed(tool)
+            return self._finding(False, f"{tool} returned nothing that could have the {name} {shown(row_id)}", missed)
+        if self._rows(tool, row_id, len(self._context.trajectory.turns)):
+            return self._finding(False, f"{tool} returned the {name} {shown(row_id)} only after this reply")
+        others = [other for other in self._context.tools if other != tool and self._rows(other, row_id, turn)]
+        if others:
+            return self._finding(False, f"{tool} never returned the {name} {shown(row_id)}; {others[0]} did")
+        ids = [*islice(self._returned[tool, turn], _HINTED)]
+        hint = did_you_mean(row_id, ids) or f"it returned {first_few(ids) or 'no ids'}"
+        return self._finding(False, f"{tool} never returned the {name} {shown(row_id)} ({hint})")
+
+
+def _values(entry: Json, name: str) -> list[Json]:
+    """Return what an entry has under a name or at a dotted path."""
+    return values_of(entry, name) if isinstance(entry, Mapping) and (name in entry or values_at(entry, name)) else []
+
+
+def _given(which: WhichReply, context: Context) -> list[JsonObject]:
+    return [turn.output for _, turn in context.turns(which) if turn.output is not None]
+
+
+def _without(which: WhichReply, context: Context) -> str:
+    """Return words for a reply without structured output: which reply has one, else why the JSON in its text is none."""
+    others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
+    if others:
+        return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
+    why = ""
+    for _, turn in context.turns(which):
+        data, problem, _ = object_in(turn.text)
+        unasked = context.visible is not None and not context.visible.output_schema
+        told = ": text is read as data where the case has an output_schema" if unasked else ""
+        why = problem or (f"its text is JSON, and was not handed over as data{told}" if data is not None else why)
+    return "no reply has a structured output" + (f" ({why})" if why else "")
+
+
+def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
+    """Return words for a path without values: what there is in place of its first missing part."""
+    parts = path.split(".")
+    reached = max(
+        count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)
+    )
+    here = [value for data in given for value in values_at(data, ".".join(parts[:reached]))]
+    names = list(dict.fromkeys(name for value in here if isinstance(value, Mapping) for name in value))
+    there = did_you_mean(parts[reached], names) or (
+        f"there are: {', '.join(names)}" if names else f"found {_listed(here)}"
+    )
+    return f"the structured output has no {path} ({there})"
+
+
+def _listed(values: Sequence[Json]) -> str:
+    return first_few([repr(value) if value is _MISSING else shown(value) for value in values]) if values else "nothing"
+
+
+def _reply_in_words(which: WhichReply) -> str:
+    return {"any": "any reply", "first": "the first reply", "last": "the last reply"}.get(str(which), f"reply {which}")
+
+
+#: The most lines of a comparison that a finding shows.
+_COMPARED = 40
+
+
+@judges(EndState)
+def state(check: EndState, context: Context) -> Finding:
+    """So many rows of the table fit ``where`` at the end, and each of them has ``has``."""
+    low, high = check.wanted
+    each = f", {'each ' if high != 1 else ''}with {matches_in_words(check.has)}" if check.has else ""
+    wanted = f"{_how_many(low, high)} of {check.table}{_where(check.where)}{each}"
+    try:
+        rows = context.end.rows(check.table, check)
+    except MapsatError as error:
+        return _untold(error, wanted)
+    held = [fits_row(check.where, row, results=context.calls) for row in rows]
+    fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
+    if slip := _slip(check, fitting, context):
+        return _broken(slip, wanted)
+    if None in held:
+        return Finding(None, f"it is unclear which rows of {check.table} are meant", wanted)
+    here = f"{_rows(len(fitting))} of {check.table}{_where(check.where)} at the end"
+    if len(fitting) < low or (high is not None and len(fitting) > high):
+        return Finding(False, here, wanted, compared=_changes_of(check.table, context))
+    return _having(check, fitting, here, wanted, context)
+
+
+def _having(
+    check: EndState, fitting: Sequence[Mapping[str, Json]], here: str, wanted: str, context: Context
+) -> Finding:
+    """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
+    end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
+    held = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
+    lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
+    if lacking:
+        key = end.key(check.table)
+        why = [f"{check.table} {row.get(key, '')}: {name} is {_cell(row, name)}" for row, name, _ in lacking]
+        return Finding(False, "; ".join(why[:SHOWN_AT_MOST]), wanted, compared=_changes_of(check.table, context))
+    if None in held:
+        return Finding(None, f"it is unclear whether each has what it must: {here}", wanted)
+    idle = all(change.table != check.table for change in end.changes)
+    return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
+
+
+def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Context) -> str:
+    """Return the slip of the case or its tables that keeps the check from being judged; empty where there is none."""
+    end, table = context.end, check.table
+    for name in (*check.where, *check.has):
+        if not end.ever(table, name.partition(".")[0]):
+            columns = sorted({column for row in end.rows(table) for column in row})
+            hint = did_you_mean(name, columns) or f"there are: {', '.join(columns)}"
+            return f"no row of {table} has a column {shown(name)} ({hint})"
+    key = end.key(table)
+    ids = Counter(str(row[key]) for row in fitting if key in row)
+    if twice := next((row_id for row_id, times in ids.items() if times > 1), None):
+        return f"two rows of {table} have the {key} {shown(twice)}"
+    if check.wanted[1] == 0 and table in end.tables and (never := _never_there(check, context)):
+        return f"no row of {table} ever had the {key} {shown(never)}"
+    return ""
+
+
+@judges(Unchanged)
+def unchanged(check: Unchanged, context: Context) -> Finding:
+    """No row has changed, but for what is exempt."""
+    wanted = "nothing changes" + (f" except {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
+    try:
+        end = context.end
+        for exempt in check.exempt:
+            end.refuse_unknown(exempt.table)
+    except MapsatError as error:
+        return _untold(error, wanted)
+    standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
+    other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
+    if other:
+        named = first_few([f"{change.table} {change.id}" for change in other])
+        lines = _side_by_side(other)
+        return Finding(False, f"{_rows(len(other))} changed that should not have: {named}", wanted, compared=lines)
+    if altered := sorted(end.altered - {exempt.table for exempt in check.exempt}):
+        return Finding(False, f"rows changed that should not have: {end.unclear[altered[0]]}", wanted)
+    unsure = "it is unclear whether the changed rows are those that may change"
+    if end.unclear or any(not any(exempts) for _, exempts in standing):
+        return Finding(None, first_few([*end.unclear.values()], "; ") or unsure, wanted)
+    unwatched = f" (not watched: {first_few(end.unwatched)})" if end.unwatched else ""
+    if not end.changes:
+        idle = not check.exempt
+        why = "nothing changed" + (", and nothing had to change" if idle else "")
+        return Finding(True, why + unwatched, wanted, idle=idle)
+    return Finding(True, f"{_rows(len(end.changes))} changed, as allowed{unwatched}", wanted)
+
+
+@judges(SameEnd)
+def same_end(check: SameEnd, context: Context) -> Finding:
+    """The episode ends as the reference does."""
+    wanted = "the episode ends as it does after the reference calls"
+    try:
+        reference, changes = context.reference, context.end.changes
+        for why in context.end.unclear.values():
+            raise UnknownEndError(why)
+    except MapsatError as error:
+        return _untold(error, wanted)
+    if reference is None:
+        return _broken("the case has no reference: give truth.end", wanted)
+    if reference.problem:
+        return _broken(reference.problem, wanted)
+    differing = list(differences(reference.changes, changes, check.ignore))
+    if differing:
+        places = list(
+            dict.fromkeys(
+                f"{difference.table} {difference.row}" + (f" {difference.column}" if difference.column else "")
+                for difference in differing
+            )
+        )
+        lines = (("reference", "episode"), *(difference.sides for difference in differing[:_COMPARED]))
+        why = f"the end differs from the reference in {first_few(places)}"
+        return Finding(False, why, wanted, compared=lines)
+    if not reference.changes and not changes:
+        return Finding(True, "nothing had to change, and nothing did", wanted, idle=True)
+    return Finding(True, f"the end is that of the reference: {_rows(len(changes))} changed", wanted)
+
+
+def _broken(why: str, wanted: str) -> Finding:
+    return Finding(None, why, wanted, broken=True)
+
+
+def _untold(error: MapsatError, wanted: str) -> Finding:
+    return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
+
+
+def _never_there(check: EndState, context: Context) -> str:
+    """Return an id that ``where`` names and no row ever had: a slip of the case, which no row at the end could show."""
+    end, match = context.end, check.where.get(context.end.key(check.table))
+    wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
+    key = end.key(check.table)
+    ids = {str(row.get(key)) for row in (*end.tables[check.table].rows, *end.rows(check.table))}
+    ids |= {
+        change.id for call in context.trajectory.all_calls for change in call.changed if change.table == check.table
+    }
+    return next((str(value) for value in wanted if str(value) not in ids), "")
+
+
+def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | None:
+    """Return whether a change is allowed; None where that is unclear."""
+    if change.table != exempt.table:
+        return False
+    sides = [row for row in (change.before, change.after) if row is not None]
+    if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
+        return False
+    return any_true(fits_row(exempt.where, row, results=context.calls) for row in sides)
+
+
+def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:
+    lines = tuple(islice((line for change in changes for line in change_lines(change)), _COMPARED))
+    return (("at the start", "at the end"), *lines) if lines else ()
+
+
+def _changes_of(table: str, context: Context) -> tuple[tuple[str, str], ...]:
+    return _side_by_side(change for change in context.end.changes if change.table == table)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count or 'no'} rows"
+
+
+def _how_many(low: int, high: int | None) -> str:
+    if high is None:
+        return f"at least {_rows(low)}" if low else "all rows"
+    return _rows(low) if low == high else f"{low} to {_rows(high)}" if low else f"at most {_rows(high)}"
+
+
+def _where(matches: Mapping[str, Match]) -> str:
+    return f" with {matches_in_words(matches)}" if matches else ""
+
+
+def _exempt_in_words(exempt: Exempt) -> str:
+    columns = f"{' and '.join(exempt.columns)} in " if exempt.columns else ""
+    return f"{columns}{exempt.table}{_where(exempt.where)}"
+
+
+def _cell(row: Mapping[str, Json], path: str) -> str:
+    values = [row[path]] if path in row else values_at(row, path)
+    return " and ".join(map(shown, values[:SHOWN_AT_MOST])) if values else "not there"
