@@ -7,8 +7,8 @@ lines ``{"case": "...", "query": "..."}`` to ``mapsat build city DEST --seed 500
 import argparse
 import json
 
-from pytest_mapsat.building import BuildRequest
-from pytest_mapsat.building.city import briefs_of
+from pytest_mapsat.making import BuildRequest
+from pytest_mapsat.making.city import briefs_of
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pytest_mapsat.building import BuildRequest, builder_of
+from pytest_mapsat.making import BuildRequest, builder_of
 
 HERE = Path(__file__).parent
 

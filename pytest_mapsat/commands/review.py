@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from . import shared
 
 if TYPE_CHECKING:
-    from pytest_mapsat.drafts import Proposal, ProposalReview
+    from pytest_mapsat.making import Proposal, ProposalReview
     from pytest_mapsat.model import Mark, Requirement, Step
     from pytest_mapsat.runs.people_labels import Question, Review
 
@@ -211,7 +211,7 @@ def _key(requirement: Requirement) -> tuple[str, str]:
 
 
 def _review_proposals(options: argparse.Namespace) -> int:
-    from pytest_mapsat.drafts import ProposalReview
+    from pytest_mapsat.making import ProposalReview
     from pytest_mapsat.model import UsageError
 
     given = [
@@ -272,7 +272,7 @@ def _logged(review: ProposalReview, proposal: Proposal) -> list[dict[str, str]]:
 
 def _decide(review: ProposalReview) -> int:
     """Put the proposals one by one; each decision is kept at once. Return how many were decided."""
-    from pytest_mapsat.drafts import ProposalDecision
+    from pytest_mapsat.making import ProposalDecision
     from pytest_mapsat.model import MapsatError
 
     asked, taken = review.open, 0

@@ -19,7 +19,7 @@ from pytest_mapsat.printed import printed, printed_json
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from pytest_mapsat.drafts import ProposingModel
+    from pytest_mapsat.making import ProposingModel
     from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.model import Run
     from pytest_mapsat.sandbox import SandboxHook
@@ -75,8 +75,8 @@ def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None
         if options.cache is not None or options.max_cost is not None:
             raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
         return use(None)
-    from pytest_mapsat.drafts import ProposingModel
     from pytest_mapsat.llm import Limits, named_model, open_door
+    from pytest_mapsat.making import ProposingModel
 
     name, parameters = named_model(options.propose, f"--propose={options.propose}")
     limits = Limits(max_cost=options.max_cost)

@@ -98,7 +98,7 @@ def test_a_suite_that_would_not_load_stays_as_it_was(here, monkeypatch):
     def broken(*_: object) -> None:
         raise SuiteError
 
-    monkeypatch.setattr("pytest_mapsat.drafts.case._read_again", broken)
+    monkeypatch.setattr("pytest_mapsat.making.drafts._read_again", broken)
     main(["draft", "suite", "--from", "chat.json"])
     assert files() == before
     assert not (here / "suite" / "labels").exists()

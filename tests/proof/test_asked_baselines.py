@@ -5,7 +5,7 @@ from pathlib import Path
 import asked_suite
 import pytest
 
-from pytest_mapsat.drafts import build_from_logs
+from pytest_mapsat.making import build_from_logs
 from pytest_mapsat.proof import dialogue_of
 from pytest_mapsat.suite import open_suite
 

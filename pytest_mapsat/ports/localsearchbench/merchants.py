@@ -12,8 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.building import TOWNS, BuildRequest, Draws, Town, coined_name, town
 from pytest_mapsat.formats import parse_yaml, replacing
+from pytest_mapsat.making import TOWNS, BuildRequest, Draws, Town, coined_name, town
 from pytest_mapsat.model import JsonObject, UsageError
 from pytest_mapsat.suite import write_bytes
 

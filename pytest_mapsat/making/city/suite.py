@@ -1,0 +1,560 @@
+"""The suite of a made-up city: its cases, whose truth follows from the tables as the tools read them, with their queries, and briefs by which other people write queries."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
+from pytest_mapsat.making.worlds import BuildRequest, Draws, package_data
+from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
+from pytest_mapsat.sandbox import RecordedSandbox, Table
+from pytest_mapsat.sandbox.routes import Computed
+
+from .places import DAYS, World, tool_files, world_of
+from .plans import Kind, Need, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
+
+#: A search goes so far, in metres.
+_RADIUS = 2000
+#: How the fare of the right ride and the user's own figure lie apart, in yuan.
+_SPARE = (2, 6)
+#: Every so many cases a question is worth while.
+_ASKS = 3
+
+
+class Writer:
+    """Writes cases as JSON data, and the users of them into tables.
+
+    Args:
+        tables: the tables of the world with all options of all scenes.
+        manifest: that of the suite.
+    """
+
+    def __init__(self, tables: Mapping[str, list[JsonObject]], manifest: SuiteManifest) -> None:
+        documents = (document.data for name, data in tool_files() for document in parse_yaml(data, name))
+        self._tools = {tool.name: tool for tool in map(Tool.model_validate, documents)}
+        own = ("users", "activities")
+        self._tables = {name: Table(name, tuple(rows)) for name, rows in tables.items() if name not in own}
+        self._manifest = manifest
+        self._users, self._activities = tables["users"], tables["activities"]
+
+    def case(self, scene: Scene, number: int, query: str, *, written: bool) -> JsonObject:
+        """Return a case, with its user added to the tables.
+
+        Args:
+            scene: its scene.
+            number: its number in the suite.
+            query: the user's first message.
+            written: whether a person wrote the query for this case.
+        """
+        visible = self._visible(scene, query)
+        case: JsonObject = {
+            "id": scene.id,
+            "domains": list(scene.kind.domains),
+            "difficulty": f"L{len({need.source for need in scene.needs}) + 1}",
+            "language": scene.language,
+            "attributes": {
+                "kind": scene.kind.name,
+                "query": "written" if written else "worded",
+                "slot": _slot(scene.minute),
+                "day": "weekend" if scene.day.weekday() > 4 else "weekday",  # noqa: PLR2004  Saturday and Sunday
+            },
+            "visible": visible,
+        }
+        truth = _Truth(scene, self._sandbox(scene, visible), visible["context"]["uid"])
+        case["truth"] = truth.data(asks=number % _ASKS == 0)
+        if scene.patches:
+            case["world"] = {"rows": scene.patches}
+        self._add_user(scene, visible["context"]["uid"], truth)
+        return case
+
+    def _visible(self, scene: Scene, query: str) -> JsonObject:
+        remarks = [remark for need in scene.needs if (remark := need.remark(scene.draws))]
+        context: JsonObject = {
+            "now": scene.now,
+            "location": {"lon": scene.here[0], "lat": scene.here[1], "name": scene.spot},
+            "city": scene.town.name,
+            **({"history": remarks} if remarks else {}),
+            "uid": f"user-{Draws(scene.world.seed, 'user', scene.id).below(1 << 32):08x}",
+            "locale": "zh-CN" if scene.language == "zh" else "en",
+        }
+        return {"query": query, "context": context}
+
+    def _sandbox(self, scene: Scene, visible: JsonObject) -> RecordedSandbox:
+        case = Case.model_validate(
+            {"id": scene.id, "visible": visible, "truth": {"requirements": []}, "world": {"rows": scene.patches}}
+        )
+        context = case.visible.context
+        computed = Computed(self._tools, self._tables, case.world.rows, context, self._manifest)
+        sandbox = RecordedSandbox(self._tools, (), computed)
+        sandbox.begin(case)
+        return sandbox
+
+    def _add_user(self, scene: Scene, uid: str, truth: _Truth) -> None:
+        user: JsonObject = {"uid": uid, "home": {"name": scene.draws.choice(scene.town.streets)}}
+        user["travel"] = {"usual_mode": scene.kind.mode or "walking"}
+        for need in scene.needs:
+            for key, value in need.of_user().items():
+                user[key] = [*user.get(key, []), *value] if isinstance(value, list) else user.get(key, {}) | value
+        self._users.append(user)
+        self._activities.append({"uid": uid, "days": DAYS, "visits": [], "habits": truth.habits})
+
+
+class _Truth:
+    """The truth of one case in the making."""
+
+    def __init__(self, scene: Scene, sandbox: RecordedSandbox, uid: str) -> None:
+        self._scene, self._sandbox, self._uid = scene, sandbox, uid
+        self._zh = scene.language == "zh"
+        self.calls: list[JsonObject] = []
+        self.habits: list[JsonObject] = []
+        self._figures: dict[str, str] = {}
+
+    def data(self, *, asks: bool) -> JsonObject:
+        """Return the truth as JSON data; ``asks``: whether a question is worth while."""
+        scene = self._scene
+        self._look_up()
+        hidden = [self._hidden(need, last=at == len(scene.needs) - 1) for at, need in enumerate(scene.needs)]
+        hidden.append(self._told())
+        idle = scene.draws.choice(plan_data()["idle"][scene.language])
+        self._habit((idle[0], idle[1]), 4, 9)
+        truth: JsonObject = {
+            "intent": self._intent(),
+            "persona": scene.draws.choice(plan_data()["moods"][scene.language]),
+            "use": self._facts(),
+            "requirements": [*self._asked(), *hidden],
+            "tools": list(self._tools()),
+            "user": self._answers(),
+            "oracle": [{"calls": self.calls, "say": self._say()}],
+        }
+        if asks:
+            truth["clarification"] = {"max_turns": 1, "reference_turns": 2}
+        return truth
+
+    def _intent(self) -> str:
+        holds = ("，" if self._zh else ", and it ").join(need.holds for need in self._scene.needs)
+        return f"要的是：{holds}。" if self._zh else f"What is needed: it {holds}."
+
+    # What the oracle looks up
+
+    def _call(self, tool: str, **arguments: Json) -> Any:
+        answer = self._sandbox.call(tool, arguments)
+        if answer.status != "ok":
+            raise ValueError(
+                f"case {self._scene.id}: {tool}({arguments}) is answered with {answer.status}: {answer.result}"
+            )
+        self.calls.append({"tool": tool, "arguments": arguments})
+        return answer.result
+
+    def _look_up(self) -> None:
+        scene = self._scene
+        self.calls.append({"tool": "get_user_profile", "arguments": {"uid": self._uid}})
+        self.calls.append({"tool": "get_recent_activity", "arguments": {"uid": self._uid}})
+        if any(need.reason is plan_data()["reasons"]["rain"] for need in scene.needs):
+            self._call("get_weather", city=scene.town.name, date=scene.day.isoformat())
+        getattr(self, f"_look_up_{scene.kind.family}")()
+
+    @property
+    def _here(self) -> str:
+        return f"{self._scene.here[0]},{self._scene.here[1]}"
+
+    def _search(self, sort: str) -> None:
+        lon, lat = self._scene.here
+        self._call("search_nearby", query=self._scene.town.sorts[sort].kind, lon=lon, lat=lat, radius_m=_RADIUS)
+
+    def _look_up_place(self) -> None:
+        scene = self._scene
+        self._search(scene.kind.sort)
+        for row, _ in scene.options:
+            place = self._call("place_details", place_id=row["id"])
+            if row is scene.right:
+                self._figures |= {"closing": place["hours"][-5:], "phone": place["phone"]}
+                self._figures |= {
+                    "price": f"{place.get('price_yuan')}",
+                    "name": place["name"],
+                    "address": place["address"],
+                }
+        if scene.kind.tell == "deal":
+            (deal, *_) = self._call("search_deals", place_id=scene.right["id"])["deals"]
+            self._figures |= {"title": deal["title"], "deal": f"{deal['price_yuan']}"}
+        if scene.kind.mode and scene.kind.family == "place":
+            (route, *_) = self._call(
+                "get_route", origin=self._here, destination=_point(scene.right), mode=scene.kind.mode
+            )["routes"]
+            self._figures |= {"minutes": f"{route['duration_min']}", "metres": f"{route['distance_m']}"}
+
+    def _look_up_outing(self) -> None:
+        scene = self._scene
+        self._look_up_place()
+        self._search(scene.kind.second)
+        for row in scene.second:
+            self._call("place_details", place_id=row["id"])
+        places: list[Json] = [scene.right["id"], scene.second[0]["id"]]
+        walks = self._call("plan_visit_order", start=self._here, place_ids=places)["walks"]
+        self._figures |= {"other": scene.second[0]["name"], "minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
+
+    def _look_up_way(self) -> None:
+        scene, goal = self._scene, self._scene.goal
+        routes = self._call("get_route", origin=self._here, destination=_point(goal), mode=scene.kind.mode)["routes"]
+        for route in routes:
+            self._call("get_traffic", road=route["via"], city=scene.town.name)
+        right = next(route for route in routes if route["via"] == scene.right["via"])
+        self._figures |= {"name": right["via"], "goal": goal["name"]}
+        self._figures |= {"minutes": f"{right['duration_min']}", "metres": f"{right['distance_m']}"}
+
+    def _look_up_line(self) -> None:
+        scene, goal = self._scene, self._scene.goal
+        lines = self._call("get_transit_lines", city=scene.town.name, origin=scene.spot, destination=goal["name"])[
+            "lines"
+        ]
+        right = next(line for line in lines if line["line"] == scene.right["line"])
+        self._figures |= {"name": right["line"], "spot": scene.spot, "goal": goal["name"], "next": right["next"][0]}
+        self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
+
+    def _look_up_ride(self) -> None:
+        scene, goal = self._scene, self._scene.goal
+        options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
+        right = next(option for option in options if option["kind"] == scene.right["kind"])
+        scene.needs.append(
+            need_of(scene.kind, 2, scene.language, scene.draws, int(right["price_yuan"]) + scene.draws.between(*_SPARE))
+        )
+        self._figures |= {"name": right["kind"], "fare": f"{right['price_yuan']}", "wait": f"{right['wait_min']}"}
+
+    # What is required
+
+    def _asked(self) -> Iterator[JsonObject]:
+        scene, asked = self._scene, plan_data()["asked"]
+        told = list(asked[scene.kind.family])
+        if scene.kind.family == "place" and scene.kind.mode:
+            told.append(asked["to"])
+        sorts = {
+            name: scene.town.sorts[sort].kind
+            for name, sort in zip(("kind", "second"), (scene.kind.sort, scene.kind.second), strict=True)
+            if sort
+        }
+        for requirement in told:
+            text, check = requirement[scene.language], requirement["check"]
+            yield {
+                "id": requirement["id"],
+                "kind": "asked",
+                "text": filled(text, sorts),
+                "check": filled(check, sorts),
+            }
+
+    def _hidden(self, need: Need, *, last: bool) -> JsonObject:
+        family = self._scene.kind.family
+        noun = plan_data()["nouns"][family][self._scene.language]
+        check: Any = {"kind": "recommends", "only": True, "where": need.where}
+        tools = {"line": "get_transit_lines", "ride": "get_ride_estimate", "way": "get_route"}
+        if family in tools:
+            check["tool"] = "get_traffic" if need.name == "clear" else tools[family]
+        if need.name == "clear":
+            check = [{"kind": "calls", "tool": "get_traffic", "answered": True}, check]
+        return {
+            "id": need.name.replace("_", "-"),
+            "kind": "soft" if last else "hard",
+            "text": f"{noun}：{need.holds}" if self._zh else f"{noun} {need.holds}",
+            "source": need.source,
+            "evidence": list(self._evidence(need, soft=last)),
+            "check": check,
+        }
+
+    def _evidence(self, need: Need, *, soft: bool) -> Iterator[JsonObject]:
+        draws, because = self._scene.draws, need.filled(need.reason["because"][self._scene.language])
+        if need.source != "profile":
+            weak = {"relevance": "weak", "recency": "recent", "need": "related"}
+            yield {"text": because, **(weak if soft else weak | {"relevance": "strong"})}
+            return
+        if "user" in need.reason and not soft:
+            yield {"text": because, "relevance": "strong", "need": "direct"}
+        habit = need.habit()
+        if habit is None:
+            return
+        total = draws.between(10, 16)
+        counted = (
+            self._habit(habit, total * draws.between(5, 7) // 10, total)
+            if soft
+            else self._habit(habit, total - draws.below(2), total)
+        )
+        times = f"{total}次里{counted['count']}次" if self._zh else f"{counted['count']} times of {total}"
+        yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted} | (
+            {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
+        )
+
+    def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
+        """Note a habit in the activity of the user, and return what evidence counts of it."""
+        early = count // 2 - self._scene.draws.below(2)
+        split = {"early": early, "late": count - early}
+        dimension, choice = habit
+        self.habits.append({"dimension": dimension, "choice": choice, "times": count, "of": total, **split})
+        return {"count": count, "total": total, **split}
+
+    def _told(self) -> JsonObject:
+        scene = self._scene
+        tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
+        dimension, choice = tell["habit"][scene.language]
+        counted = self._habit((dimension, choice), total * scene.draws.between(5, 7) // 10, total)
+        times = (
+            f"{total}次里{counted['count']}次：{choice}"
+            if self._zh
+            else f"{choice}: {counted['count']} times of {total}"
+        )
+        evidence = {"text": times, **counted, "recency": "habit", "need": "related"}
+        return {
+            "id": f"tells-{scene.kind.tell}",
+            "kind": "soft",
+            "text": tell[scene.language],
+            "source": "profile",
+            "evidence": [evidence],
+            "check": tell["check"],
+        }
+
+    def _facts(self) -> list[str]:
+        kind = self._scene.kind
+        of = {
+            "place": ["of-places"],
+            "outing": ["of-places", "of-ways"],
+            "way": ["of-ways"],
+            "line": ["of-lines"],
+            "ride": ["of-rides"],
+        }
+        return [*of[kind.family], *(["of-ways"] if kind.family == "place" and kind.mode else [])]
+
+    def _tools(self) -> Iterator[JsonObject]:
+        for tool in dict.fromkeys(call["tool"] for call in self.calls):
+            match = {"mode": self._scene.kind.mode} if tool == "get_route" else {}
+            required = list(self._sandbox.tools[tool].parameters.get("required", ()))
+            yield {"name": tool, "required": required, **({"match": match} if match else {})}
+
+    def _answers(self) -> list[JsonObject]:
+        return [
+            {"asked": need.told["asked"][need.language], "say": need.filled(need.reason["say"][need.language])}
+            for need in self._scene.needs
+        ]
+
+    # What the oracle says
+
+    def _say(self) -> str:
+        scene, says = self._scene, plan_data()["says"]
+        plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
+        holds = ("，" if self._zh else " and ").join(plain)
+        tell = filled(plan_data()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
+        text: str = filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
+        if scene.kind.family == "place" and scene.kind.mode:
+            text += filled(says["to"][scene.language][scene.kind.mode], self._figures)
+        return text
+
+
+def _point(row: JsonObject) -> str:
+    return f"{row['lon']},{row['lat']}"
+
+
+def _slot(minute: int) -> str:
+    """Return the part of the day of a minute."""
+    return next(
+        name
+        for until, name in ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
+        if minute < until * 60
+    )
+
+
+# -- the suite of them --------------------------------------------------------------------------------------------------
+
+#: How many towns a suite has, and the most cases: the spots for users are not more.
+_TOWNS, _MOST = 4, 1000
+#: How many places of a group of a world stand in the suite.
+_KEPT = 3
+_DAYS = {
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日"),
+}
+
+
+def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
+    """Write a suite of a made-up city: manifest, tools, tables, requirements and cases.
+
+    Args:
+        request: what is asked for; ``cases`` says how many cases.
+        folder: an empty folder.
+
+    Returns:
+        The number of rows by table, and of cases.
+
+    Raises:
+        UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
+        SuiteError: the file of queries cannot be read, or a line is no JSON.
+    """
+    import yaml  # noqa: PLC0415  heavy
+
+    count = request.cases or 0
+    if any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; cases need a folder of their own")
+    queries = _written_queries(request.queries)
+    world, scenes = scenes_of(request)
+    names = {scene.id for scene in scenes}
+    for name, entry in queries.items():
+        if name not in names:
+            raise UsageError(f"{entry.place}: case {shown(name)} is none of the suite{hint_at(name, sorted(names))}")
+    of_seed = {"schema_version": SUITE_SCHEMA, "version": f"seed-{request.seed}", "cases": count}
+    manifest = SuiteManifest.model_validate({**of_seed, **plan_data()["manifest"]})
+    writer = Writer(world.tables, manifest)
+    wordings = _Wordings(request.seed, [entry.text for entry in queries.values()])
+    by_file: dict[str, list[JsonObject]] = {}
+    for number, scene in enumerate(scenes):
+        written = queries.get(scene.id)
+        query = wordings.query(scene) if written is None else written.text
+        case = writer.case(scene, number, query, written=written is not None)
+        by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
+    content = {f"tools/{name}": data for name, data in tool_files()}
+    content |= {f"state/{name}.jsonl": lines_of(rows) for name, rows in world.tables.items()}
+    content |= {name: lines_of(cases) for name, cases in by_file.items()}
+    content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
+    content["suite.yaml"] = yaml.safe_dump(manifest.to_json(), allow_unicode=True, sort_keys=False, width=120).encode()
+    put(folder, content)
+    return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
+
+
+def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
+    """Yield briefs for people who write queries without having seen a case: who asks, where and when, for what, and in what mood; nothing of what is hidden.
+
+    Args:
+        request: that of the suite.
+        take: for how many of its cases, spread over all kinds and languages.
+    """
+    _, scenes = scenes_of(request)
+    left = take
+    languages = list(dict.fromkeys(scene.language for scene in scenes))
+    for at, language in enumerate(languages):
+        spoken = [scene for scene in scenes if scene.language == language]
+        wanted = min(left // (len(languages) - at), len(spoken))
+        left -= wanted
+        for number, scene in enumerate(spoken):
+            if (number + 1) * wanted // len(spoken) > number * wanted // len(spoken):
+                yield {"case": scene.id, "language": language, "situation": _situation(scene)}
+
+
+def scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
+    """Return the world of a suite, and the scenes of its cases, whose options stand in the tables.
+
+    Args:
+        request: that of the suite.
+
+    Raises:
+        UsageError: so many cases cannot be made.
+    """
+    count = request.cases or 0
+    if not 1 <= count <= _MOST:
+        raise UsageError(f"--cases: found {count}, expected 1 to {_MOST}")
+    world = world_of(request.seed, towns=request.cities or _TOWNS, language=request.language)
+    languages = tuple(dict.fromkeys(town.language for town in world.towns))
+    _thin_out(world)
+    maker = Scenes(world)
+    return world, [maker.scene(*part) for part in schedule(count, languages)]
+
+
+def _folder(kind: Kind) -> str:
+    """Return the domain of a kind that the fewest cases have."""
+    cases = Counter(domain for other in kinds().values() for domain in other.domains for _ in range(other.share))
+    return min(kind.domains, key=cases.__getitem__)
+
+
+def _thin_out(world: World) -> None:
+    """Keep of a world what its cases can meet: of each group of places that their plans look for the first few, and no ways; those of the cases are added."""
+    wanted = {sort for kind in kinds().values() for sort in (kind.sort, kind.second) if sort}
+    kept = {place for (_, sort), group in world.groups.items() if sort in wanted for place in group.ids[:_KEPT]}
+    grouped = {place for group in world.groups.values() for place in group.ids}
+    for table, column in (("places", "id"), ("deals", "place_id")):
+        rows = world.tables[table]
+        rows[:] = [row for row in rows if row[column] in kept or row[column] not in grouped]
+    world.tables["ways"].clear()
+
+
+def _situation(scene: Scene) -> str:
+    """Return what a writer of queries is told of a scene, in its language."""
+    told = _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
+    mood = Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
+    day, time = _DAYS[scene.language][scene.day.weekday()], scene.now[11:16]
+    if scene.language == "zh":
+        return f"{day}{time}，{scene.town.name}，你在{scene.spot}。{told}。语气：{mood}。"
+    return f"It is {day}, {time}. You are in {scene.town.name}, at {scene.spot}. {told}. Mood: {mood}."
+
+
+def _named(text: str, scene: Scene) -> str:
+    goal = scene.goal["name"] if scene.goal else ""
+    return text.replace("{here}", scene.spot).replace("{goal}", goal)
+
+
+class _Wordings:
+    """Gives each case that has no query of its own one of the wordings of its kind; none is given twice.
+
+    Args:
+        seed: the seed of the suite.
+        taken: queries that stand already.
+    """
+
+    def __init__(self, seed: int, taken: Iterable[str]) -> None:
+        self._seed, self._taken = seed, set(taken)
+        self._turns: dict[tuple[str, str], int] = {}
+
+    def query(self, scene: Scene) -> str:
+        """Return the query of a case. Raises UsageError where all have been given."""
+        key = (scene.kind.name, scene.language)
+        told = wordings(scene.language)
+        texts = Draws(self._seed, "wordings", *key).sample(told[scene.kind.name]["queries"], 100)
+        turn = self._turns[key] = self._turns.get(key, -1) + 1
+        texts = texts[turn % len(texts) :] + texts[: turn % len(texts)]
+        for opener in ("", *told["openers"]):
+            for text in texts:
+                query: str = opener + _named(text, scene)
+                if query not in self._taken:
+                    self._taken.add(query)
+                    return query
+        raise UsageError(f"--cases: there are no more wordings for cases of {scene.kind.name}")
+
+
+def wordings(language: str) -> Any:
+    """Return the wordings of a language, by kind of plan."""
+    return package_data(__package__, f"wordings_{language}.yaml")
+
+
+class _Query(NamedTuple):
+    """A query that somebody wrote, and where it stands."""
+
+    text: str
+    place: str
+
+
+def _written_queries(path: Path | None) -> dict[str, _Query]:
+    """Return the queries of a file of JSON lines with ``case`` and ``query``, by case. Raises UsageError, SuiteError."""
+    queries: dict[str, _Query] = {}
+    texts: set[str] = set()
+    for line in read_lines(path, limits.CASE_BYTES) if path else ():
+        place = f"{path}:{line.number}"
+        entry = parse_json_line(line.data, str(path), line.number)
+        case, query = (entry.get("case"), entry.get("query")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(query, str) or not query.strip() or not isinstance(case, str):
+            raise UsageError(f'{place}: found {shown(entry)}, expected {{"case": "...", "query": "..."}}')
+        if case in queries:
+            raise UsageError(f"{place}: case {shown(case)} stands twice")
+        if query.strip() in texts:
+            raise UsageError(f"{place}: the query of case {shown(case)} stands twice")
+        texts.add(query.strip())
+        queries[case] = _Query(query.strip(), place)
+    return queries
+
+
+def lines_of(rows: Iterable[Mapping[str, Json]]) -> bytes:
+    """Return rows as JSON lines."""
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def put(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder: all of them, or none. Raises UsageError."""
+    try:
+        add_files(folder, files)
+    except OSError as error:
+        raise UsageError(f"{folder}: the files cannot be written: {error.strerror or error}") from error

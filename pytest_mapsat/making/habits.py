@@ -1,0 +1,583 @@
+"""Habits: conditions that a user's choices keep more often than what was there to choose from explains, and no other condition does."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import chain
+from math import log
+from typing import Literal
+
+from pytest_mapsat.sandbox import tokens
+
+from .evidence import Choice, Condition, bounds_of, language_of, places_shown, values_of
+from .logs import Event, Place, UserLog
+
+#: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
+CHANCE = 0.02
+#: The greatest chance by which a condition is taken to hold beside another one.
+BESIDE = 0.02
+#: The greatest chance of a habit where each place counts once: who goes to one place again and again shows no more than that place.
+PLACES = 0.1
+#: A habit is kept in at least this share of the choices; one that is kept in HARD of them is a hard requirement.
+SHARE, HARD = 0.6, 0.9
+#: Fewer choices show no habit; with so many, the later half is looked at by itself, too.
+_LEAST_CHOICES, _LEAST_HALVES = 5, 12
+#: A habit has ended where its late choices are so much likelier under what was there than under the habit (natural logarithm).
+_ENDED = 1.0
+#: A habit of all kinds shows in this share of those that could show it: with so many choices, and not more than this share of what is there fitting.
+_OF_KINDS, _LEAST_OF_KIND, _ALL = 0.75, 3, 0.9
+#: The latest choices that count. The exact tail takes time with their square.
+_MOST_CHOICES = 300
+
+
+def tail(shares: Sequence[float], hits: int) -> float:
+    """Return the chance of at least so many hits, where each choice hits by chance with its own share (0 to 1): exact, and binomial where all are equal."""
+    misses = len(shares) - hits
+    if misses < 0:
+        return 0.0
+    missed = [1.0] + [0.0] * misses  # the chance of so many misses so far
+    for share in shares:
+        for count in range(misses, 0, -1):
+            missed[count] = missed[count] * share + missed[count - 1] * (1 - share)
+        missed[0] *= share
+    return min(1.0, sum(missed))
+
+
+@dataclass(frozen=True)
+class Habit:
+    """A condition, and how the choices of one user keep it.
+
+    Attributes:
+        condition: the condition.
+        kept: by choice, in their order, whether it keeps the condition.
+        shares: by choice, the share of what was there that fits.
+        lines: where the choices that keep it stand in the log.
+        chance: the chance of as many, were the offer all that decides.
+        across: whether it holds for all kinds of places.
+        late_only: whether only the later half of the choices shows it.
+    """
+
+    condition: Condition
+    kept: tuple[bool, ...]
+    shares: tuple[float, ...]
+    lines: tuple[str, ...] = ()
+    chance: float = 1.0
+    across: bool = False
+    late_only: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many choices keep it."""
+        return sum(self.kept)
+
+    @property
+    def share(self) -> float:
+        """The share of the choices that keep it."""
+        return self.count / len(self.kept)
+
+    @property
+    def kind(self) -> Literal["hard", "soft"]:
+        """Whether the choices that show it, the later half where it alone does, nearly all keep it: a hard requirement, else a soft one."""
+        share = self.windows[1] / (len(self.kept) // 2) if self.late_only else self.share
+        return "hard" if share >= HARD else "soft"
+
+    @cached_property
+    def windows(self) -> tuple[int, int]:
+        """How many of the earlier and of the later half keep it; a choice in the middle belongs to neither."""
+        half = len(self.kept) // 2
+        return sum(self.kept[:half]), sum(self.kept[-half:])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the later half of the choices no longer shows it."""
+        early, late = self.windows
+        half = len(self.kept) // 2
+        if self.late_only or not half:
+            return False
+        rate = (early + 1) / (half + 2)
+        likelier = 0.0
+        for kept, share in zip(self.kept[-half:], self.shares[-half:], strict=True):
+            by_chance = min(max(share, 0.01), 0.99)
+            likelier += log(by_chance / rate) if kept else log((1 - by_chance) / (1 - rate))
+        return not late or likelier > _ENDED
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A condition that is no requirement: ``why`` is ``explained`` by another, ``each explains the other``, ``ended``; ``shared``: the choices that keep both."""
+
+    condition: Condition
+    why: str
+    other: Condition | None = None
+    shared: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The habits of a user in choices of one kind, or of all kinds, and what is left out."""
+
+    habits: tuple[Habit, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class Catalogue:
+    """The places by kind and town, and which share of what was there fits a condition; shares are kept until ``forget``."""
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        by_part: dict[tuple[str, str], list[Place]] = {}
+        for place in places:
+            by_part.setdefault((place.kind, place.city), []).append(place)
+        self._parts = {part: tuple(members) for part, members in by_part.items()}
+        #: The conditions on values that a place fits.
+        self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
+        self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
+        self._shares: dict[tuple[object, ...], float | None] = {}
+
+    def part(self, kind: str, city: str) -> tuple[Place, ...]:
+        """Return the places of a kind in a town."""
+        return self._parts.get((kind, city), ())
+
+    def forget(self) -> None:
+        """Forget the shares that one user's choices asked for, so that memory stays flat; what the catalogue holds by itself stays."""
+        self._shares.clear()
+        self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
+
+    def fits(self, condition: Condition, choice: Choice) -> bool:
+        """Return whether what was taken fits a condition."""
+        if condition.sort in ("is", "has"):
+            return condition in self.values(choice.place)
+        return condition.fits(choice.place, choice)
+
+    def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
+        """Return the share of what was there that fits a condition, among those that keep and break the same of ``beside`` as what was taken; None for none."""
+        stated = (each for each in choice.stated if each.field != condition.field and each not in beside)
+        beside = (*beside, *stated)
+        if condition.sort in ("is", "has") and not beside:
+            return self._of_value(condition, choice)
+        alone = any(each.circumstantial for each in (condition, *beside)) or choice.of is None
+        pattern = [self.fits(other, choice) for other in beside]
+        key = ((choice.line, choice.of) if alone else choice.of, condition, beside, tuple(pattern))
+        if key not in self._shares:
+            places: Sequence[Place] = choice.offer
+            if beside:
+                places = [place for place in places if [other.fits(place, choice) for other in beside] == pattern]
+            fitting = sum([condition.fits(place, choice) for place in places])
+            self._shares[key] = fitting / len(places) if places else None
+        return self._shares[key]
+
+    def _of_value(self, condition: Condition, choice: Choice) -> float:
+        key = choice.of or choice.line
+        if key not in self._counts:
+            self._counts[key] = Counter(chain.from_iterable(map(self.values, choice.offer)))
+        return self._counts[key][condition] / len(choice.offer)
+
+
+class Identifier:
+    """Finds the habits in the choices of one user."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._remembered: dict[tuple[object, ...], Identified] = {}
+
+    def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[Condition] = ()) -> Identified:
+        """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds show together.
+
+        Args:
+            choices: all that the user took, in the order of time.
+            kind: the kind of place.
+            asked: what is asked for anyway: no habit, and it explains others.
+        """
+        by_kind: dict[str, list[Choice]] = {kind: []}
+        for choice in choices[-_MOST_CHOICES:]:
+            by_kind.setdefault(choice.place.kind, []).append(choice)
+        own = {name: self._identified(members) for name, members in by_kind.items()}
+        across = self._across(by_kind, own) if len(by_kind) > 1 else Identified()
+        common = [habit for habit in across.habits if self._goes_for(habit, kind, by_kind, own)]
+        beside = [*(habit.condition for habit in common), *asked]
+        of_kind = self._identified(by_kind[kind], beside) if beside else own[kind]
+        # Who takes what a list shows first shows no wish for what the list is sorted by.
+        return Identified(
+            tuple(habit for habit in (*common, *of_kind.habits) if habit.condition.sort != "shown"),
+            tuple(out for out in (*across.left_out, *of_kind.left_out) if out.condition.sort != "shown"),
+        )
+
+    def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
+        """Return the habits that several kinds show together, each still clear without the kind that shows it best."""
+        members = [*chain(*by_kind.values())]
+        choices = sorted(members, key=lambda choice: choice.at)
+        fields = _conditions(self._catalogue, members, across=True)
+        habits, left_out = [], []
+        level = CHANCE / max(1, sum(map(len, fields)))
+        for condition in chain(*fields):
+            habit = replace(self.measured(condition, choices), across=True)
+            holding, telling = self._kinds_of(habit, by_kind, own)
+            if len(holding) < max(2, _OF_KINDS * len(telling)) or not self._is_clear(habit, choices, level):
+                continue
+            without = ([choice for choice in choices if choice.place.kind != name] for name in by_kind)
+            measured = (self.measured(condition, others) for others in without)
+            if any(not others.kept or others.chance > level for others in measured):
+                continue
+            if habit.ended:
+                left_out.append(LeftOut(condition, "ended"))
+            else:
+                habits.append(habit)
+        kept, more = self._unexplained(habits, choices, ())
+        return Identified(tuple(kept), (*left_out, *more))
+
+    def _kinds_of(
+        self, habit: Habit, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
+    ) -> tuple[set[str], set[str]]:
+        """Return the kinds whose choices show a habit of all kinds, and those that could: they have a few choices, and not all that is there fits."""
+        holding, telling = set(), set()
+        for kind, choices in by_kind.items():
+            here = self.measured(habit.condition, choices)
+            if len(here.kept) < _LEAST_OF_KIND or sum(here.shares) > _ALL * len(here.kept):
+                continue
+            telling.add(kind)
+            expected = sum(here.shares) / len(here.kept)
+            gone = any(out.condition == habit.condition for out in own[kind].left_out)
+            if here.share >= (expected + habit.share) / 2 and not gone:
+                holding.add(kind)
+        return holding, telling
+
+    def _goes_for(
+        self, habit: Habit, kind: str, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
+    ) -> bool:
+        """Return whether a habit of all kinds goes for one of them: its choices show it, or are too few and those of three others do."""
+        holding, telling = self._kinds_of(habit, by_kind, own)
+        return kind in holding if kind in telling else len(holding) > 2  # noqa: PLR2004
+
+    def _identified(self, choices: Sequence[Choice], beside: Sequence[Condition] = ()) -> Identified:
+        """Return the habits that choices of one kind show, beside conditions that hold anyway."""
+        if len(choices) < _LEAST_CHOICES:
+            return Identified()
+        key = (*(choice.line for choice in choices), *beside)
+        if key not in self._remembered:
+            self._remembered[key] = self._looked_for(choices, beside)
+        return self._remembered[key]
+
+    def _looked_for(self, choices: Sequence[Choice], beside: Sequence[Condition]) -> Identified:
+        fields = [
+            conditions
+            for conditions in _conditions(self._catalogue, choices, across=False)
+            if not set(conditions).intersection(beside)
+        ]
+        tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
+        level = _level([habit for measured in tried for habit in measured if habit.condition.sort != "shown"])
+        clear: list[Habit] = []
+        for conditions, measured in zip(fields, tried, strict=True):
+            best = min(measured, key=lambda habit: (habit.chance, -habit.count))
+            if self._is_clear(best, choices, BESIDE if best.condition.sort == "shown" else level):
+                clear.append(best)
+            elif (half := self._half(conditions, choices, level)) is not None:
+                clear.append(half)
+        # A habit that has ended still explains what went with it.
+        habits, explained = self._unexplained(clear, choices, beside)
+        ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
+        return Identified(tuple(habit for habit in habits if not habit.ended), (*ended, *explained))
+
+    def measured(self, condition: Condition, choices: Sequence[Choice], beside: tuple[Condition, ...] = ()) -> Habit:
+        """Return how choices keep a condition; with ``beside`` each against what was there that keeps and breaks the same of it."""
+        within = [choice for choice in choices if condition.concerns(choice)]
+        kept, shares, lines = [], [], []
+        for choice in within:
+            share = self._catalogue.share(condition, choice, beside)
+            fits = self._catalogue.fits(condition, choice)
+            kept.append(fits)
+            shares.append(float(fits) if share is None else share)
+            if fits:
+                lines.append(choice.line)
+        chance = tail(shares, sum(kept)) if sum(kept) > sum(shares) else 1.0
+        return Habit(condition, tuple(kept), tuple(shares), tuple(lines), chance)
+
+    def _is_clear(self, habit: Habit, choices: Sequence[Choice], level: float) -> bool:
+        """Return whether the offer does not explain a habit, most choices keep it, and no place alone makes it."""
+        if habit.chance > level or habit.share < SHARE:
+            return False
+        if habit.condition.sort == "shown":
+            return True
+        kept = Counter(choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits)
+        every = Counter(choice.place.id for choice in choices)
+        # So many places, each taken once, would tell as much as these that are taken again and again (Kish's effective size).
+        places = round(len(choices) ** 2 / sum(count**2 for count in every.values()))
+        share = sum(habit.shares) / len(habit.shares)
+        return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
+
+    def _half(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
+        """Return a habit that only the later half of the choices shows, or one that has ended and only the earlier half shows."""
+        half = len(choices) // 2
+        for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
+            best = min((self.measured(condition, part) for condition in conditions), key=lambda habit: habit.chance)
+            whole = self.measured(best.condition, choices)
+            late = part[-1] is choices[-1]
+            if self._is_clear(best, part, level / 2) and (late or whole.ended):
+                return replace(whole, chance=best.chance, late_only=late)
+        return None
+
+    def _unexplained(
+        self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[Condition]
+    ) -> tuple[list[Habit], list[LeftOut]]:
+        """Part habits into those that hold beside all others, and those that others explain.
+
+        The clearest comes first, then whichever holds beside those there are; one that later ones explain goes again. What is left may still be explained by one
+        that did not come in, as that one is by it: both are left out.
+        """
+        level = BESIDE / max(1, len(clear) + len(beside) - 1)
+
+        def holds(habit: Habit, others: Iterable[Habit]) -> bool:
+            """Return whether a condition shows among the choices, and what was there, that fit others, too."""
+            conditions = [*beside, *(other.condition for other in others if other is not habit)]
+            return not conditions or self.measured(habit.condition, choices, tuple(conditions)).chance <= level
+
+        kept: list[Habit] = []
+        for habit in sorted(clear, key=lambda habit: (habit.chance, -habit.count, habit.condition.id)):
+            if holds(habit, kept):
+                kept.append(habit)
+                kept = [earlier for earlier in kept if earlier is habit or holds(earlier, kept)]
+        out, doubtful = [], set()
+        for habit in clear:
+            if habit in kept:
+                continue
+            rivals = [
+                other for other in kept if not holds(other, [*(rest for rest in kept if rest is not other), habit])
+            ]
+            doubtful.update(rivals)
+            why = "each explains the other" if rivals else "explained"
+            likest = sorted(kept, key=lambda other: (-len({*habit.lines} & {*other.lines}), other.condition.id))[:1]
+            out += [_left_out(habit, other, why) for other in rivals or likest]
+            if not (rivals or likest):
+                out.append(LeftOut(habit.condition, why, beside[0]))
+            out += [_left_out(other, habit, why) for other in rivals]
+        return [habit for habit in kept if habit not in doubtful], out
+
+
+def _level(tried: Sequence[Habit]) -> float:
+    """Return the greatest chance at which one of the habits is clear: CHANCE by the number of those that could be (Tarone's correction of Bonferroni's)."""
+    least = sorted(tail(habit.shares, len(habit.shares)) for habit in tried)
+    count = next((count for count in range(1, len(least) + 1) if bisect_right(least, CHANCE / count) <= count), 1)
+    return CHANCE / count
+
+
+def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
+    return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
+
+
+def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[Condition]]:
+    """Return the conditions to try: each value that two choices have, and for each figure and direction its bounds, of which one will count."""
+    counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
+    values = [
+        [condition]
+        for condition, count in sorted(counts.items(), key=lambda item: (item[0].id, str(item[0].value)))
+        if count > 1
+    ]
+    bounds = [
+        conditions
+        for conditions in bounds_of(choices).values()
+        if not across or all(condition.spans_kinds for condition in conditions)
+    ]
+    listed = places_shown(choices)
+    return [*values, *bounds, *([listed] if listed else [])]
+
+
+# -- sessions of users -------------------------------------------------------------------------------------------------
+
+#: A pause so long ends a session, seconds.
+GAP_S = 30 * 60
+TAKEN = ("navigate", "order")
+_ASKING = ("search", "say")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a user did about one kind of place without a long pause; glances at other kinds are left out.
+
+    Attributes:
+        kind: the kind of place.
+        events: by time.
+        jumps: how many events about other kinds were left out.
+    """
+
+    kind: str
+    events: tuple[Event, ...]
+    jumps: int = 0
+
+    @cached_property
+    def query_at(self) -> int | None:
+        """The place of the query among the events: the first search, else the first utterance; None without either."""
+        for sort in _ASKING:
+            if (at := next((at for at, event in enumerate(self.events) if event.type == sort), None)) is not None:
+                return at
+        return None
+
+    @cached_property
+    def anchor(self) -> Event | None:
+        """The last order or navigation after the query, of the whole session where it has no query."""
+        first = 0 if self.query_at is None else self.query_at + 1
+        return next((event for event in reversed(self.events[first:]) if event.type in TAKEN), None)
+
+    @cached_property
+    def filters(self) -> tuple[Event, ...]:
+        """The filters that the query comes with: those before it, and those set next, before anything else happens."""
+        if self.query_at is None:
+            return ()
+        before = [event for event in self.events[: self.query_at] if event.type == "filter"]
+        after: list[Event] = []
+        for event in self.events[self.query_at + 1 :]:
+            if event.type != "filter":
+                break
+            after.append(event)
+        return (*before, *after)
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The ids of all places that the session's searches showed before the anchor."""
+        end = self.anchor.at if self.anchor else float("inf")
+        return tuple(dict.fromkeys(id_ for event in self.events if event.at <= end for id_ in event.shown))
+
+
+@dataclass(frozen=True)
+class UserSessions:
+    """What was restored of one user: the sessions, and by time the choice that each ended with, with its session."""
+
+    log: UserLog
+    sessions: tuple[Session, ...]
+    choices: Sequence[tuple[Session, Choice]]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The query of a session, and what was known when it was asked.
+
+    Attributes:
+        user: who asked.
+        session: the session.
+        choice: what the user took in it.
+    """
+
+    user: UserSessions
+    session: Session
+    choice: Choice
+
+    @cached_property
+    def query(self) -> Event:
+        """The query."""
+        return self.session.events[self.session.query_at or 0]
+
+    @property
+    def before(self) -> tuple[Event, ...]:
+        """What came before the query in its session."""
+        return self.session.events[: self.session.query_at]
+
+    @property
+    def language(self) -> str:
+        """``zh`` where the query is Chinese, else ``en``."""
+        return language_of(self.query.text)
+
+    @cached_property
+    def now(self) -> Choice:
+        """The circumstances of the query; its place is not looked at."""
+        return self.choice._replace(at=self.query.at, moment=self.query.moment, point=self.query.point)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """What the user took before, by time."""
+        return [choice for _, choice in self.user.choices if choice.at < self.query.at]
+
+    @property
+    def of_kind(self) -> list[Choice]:
+        """The choices of the kind of place that the session is about."""
+        return [choice for choice in self.choices if choice.place.kind == self.session.kind]
+
+
+class Kinds:
+    """The kinds of places of a catalogue, and which of them a text or an event is about.
+
+    Args:
+        places: the catalogue, by id.
+    """
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self._places = places
+        kinds = sorted({place.kind for place in places.values()}, key=lambda kind: (-len(kind), kind))
+        self._words = {kind: naming(kind) for kind in kinds}
+
+    def named(self, text: str) -> list[str]:
+        """Return the kinds that a text names, the longest first."""
+        words = spoken(text)
+        return [kind for kind, pattern in self._words.items() if pattern.search(words)]
+
+    def of_each(self, events: Sequence[Event]) -> list[str]:
+        """Return for each event of one sitting the kind that it is about; empty where it fits any."""
+        kinds = [""] * len(events)
+        ahead = ""  # the kind of the next place that is opened or taken
+        for at in reversed(range(len(events))):
+            event = events[at]
+            if event.place:
+                ahead = kinds[at] = self._places[event.place].kind
+            elif event.type in _ASKING:
+                named = self.named(event.text)
+                kinds[at] = ahead if ahead in named else next(iter(named), "") or self._most_shown(event)
+        return kinds
+
+    def _most_shown(self, event: Event) -> str:
+        counts = Counter(self._places[id_].kind for id_ in event.shown if id_ in self._places)
+        kind, count = next(iter(counts.most_common(1)), ("", 0))
+        return kind if 2 * count > counts.total() else ""
+
+
+def spoken(text: str) -> str:
+    """Return the words of a text, folded, with one space between them."""
+    return " ".join(tokens(text.replace("_", " ")))
+
+
+def naming(word: str) -> re.Pattern[str]:
+    """Return what finds a word, or several, among spoken ones; English words also in the plural."""
+    words = re.escape(spoken(word))
+    return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
+
+
+def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:
+    """Give the sessions of one user.
+
+    A session ends at a pause of 30 minutes, at another session id, or at another kind of place. What comes between two events about one kind is a glance and is
+    left out, unless something was taken there.
+    """
+    for sitting in _sittings(events):
+        about = kinds.of_each(sitting)
+        start = 0
+        while start < len(sitting):
+            kind = next((named for named in about[start:] if named), "")
+            own: list[Event] = []
+            at, jumps = start, 0
+            while at < len(sitting):
+                if about[at] in ("", kind):
+                    own.append(sitting[at])
+                    at += 1
+                    continue
+                back = next((later for later in range(at, len(sitting)) if about[later] == kind), None)
+                if back is None or any(event.type in TAKEN for event in sitting[at:back]):
+                    break
+                jumps += back - at
+                at = back
+            if kind:
+                yield Session(kind, tuple(own), jumps)
+            start = at
+
+
+def _sittings(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Give the events that no long pause and no other session id parts."""
+    sitting: list[Event] = []
+    for event in events:
+        before = sitting[-1] if sitting else event
+        of_other = before.session and event.session and before.session != event.session
+        if event.at - before.at > GAP_S or of_other:
+            yield sitting
+            sitting = []
+        sitting.append(event)
+    if sitting:
+        yield sitting

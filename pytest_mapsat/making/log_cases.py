@@ -1,0 +1,648 @@
+"""Cases out of logs of behaviour: sessions of users, restored, identified, filtered and weighed (MapSatisfyBench, sections 3.2 and A.2), and the suite of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from pytest_mapsat.formats import replacing
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    Context,
+    Evidence,
+    ExpectedTool,
+    Json,
+    JsonObject,
+    Location,
+    OracleTurn,
+    PlannedCall,
+    Problem,
+    Requirement,
+    RowPatch,
+    SuiteManifest,
+    Tool,
+    Truth,
+    UsageError,
+    Visible,
+    World,
+    canonical_json,
+    digest,
+    shown,
+)
+from pytest_mapsat.reading import conditions_of
+from pytest_mapsat.sandbox import normalise, opening_hours
+from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_rows, write_tool
+
+from .evidence import Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
+from .habits import (
+    Catalogue,
+    Habit,
+    Identifier,
+    Kinds,
+    LeftOut,
+    Moment,
+    Session,
+    UserSessions,
+    naming,
+    restore,
+    spoken,
+)
+from .logs import Event, Log, Place, UserLog, open_log
+from .tools import meaning_of
+
+#: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
+_LOOKED_BACK = 6
+#: What a case tells of the past: log lines of one evidence, visits and searches that the history tool gives.
+_LINES, _VISITS, _SEARCHES = 40, 60, 20
+#: Columns of catalogues that a figure of a query means, by its role.
+_FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "per_head", "fee")}
+_read = lru_cache(maxsize=5_000)(conditions_of)
+
+
+class Outcome(NamedTuple):
+    """What a session came to: a case, or none and why; ``about``: the case, else the user and the kind of place; ``left_out``: conditions that are no requirement."""
+
+    about: str
+    case: Case | None = None
+    why: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class CaseMaker:
+    """Makes the cases of users.
+
+    Args:
+        log: the folder of logs.
+        each: how many cases a user has for one kind of place, the latest ones.
+    """
+
+    def __init__(self, log: Log, each: int) -> None:
+        self._places = log.places
+        self._told = log.told
+        self._each = each
+        self._kinds = Kinds(log.places)
+        self._catalogue = Catalogue(log.places.values())
+        self._identifier = Identifier(self._catalogue)
+        # Searches tell of one town, so a name needs to be a place's own there alone.
+        names = Counter((place.city, normalise(place.name)) for place in log.places.values())
+        self._shared_names = {name for name, count in names.items() if count > 1}
+        self._vocabulary = cache(self._named_values)
+        self._values_in = lru_cache(maxsize=5_000)(self._find_values)
+
+    def restore(self, user: UserLog) -> UserSessions:
+        """Return the sessions of a user, and what was taken in each."""
+        events = []
+        for event in user.events:
+            if not event.place or event.place in self._places:
+                events.append(event)
+                continue
+            name, _, line = event.line.rpartition(":")
+            message = f"there is no place {shown(event.place)} in the catalogue"
+            self._told.add("unknown places", Problem(name, int(line), message))
+        sessions = tuple(restore(events, self._kinds))
+        choices = [(each, self._choice(each, each.anchor)) for each in sessions if each.anchor is not None]
+        return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
+
+    def _choice(self, session: Session, anchor: Event) -> Choice:
+        place = self._places[anchor.place]
+        query = anchor if session.query_at is None else session.events[session.query_at]
+        listed = [self._places[id_] for id_ in session.shown if id_ in self._places]
+        offer, of = tuple(listed_ for listed_ in listed if listed_.kind == place.kind), None
+        if place not in offer:
+            offer, of = self._catalogue.part(place.kind, place.city), (place.kind, place.city)
+        point = query.point or anchor.point
+        choice = Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point)
+        before = (event for event in session.events if event.at <= anchor.at)
+        return choice._replace(stated=tuple(self._stated(before, choice)))
+
+    def cases(self, user: UserSessions) -> Iterator[Outcome]:
+        """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
+        by_kind: dict[str, list[Moment]] = {}
+        for session, choice in user.choices:
+            if session.query_at is not None:
+                by_kind.setdefault(session.kind, []).append(Moment(user, session, choice))
+        self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
+        self._catalogue.forget()
+        number = 1
+        for kind in sorted(by_kind):
+            made: list[Outcome] = []
+            doubtful: list[Outcome] = []
+            none: list[Outcome] = []
+            for moment in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
+                outcome = self._case(moment, number + len(made))
+                (none if outcome.case is None else doubtful if outcome.case.truth.proposals else made).append(outcome)
+                if len(made) == self._each:
+                    break
+            chosen = made or doubtful[:1]
+            yield from chosen or none[:1]
+            number += len(chosen)
+
+    # -- identify
+
+    def _case(self, moment: Moment, number: int) -> Outcome:
+        user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
+        about = f"{user.log.uid}, {session.kind}"
+        asked = list(self._stated((moment.query, *session.filters), choice))
+        identified = self._identifier.identify(moment.choices, session.kind, asked)
+        fields = {condition.field for condition in asked}
+        before = self._stated(moment.before, choice)
+        said = {condition: event for condition, event in before.items() if condition.field not in fields}
+        fields |= {condition.field for condition in said}
+        habits = [
+            habit
+            for habit in identified.habits
+            if habit.condition.field not in fields and (now.point or habit.condition.sort != "within_m")
+        ]
+        if not habits and not said:
+            return Outcome(about, None, "nothing hidden is shown by what came before", identified.left_out)
+        right = self._nearest([*asked, *said, *(habit.condition for habit in habits)], moment)
+        if right is None:
+            return Outcome(
+                about, None, "no place with a name of its own fits all that is required", identified.left_out
+            )
+        kind = (
+            f"推荐的都是{session.kind}"
+            if moment.language == "zh"
+            else f"Everything recommended is a {session.kind.replace('_', ' ')}"
+        )
+        requirements = [requirement_of("kind", "asked", kind, {"kind": session.kind})]
+        for condition in asked:
+            part = _requirement(condition, moment, "asked")
+            requirements.append(part.model_copy(update={"id": f"asked-{part.id}"}))
+        shown_too = {habit.condition: habit for habit in identified.habits}
+        for condition, event in said.items():
+            words = Evidence(text=event.text, at=(event.line,), need="direct")
+            if (shown_by := shown_too.get(condition)) is not None:
+                evidence = [*self._evidence_of(shown_by, moment), words]
+            else:
+                evidence = [words.model_copy(update={"relevance": "strong", "recency": "recent"})]
+            requirements.append(_requirement(condition, moment, "hard", evidence, source="context"))
+        for habit in habits:
+            fits = habit.condition.fits(choice.place, now)
+            evidence = self._evidence_of(habit, moment)
+            requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=not fits))
+        case = self._written(moment, f"{_safe(user.log.uid)}-{number}", requirements, right)
+        return Outcome(case.id, case, "", identified.left_out)
+
+    def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
+        """Return the values of a part of the catalogue that a text can name, with the words that do."""
+        values = {condition for place in self._catalogue.part(kind, city) for condition in values_of(place)}
+        named = []
+        for condition in sorted(values, key=lambda each: (each.id, str(each.value))):
+            word = condition.field if condition.value is True else condition.value
+            if isinstance(word, str) and len(spoken(word)) > 1:
+                named.append((condition, naming(word)))
+        return tuple(named)
+
+    def _find_values(self, text: str, kind: str, city: str) -> tuple[Condition, ...]:
+        words = spoken(text)
+        return tuple(condition for condition, pattern in self._vocabulary(kind, city) if pattern.search(words))
+
+    def _named(self, text: str, choice: Choice) -> list[Condition]:
+        """Return the conditions that a text states: values by their words, bounds of figures, times at which a place is open."""
+        if not text:
+            return []
+        place = choice.place
+        named = [*self._values_in(text, place.kind, place.city)]
+        read = _read(text)
+        for bound in read.bounds:
+            role = "rating" if bound.role == "rating" or bound.unit == "star" else "price"
+            for name in (name for name in place.row if any(word in name.lower() for word in _FIGURES[role])):
+                named += _bounded(name, bound.low, bound.high)
+        hours = [name for name in place.row if name in ("hours", "opening_hours", "open_hours")]
+        for opening in read.openings:
+            clocks = [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in opening.minutes[:1]]
+            named += [Condition(name, "open_at", clock) for name in hours for clock in clocks]
+            named += [Condition(name, "open_then") for name in hours if not clocks]
+        return named
+
+    def _stated(self, events: Iterable[Event], choice: Choice) -> dict[Condition, Event]:
+        """Return what texts and filters state, each with the first that does, as far as what the user took bears it out."""
+        stated: dict[Condition, Event] = {}
+        for event in events:
+            for condition in (*self._named(event.text, choice), *_of_filter(event, choice)):
+                if condition.fits(choice.place, choice):
+                    stated.setdefault(condition, event)
+        return stated
+
+    def _nearest(self, required: Sequence[Condition], moment: Moment) -> Place | None:
+        """Return the nearest place that fits all, among those whose name no other place of the town has."""
+        now = moment.now
+        part = self._catalogue.part(now.place.kind, now.place.city)
+        fitting = [
+            place
+            for place in part
+            if (place.city, normalise(place.name)) not in self._shared_names
+            and all(condition.fits(place, now) for condition in required)
+        ]
+        return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
+
+    # -- weigh
+
+    def _evidence_of(self, habit: Habit, moment: Moment) -> list[Evidence]:
+        """Return what supports a habit: the choices, the profile, and what the user looked at before the query."""
+        evidence = [behaviour_evidence(habit)]
+        told = profile_of(moment.user.log.profile, habit.condition)
+        if told and not isinstance(told, bool):
+            early, late = habit.windows
+            evidence.append(Evidence(text="profile", ratio=told, recency="habit", early=early, late=late))
+        elif told:
+            evidence.append(Evidence(text="profile", relevance="strong"))
+        opened = [event for event in moment.before if event.type == "view"]
+        fits = [habit.condition.fits(self._places[event.place], moment.now) for event in opened]
+        if len(opened) > 1 and (all(fits) or not any(fits)):
+            words, need = ("all places", "related") if all(fits) else ("no place", "weak")
+            lines = tuple(event.line for event in opened)
+            evidence.append(Evidence(text=f"{words} opened before the query", at=lines, need=need))
+        return evidence
+
+    # -- write
+
+    def _written(self, moment: Moment, name: str, requirements: Sequence[Requirement], right: Place) -> Case:
+        user, session, query, language = moment.user, moment.session, moment.query, moment.language
+        uid = user.log.uid
+        told = (*moment.before, *(event for event in session.filters if event.at >= query.at))
+        history = tuple(_in_words(event, self._places, language) for event in told)
+        activity = self._activity(moment)
+        calls: list[tuple[str, JsonObject]] = [("get_recent_activity", {"uid": uid})]
+        if user.log.profile:
+            calls.append(("get_user_profile", {"uid": uid}))
+        calls += [("search_places", {"query": session.kind}), ("place_details", {"place_id": right.id})]
+        say = f"推荐{right.name}。" if language == "zh" else f"I recommend {right.name}."
+        context = Context(
+            now=query.moment,
+            location=None if query.point is None else Location(lon=query.point[0], lat=query.point[1]),
+            city=right.city,
+            history=history,
+            uid=uid,
+            locale="zh-CN" if language == "zh" else "en",
+        )
+        return Case(
+            id=name,
+            language=language,
+            attributes={"kind": session.kind},
+            visible=Visible(query=query.text, context=context),
+            truth=Truth(
+                requirements=tuple(requirements),
+                tools=tuple(ExpectedTool(name=name, required=tuple(arguments)) for name, arguments in calls),
+                oracle=(
+                    OracleTurn(
+                        calls=tuple(PlannedCall(tool=name, arguments=arguments) for name, arguments in calls), say=say
+                    ),
+                ),
+            ),
+            world=World(rows=(RowPatch(table="activities", add=(activity,)),)),
+        )
+
+    def _activity(self, moment: Moment) -> JsonObject:
+        """Return what the history tool tells of a user: what they took and searched for before the query."""
+        log, until = moment.user.log, moment.query.at
+        taken = moment.choices[-_VISITS:]
+        searches = [event for event in log.events if event.at < until and event.type == "search"][-_SEARCHES:]
+        visits = []
+        for choice in taken[::-1]:
+            row = {key: value for key, value in choice.place.row.items() if key not in ("id", "lon", "lat")}
+            visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row})
+        return {
+            "uid": log.uid,
+            "visits": visits,
+            "searches": [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]],
+        }
+
+
+def behaviour_evidence(habit: Habit) -> Evidence:
+    """Return what the choices of a user say of a habit: routine where the earlier half shows it, too, else recent."""
+    early, late = habit.windows
+    total = len(habit.kept) // 2 if habit.late_only else len(habit.kept)
+    count = late if habit.late_only else habit.count
+    expected = f"{sum(habit.shares):.1f} of {len(habit.kept)} were to be expected of what was there"
+    return Evidence(
+        text=f"{habit.count} of {len(habit.kept)} choices{' of all kinds' if habit.across else ''}; {expected}",
+        at=habit.lines[-_LINES:],
+        count=count,
+        total=total,
+        recency="recent" if habit.late_only or not early else "habit",
+        early=early,
+        late=late,
+    )
+
+
+def _requirement(
+    condition: Condition,
+    moment: Moment,
+    kind: Literal["asked", "hard", "soft"],
+    evidence: Sequence[Evidence] = (),
+    *,
+    source: Source | None = None,
+    draft: bool = False,
+) -> Requirement:
+    """Return a condition as a requirement of the case that begins now."""
+    words = condition.words(moment.language)
+    text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
+    where = condition.where(moment.now.clock, moment.now.point)
+    source = source or ("environment" if condition.circumstantial else "profile")
+    told = {"source": source, "evidence": tuple(evidence)}
+    return requirement_of(condition.id, kind, text, where, told, draft=draft)
+
+
+def _of_filter(event: Event, choice: Choice) -> Iterator[Condition]:
+    """Yield what a filter asks, as far as the catalogue has its fields."""
+    for name, wanted in event.where.items():
+        held = choice.place.row.get(name)
+        if name in ("kind", "city") or held is None:
+            continue
+        if isinstance(wanted, dict):
+            low = next((wanted[key] for key in ("min", "gte", "from") if is_figure(wanted.get(key))), None)
+            high = next((wanted[key] for key in ("max", "lte", "to") if is_figure(wanted.get(key))), None)
+            yield from _bounded(name, low, high)
+        elif is_figure(held) and is_figure(wanted):
+            cheap = any(word in name for word in _FIGURES["price"])
+            yield Condition(name, "most" if cheap else "least", wanted)
+        elif isinstance(held, list):
+            yield from (Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted]))
+        elif isinstance(wanted, (str, bool)):
+            yield Condition(name, "is", wanted)
+
+
+def _bounded(name: str, low: float | None, high: float | None) -> Iterator[Condition]:
+    """Yield the conditions that a figure lies between bounds, as far as there are any."""
+    if low is not None:
+        yield Condition(name, "least", low)
+    if high is not None:
+        yield Condition(name, "most", high)
+
+
+def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:
+    """Return an event in words of a language, as the context of a case tells it."""
+    what = event.text or (places[event.place].name if event.place else canonical_json(dict(event.where)))
+    en, zh = _WORDS[event.type]
+    return f"{zh}：{what}" if language == "zh" else f"{en}: {what}"
+
+
+_WORDS = {
+    "search": ("Searched", "搜索"),
+    "say": ("Said", "说"),
+    "filter": ("Set the filter", "筛选"),
+    "view": ("Opened", "查看"),
+    "navigate": ("Went to", "导航去"),
+    "order": ("Ordered at", "下单"),
+}
+
+
+def _safe(uid: str) -> str:
+    """Return a user's id as a part of a case's id."""
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", uid)[:40]
+    return safe if safe == uid else f"{safe}-{digest(uid, 8)}"
+
+
+# -- the suite of them, and the report of what was made and left out ---------------------------------------------------
+
+_SHOWN_AT_MOST = 20
+#: How many cases a suite gets, unless more are asked for.
+CASES = 1000
+#: Words of a search that may be missing in what is found.
+_ABSENT = [
+    "a", "an", "the", "me", "find", "some", "any", "near", "nearby", "nearest", "around", "here", "please",
+    "附近", "附近的", "找", "一家", "一个", "有没有", "的",
+]  # fmt: skip
+
+
+@dataclass
+class LogReport:
+    """What became of a folder of logs.
+
+    Attributes:
+        counts: users, events, sessions, glances left out, choices, cases, drafts.
+        requirements: how many by kind and source, such as ``hard, profile``.
+        left_out: how many conditions and sessions are left out, by why.
+        examples: the first of them, each with the case, the condition and the choices that it shares with another.
+        odd: what was odd in the log, by sort; ``odd_lines``: the first places of each.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    requirements: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+    odd: dict[str, int] = field(default_factory=dict)
+    odd_lines: list[str] = field(default_factory=list)
+
+    @property
+    def told(self) -> str:
+        """The counts in words."""
+        return ", ".join(f"{count} {what}" for what, count in self.counts.items())
+
+    def to_json(self) -> JsonObject:
+        """Return the report as JSON data."""
+        return {**vars(self)}
+
+    def lines(self) -> Iterator[str]:
+        """Give the report as lines of text."""
+        yield self.told
+        for title in ("requirements", "left_out", "odd"):
+            if counts := getattr(self, title):
+                yield f"{title.replace('_', ' ')}:"
+                yield from (f"  {count:6} {what}" for what, count in sorted(counts.items()))
+        yield from (f"  {line}" for line in (*self.examples, *self.odd_lines))
+
+    def restored(self, user: UserSessions) -> None:
+        """Count what was restored of a user."""
+        self.counts["users"] += 1
+        self.counts["events"] += len(user.log.events)
+        self.counts["sessions"] += len(user.sessions)
+        self.counts["glances left out"] += sum(session.jumps for session in user.sessions)
+        self.counts["choices"] += len(user.choices)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a case and its requirements, or a session that made none, and what was left out of it."""
+        if (case := outcome.case) is None:
+            self.left_out[f"sessions: {outcome.why}"] += 1
+        else:
+            self.counts["cases"] += 1
+            self.counts["drafts"] += bool(case.truth.proposals)
+        for requirement in case.truth.requirements if case else ():
+            source = f", {requirement.source}" if requirement.kind in ("hard", "soft") else ""
+            self.requirements[f"{requirement.kind}{source}{', draft' if requirement.draft else ''}"] += 1
+        for out in outcome.left_out:
+            self.left_out[out.why] += 1
+            other = f" ({out.other.words('en')}); both in {', '.join(out.shared[:5])}" if out.other else ""
+            self._example(f"{outcome.about}: {out.condition.words('en')}: {out.why}{other}")
+
+    def _example(self, text: str) -> None:
+        if len(self.examples) < _SHOWN_AT_MOST:
+            self.examples.append(text)
+
+
+def build_from_logs(
+    folder: Path,
+    dest: Path,
+    *,
+    each: int = 1,
+    cases: int = CASES,
+    redact: bool = False,
+) -> LogReport:
+    """Make a suite of the cases that a folder of logs holds.
+
+    Args:
+        folder: the logs.
+        dest: the folder of the suite, which is not there yet or is empty.
+        each: how many cases a user has for one kind of place, the latest ones.
+        cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
+        redact: whether aliases replace personal data, which are refused otherwise, and points are rounded to about 100 m.
+
+    Raises:
+        UsageError: the folder lacks a file or holds no case, or the suite cannot be written.
+        SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data.
+    """
+    report = LogReport()
+    with open_log(folder, redact=redact) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
+        maker = CaseMaker(log, each)
+        written: list[tuple[str, int, int]] = []
+        profiles: dict[str, JsonObject] = {}
+        for uid, profile, case in islice(_cases(maker, log, report), cases):
+            line = json.dumps(case_json(case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            written.append((case.id, spill.tell(), len(line)))
+            spill.write(line)
+            if profile:
+                profiles[uid] = profile
+        if not written:
+            counts = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
+            raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
+        with replacing(suite / "cases.jsonl") as file:
+            for _, start, length in sorted(written):
+                spill.seek(start)
+                file.write(spill.read(length))
+        _write_tables(suite / "state", log, profiles)
+        for tool in _tools(log.places.values(), profiles):
+            write_tool(suite / "tools" / f"{tool.name}.yaml", tool)
+        manifest = SuiteManifest(
+            name="logs",
+            version="1",
+            license="LicenseRef-own-logs",
+            schema_version=SUITE_SCHEMA,
+            coordinates="wgs84",
+            description="Cases out of logs of behaviour.",
+        )
+        write_manifest(suite / "suite.yaml", manifest)
+        report.odd = dict(sorted(log.told.counts.items()))
+        report.odd_lines = [str(problem) for problems in log.told.examples.values() for problem in problems]
+    return report
+
+
+def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, Case]]:
+    """Give the cases of all users, each with the id of its user and the profile; all goes into the report."""
+    for user in log.users():
+        restored = maker.restore(user)
+        report.restored(restored)
+        for outcome in maker.cases(restored):
+            report.add(outcome)
+            if outcome.case is not None:
+                yield user.uid, user.profile, outcome.case
+
+
+def _write_tables(folder: Path, log: Log, profiles: Mapping[str, JsonObject]) -> None:
+    kinds = sorted({place.kind for place in log.places.values()})
+    words = [{"sort": kind, "words": [kind.replace("_", " ")]} for kind in kinds if "_" in kind]
+    write_rows(folder / "places.jsonl", map(_row, log.places.values()))
+    write_rows(folder / "words.jsonl", [*words, {"absent": _ABSENT}])
+    # What users did stands in the cases, each as far as its query: the table itself only has the columns.
+    write_rows(folder / "activities.jsonl", [{"uid": "", "visits": [], "searches": []}])
+    if profiles:
+        write_rows(folder / "users.jsonl", (profiles[uid] for uid in sorted(profiles)))
+
+
+def _row(place: Place) -> JsonObject:
+    if place.point is None:
+        return place.row
+    lon, lat = place.point
+    return {**place.row, "lon": lon, "lat": lat, "point": f"{lon},{lat}"}
+
+
+def _tools(places: Iterable[Place], profiles: Mapping[str, JsonObject]) -> Iterator[Tool]:
+    """Give the tools that answer from the catalogue and from what users did: their columns are those of the catalogue."""
+    columns: dict[str, Any] = {}
+    for place in places:
+        for name, value in _row(place).items():
+            columns.setdefault(name, value)
+    fields = {name: _meaning(name, value) for name, value in columns.items() if name not in ("id", "name")}
+    entity = {"name": "name", "id": "id", "fields": fields}
+    also = [name for name, meaning in fields.items() if meaning == "text" and name != "city"]
+    text = {"type": "string"}
+    yield _tool(
+        "search_places",
+        "Search the places of a town by name or kind; 20 a page.",
+        "places",
+        {
+            "query": {**text, "description": "name or kind of place, with further words"},
+            "city": {**text, "description": "the town; the user's own unless given"},
+            "page": {"type": "integer", "minimum": 1, "description": "which 20 places"},
+        },
+        {
+            "query": {"op": "words", "name": ["name"], "sort": ["kind"], "also": also, "words": "words"},
+            "city": {"op": "equal", "column": "city", "context": "city"},
+        },
+        match={"query": {"type": "text"}, "city": {"type": "place"}, "page": {"type": "number", "default": 1}},
+        entities=[{"items": "places", **entity}],
+        fields={"count": "ignored"},
+        listed={"page": {"number": "page"}, "items": "places", "count": "count"},
+    )
+    names = {"table": "places", "name": ["name"], "words": "words"}
+    yield _tool(
+        "place_details",
+        "Everything known of one place.",
+        "places",
+        {"place_id": {**text, "description": "the id that a search returned"}},
+        {"place_id": {"op": "refers", "column": "id", "to": names}},
+        match={"place_id": {"type": "id"}},
+        entities=[{"items": "", **entity}],
+    )
+    uid = {"uid": {**text, "description": "the user id of the context"}}
+    own = {"uid": {"op": "user", "column": "uid"}}
+    visit = {name: meaning for name, meaning in fields.items() if name not in ("lon", "lat", "point")}
+    visit["date"] = "ignored"
+    about, match = "What the user took and searched for, the latest first.", {"uid": {"type": "id"}}
+    visits = [{"items": "visits", "name": "name", "id": "place_id", "fields": visit}]
+    rest = {"uid": "ignored", "searches": "ignored"}
+    yield _tool(
+        "get_recent_activity", about, "activities", uid, own, match=match, profile=True, entities=visits, fields=rest
+    )
+    if profiles:
+        keys = sorted({key for profile in profiles.values() for key in profile})
+        told = {key: "ignored" if key == "uid" else "text" for key in keys}
+        about = "What is known of the user."
+        yield _tool("get_user_profile", about, "users", uid, own, match=match, profile=True, fields=told)
+
+
+def _tool(
+    name: str,
+    description: str,
+    table: str,
+    properties: JsonObject,
+    where: JsonObject,
+    *,
+    listed: Mapping[str, Json] = MappingProxyType({}),
+    **declared: Json,
+) -> Tool:
+    """Return a tool that answers with rows of a table; its first parameter is required."""
+    parameters = {"type": "object", "required": [*properties][:1], "properties": properties}
+    answer = {"kind": "rows", "table": table, "where": where, **listed}
+    return Tool(name=name, description=description, parameters=parameters, answer=answer, **declared)
+
+
+def _meaning(name: str, value: object) -> Json:
+    """Return what the values of a column mean: as in a result, but figures count what their name says, and lists are texts."""
+    meaning = meaning_of(name, value)
+    if meaning == "ignored" and isinstance(value, (int, float)):
+        return {"kind": "number", "noun": name.replace("_", " ")}
+    if meaning == "text" and opening_hours(str(value)):
+        return "hours"
+    return "text" if isinstance(value, list) else meaning

@@ -1,0 +1,851 @@
+"""What a user's next step shows: what was refused, what was taken in its place, and the needs that tell the two apart, by rules or as a model reads them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
+
+from pytest_mapsat.formats import PersonalData
+from pytest_mapsat.judges import Context as Reading
+from pytest_mapsat.judges import speaks_to_a_model
+from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
+from pytest_mapsat.model import (
+    Evidence,
+    Json,
+    JsonObject,
+    Mark,
+    Requirement,
+    ScriptedAnswer,
+    Step,
+    Tool,
+    Visible,
+    did_you_mean,
+    digest,
+    shown,
+)
+from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
+
+from .conversations import Conversation, Line, trajectory_of
+from .evidence import (
+    Difference,
+    Sort,
+    Source,
+    Thing,
+    Told,
+    any_spoken,
+    fields_apart,
+    figures_in,
+    is_figure,
+    language_of,
+    leaves_of,
+    linked_to,
+    listed,
+    opens,
+    plain,
+    requirement_of,
+    sentences,
+    support_for,
+    takes,
+    tells,
+    told_before,
+    words_of,
+)
+
+_CLOCK = re.compile(r"[T ](\d\d:\d\d)")
+_DAY = 24 * 60
+#: Words of the names of ids.
+_IDENTITY = frozenset({"id", "ids", "sku", "code", "ref"})
+#: So many phrases of questions ask for an answer.
+_PHRASES = 12
+_LONGEST = 300
+#: So many conditions are proposed that nothing tells apart.
+_MOST = 3
+
+
+@dataclass(frozen=True)
+class ProposingModel:
+    """A model that proposes needs: the way to it, its name as litellm knows it, and its sampling parameters."""
+
+    client: ModelClient
+    name: str
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What a conversation proposes for its case; all of it drafts.
+
+    Attributes:
+        requirements: needs that could have been known before the reply, with their evidence.
+        answers: needs that nothing told before: what the user says when asked.
+        notes: what a person should know before deciding.
+        logged: the labels of the judged reply, by requirement: failed where what it recommends breaks it.
+        agreed: the labels of the accepted reply, where there is one.
+        why: by requirement with a label, what the user said to the judged reply, with its place, and the values of what was refused and taken.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    answers: tuple[ScriptedAnswer, ...] = ()
+    notes: tuple[str, ...] = ()
+    logged: Mapping[str, Mark] = field(default_factory=dict)
+    agreed: Mapping[str, Mark] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
+
+    def noted(self, note: str) -> Proposals:
+        """Return them with one more note."""
+        return replace(self, notes=(*self.notes, note))
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Things that a reply recommended, and what the user said to it, with its place."""
+
+    things: tuple[Thing, ...]
+    words: str
+    place: str
+
+
+def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Proposals:
+    """Return the needs that the user's next step shows to have been missing.
+
+    A need is a condition on a field in which what was refused differs from what was taken. Where the user's words name such fields, only these are proposed;
+    else those for which there is evidence before the reply; else the likeliest, and a note says so. A refusal makes a hard requirement, words of preference
+    or a silent choice a soft one; a need that the query states is asked.
+
+    Args:
+        conversation: the conversation.
+        tools: its tools by name: they say where things with names stand in results.
+    """
+    talk = _Talk(conversation, tools)
+    refusals, accepted = talk.refusals, talk.accepted
+    if not refusals:
+        return Proposals(notes=(talk.why_nothing(),))
+    told = tuple(told_before(conversation, tools, talk.listing))
+    chosen: dict[tuple[str, str], tuple[_Refusal, Difference]] = {}
+    notes: list[str] = []
+    for refusal in refusals:
+        clock, known_at = talk.clock(refusal.words)
+        asked, things = f"{talk.query} {refusal.words}", [*talk.things.values()]
+        fields = fields_apart(refusal.things, accepted, refusal.words, clock, asked=asked, things=things)
+        supports = [support_for(talk.stated(each, refusal.words), told, known_at) for each in fields]
+        kept, note = _told_apart(supports, refusal, talk)
+        if kept and not any(support.evidence for support in kept):
+            best = max(support.likely for support in kept)
+            linked = [linked_to(support, refusal.words, told, talk.returned) for support in kept]
+            kept = [each for each in linked if each.likely == best] if linked[0].evidence else kept
+        notes += [note] if note else []
+        for support in kept:
+            chosen.setdefault((support.field, str(support.match)), (refusal, support))
+    return _written([*chosen.values()], tuple(dict.fromkeys(notes)), talk)
+
+
+def proposals_by_model(
+    conversation: Conversation, tools: Mapping[str, Tool], by_rules: Proposals, model: ProposingModel
+) -> Proposals:
+    """Return the needs that a model reads out of the user's words, in place of those that follow from words and fields by rules.
+
+    It is asked three times, and its replies are held against the records and lines.
+
+    Args:
+        conversation: the conversation.
+        tools: its tools by name.
+        by_rules: what the rules propose: it stays where the model cannot be asked or no reply of it can be read; else a note names what no reply has.
+        model: the model.
+
+    Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
+    """
+    talk = _Talk(conversation, tools)
+    if not talk.things:
+        return by_rules.noted(f"{model.name} is not asked: no result has a thing with a name")
+    data, lines = _shown(conversation, tuple(told_before(conversation, tools, talk.listing)), talk.things)
+    replies = _replies_to(model, data, conversation.language)
+    if not any(replies):
+        return by_rules.noted(f"{model.name}: no reply can be read: the rules decide")
+    notes: dict[str, None] = {}
+    # What no two replies agree on is left to the rules.
+    known = tuple(thing for refusal in talk.refusals for thing in refusal.things)
+    refused = _agreed(replies, "refused", talk.things, known, notes)
+    accepted = _agreed(replies, "accepted", talk.things, talk.accepted, notes)
+    # So is what a later reply recommended and the user refused, too.
+    later = [thing for thing in known if refused and thing not in (*refused, *accepted)]
+    together: dict[tuple[Json, ...], list[_Vote]] = {}
+    for number, reply in enumerate(replies, 1):
+        for written in (reply or {}).get("needs", ())[:_NEEDS]:
+            need = written if isinstance(written, dict) else {"field": written}
+            try:
+                vote = _Vote(number, _meant(need, talk.things, [*refused, *later], accepted), need)
+            except _RefusedError as error:
+                words = " ".join(_text(need, key)[:60] for key in ("field", "op", "value")).strip()
+                notes[f"{model.name}: {words}: refused: {error}".strip()] = None
+            else:
+                together.setdefault(vote.about, []).append(vote)
+    talk = _Talk(conversation, tools)
+    talk.read_as(refused[0] if refused else None, accepted)
+    chosen: list[tuple[_Refusal, Difference]] = []
+    for group in together.values():
+        count = len({vote.reply for vote in group})
+        note = f"{model.name}, {count} of {_REPLIES} replies: {_text(group[0].need, 'why')}"
+        support = _support(group, lines, note)
+        notes[f"{support.field}: {note}"] = None
+        broken = (each for each in talk.refusals if False in map(support.kept_by, each.things))
+        chosen.append((next(broken, talk.refusals[0]), support))
+    paths = {support.field for _, support in chosen}
+    left = [part.text for part in by_rules.requirements if not any(path in part.text for path in paths)]
+    left += [answer.say for answer in by_rules.answers if paths.isdisjoint(answer.asked)]
+    if left:
+        notes[f"the rules propose, and no reply of {model.name}: {'; '.join(left)}"] = None
+    return _written(chosen, tuple(notes), talk)
+
+
+def _told_apart(supports: Sequence[Difference], refusal: _Refusal, talk: _Talk) -> tuple[list[Difference], str]:
+    """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
+    names = ", ".join(thing.name for thing in refusal.things)
+    words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
+    ranks = [support.named_in(refusal.words, talk.descriptions) for support in supports]
+    best = max(ranks, default=0)
+    if best:
+        plain = [support for support, rank in zip(supports, ranks, strict=True) if rank >= min(best, 2)]
+        return _without_details(_likely(plain) or plain), ""
+    if any_spoken(refusal.words, listed("manner")):
+        return [], f"{words}: this concerns the manner of the reply and no field of {names}: nothing is proposed of it"
+    likely = _likely(supports)
+    if not likely or not talk.accepted:
+        why = "no field of {} that differs or is named tells why it was refused: nothing is proposed"
+        return [], f"{words}: {why.format(names)}"
+    apart = ", ".join(dict.fromkeys(support.field for support in supports))
+    differ = f"{names} and {', '.join(thing.name for thing in talk.accepted)} differ in {apart}"
+    proven = [support for support in likely if support.evidence]
+    kept = proven or _without_details(likely)[:_MOST]
+    paths = ", ".join(dict.fromkeys(support.field for support in kept))
+    if proven and len(proven) < len(supports):
+        return proven, f"{differ}; only {paths} has evidence before the reply ({words})"
+    left = f"; proposed: {paths}" if paths != apart else ""
+    return kept, f"{differ}, and nothing tells which of them decided ({words}){left}"
+
+
+def _likely(supports: Iterable[Difference]) -> list[Difference]:
+    """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
+    strong = [
+        support
+        for support in supports
+        if support.worded or any(part.relevance == "strong" for part in support.evidence)
+    ]
+    likely = [support for support in supports if support.likely or support in strong]
+    return sorted(likely, key=lambda support: -support.likely)
+
+
+def _without_details(supports: Sequence[Difference]) -> list[Difference]:
+    """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
+    flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
+    return [
+        support
+        for support in supports
+        if isinstance(support.value, bool) or support.field.rpartition(".")[0] not in flags - {""}
+    ]
+
+
+def _written(chosen: Sequence[tuple[_Refusal, Difference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
+    """Return the conditions as requirements where they have evidence, else as answers of the user, with the labels that follow."""
+    requirements: list[Requirement] = []
+    answers: list[ScriptedAnswer] = []
+    logged: dict[str, Mark] = {}
+    agreed: dict[str, Mark] = {}
+    why: dict[str, str] = {}
+    for refusal, support in chosen:
+        if not support.evidence:
+            answers.append(_answer(refusal, support, talk))
+            continue
+        name = _name(support, len(requirements) + 1)
+        name = name if name not in why else f"{name}-{len(requirements) + 1}"
+        why[name] = _why(refusal, support.field, talk)
+        kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
+        words, where = _in_words(support, chinese=talk.chinese), {support.field: support.match}
+        told = {"source": support.source, "evidence": support.evidence}
+        requirements.append(requirement_of(name, kind, words, where, told, forbids=support.forbids, draft=True))
+        for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
+            held = [support.kept_by(thing) for thing in things]
+            if False in held:
+                labels[name] = "failed"
+            elif held and None not in held:
+                labels[name] = "passed"
+    why = {name: reason for name, reason in why.items() if name in logged}
+    return Proposals(tuple(requirements), tuple(_joined(answers)), notes, logged, agreed, why)
+
+
+def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
+    """Return what the user said to a reply, and the values of one field of what was refused and taken."""
+    told = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
+    values = [
+        f"{thing.name}: {', '.join(shown(value) for value in thing.values.get(path, ())) or 'not given'}"
+        for thing in (*refusal.things, *talk.accepted)
+    ]
+    return f"{told}; {path} of {'; '.join(values)}"[:_LONGEST]
+
+
+def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
+    """Yield answers, those that say the same made one that is asked for in all their ways."""
+    for say in dict.fromkeys(answer.say for answer in answers):
+        asked = dict.fromkeys(phrase for answer in answers if answer.say == say for phrase in answer.asked)
+        yield ScriptedAnswer(asked=tuple(asked), say=say, draft=True)
+
+
+def _strength(words: str) -> Literal["hard", "soft"]:
+    """Return whether words refuse, which makes a need hard, or prefer; a choice without words prefers."""
+    if any_spoken(words, listed("refuses")):
+        return "hard"
+    return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
+
+
+def _in_words(condition: Difference, *, chinese: bool) -> str:
+    """Return a condition as the text of a requirement."""
+    sort, value = condition.sort, condition.value
+    value = json.dumps(value, ensure_ascii=False) if sort == "is" else plain(value)
+    zh = {"is": "为 {}", "has": "含有{}", "open_at": "在 {} 营业", "least": "不低于 {}", "most": "不超过 {}"}
+    en = {"is": "{}", "has": "contains {}", "open_at": "open at {}", "least": "at least {}", "most": "at most {}"}
+    if chinese:
+        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.field} {zh[sort].format(value)}"
+    what = "Nothing" if condition.forbids else "Everything"
+    return f"{what} that is recommended has {condition.field}: {en[sort].format(value)}"
+
+
+def _name(condition: Difference, number: int) -> str:
+    words = [*words_of(condition.field), *(words_of(condition.text) if condition.sort != "is" else ())]
+    name = "-".join(word for word in words if word.isascii())[:60].strip("-")
+    need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
+    return name or need
+
+
+def _answer(refusal: _Refusal, condition: Difference, talk: _Talk) -> ScriptedAnswer:
+    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
+    spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
+    say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
+    language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
+    phrases = [phrase for phrase in language if language_of(phrase) == talk.conversation.language]
+    own = [*([condition.text] if condition.text else []), *filter(tells, words_of(condition.field)), condition.field]
+    asked = tuple(dict.fromkeys([*phrases[: _PHRASES - 2], *own]))[:_PHRASES]
+    return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
+
+
+class _Talk:
+    """A conversation as its replies are read: which things they recommend, and what became of these."""
+
+    def __init__(self, conversation: Conversation, tools: Mapping[str, Tool]) -> None:
+        self.conversation = conversation
+        self._tools = tools
+        self._lines = conversation.lines
+        self.query = conversation.query.text
+        self.chinese = conversation.language == "zh"
+        # The reply that the user took, where it came after the one that is judged.
+        behind = conversation.accepted_at is not None and conversation.accepted_at > conversation.reply_at
+        self._taken_at = conversation.accepted_at if behind else None
+
+    @cached_property
+    def _all(self) -> Reading:
+        return self._read(self._lines)
+
+    @cached_property
+    def listing(self) -> frozenset[str]:
+        """The tools that returned things with names, those that tell of people apart."""
+        return frozenset(entity.tool for entity in self._all.entities if entity.sort not in ("person", "leg"))
+
+    @cached_property
+    def things(self) -> Mapping[str, Thing]:
+        """What tools returned in the whole conversation, by key: the records of one thing joined."""
+        values: dict[str, dict[str, list[object]]] = {}
+        names: dict[str, str] = {}
+        for entity in self._all.entities:
+            if entity.sort in ("person", "leg"):
+                continue
+            names.setdefault(entity.key, entity.name)
+            own = values.setdefault(entity.key, {})
+            for path, value in leaves_of(entity.record):
+                if isinstance(value, str) and fold_phrase(value) in (entity.key, fold_phrase(entity.id)):
+                    continue  # its name and its id
+                if value not in own.setdefault(path, []):
+                    own[path].append(value)
+        return {
+            key: Thing(key, names[key], {path: tuple(parts) for path, parts in own.items()})
+            for key, own in values.items()
+        }
+
+    @cached_property
+    def descriptions(self) -> Mapping[str, Sequence[str]]:
+        """Words by which descriptions of the tools explain a field: that of a parameter of its name, or what stands behind its name in one."""
+        told: dict[str, list[str]] = {}
+        fields = {path.split(".")[-1] for thing in self.things.values() for path in thing.values}
+        for tool in self._tools.values():
+            parameters = tool.parameters.get("properties", {})
+            for name in fields:
+                own = parameters.get(name, {}) if isinstance(parameters, dict) else {}
+                texts = [str(own.get("description", ""))] if isinstance(own, dict) else []
+                clauses = re.split(r"[,;.，。；\n]", tool.description)
+                texts += [clause for clause in clauses if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", clause)]
+                told.setdefault(name, []).extend(word for text in texts for word in words_of(text) if tells(word))
+        return told
+
+    def _read(self, lines: Sequence[Line]) -> Reading:
+        visible = Visible(query=self.query or "?", context=self.conversation.context)
+        return Reading(trajectory_of(lines), self._tools, visible, language=self.conversation.language)
+
+    def _recommended(self, index: int) -> tuple[Thing, ...]:
+        """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
+        standings = self._read(self._lines[: index + 1]).standings("last")
+        ours = [standing for key, standing in standings.items() if key in self.things]
+        chosen = [standing for standing in ours if standing.proposed]
+        open_ = [standing for standing in ours if standing.proposed is None]
+        return tuple(self.things[standing.key] for standing in chosen or (open_ if len(open_) == 1 else ()))
+
+    def _named(self, text: str) -> list[Thing]:
+        """Return the things that words of the user name, each by a name that can mean it alone."""
+        hits = [hit for hit in self._all.lexicon.find(fold_phrase(text)) if len(hit.keys) == 1]
+        return list({hit.keys[0]: self.things[hit.keys[0]] for hit in hits if hit.keys[0] in self.things}.values())
+
+    @cached_property
+    def returned(self) -> str:
+        """All that the calls of the conversation gave and got, folded."""
+        data = [[dict(step.arguments), step.result] for line in self._lines for step in line.calls]
+        return fold_phrase(json.dumps(data, ensure_ascii=False))
+
+    @cached_property
+    def judged(self) -> tuple[Thing, ...]:
+        """What the reply that is judged recommends."""
+        return self._recommended(self.conversation.reply_at)
+
+    @cached_property
+    def _replies(self) -> tuple[_Refusal, ...]:
+        """The replies from the one that is judged to the last before the accepted one: what each recommends, what the user said to it, and where."""
+        start, end = self.conversation.reply_at, self._taken_at
+        if end is None and self.conversation.accepted_at is not None:
+            return ()  # the user took what the reply that is judged says
+        told: list[_Refusal] = []
+        indexes = [index for index in range(start, len(self._lines)) if self._lines[index].role == "agent"]
+        for index, following in zip(indexes, [*indexes[1:], len(self._lines)], strict=True):
+            if index == end or (end is None and index != start):
+                break
+            spoken = [line for line in self._lines[index + 1 : following] if line.role == "user" and line.text.strip()]
+            place = spoken[0].place if spoken else self._lines[index].place
+            words = " ".join(line.text.strip() for line in spoken)
+            things = self._recommended(index)
+            if not things and (end is not None or any_spoken(words, listed("refuses"))):
+                # What the reply only names was offered all the same; else it describes what the user knows by its name.
+                things = tuple(self._named(self._lines[index].text) or self._named(words))
+            told.append(_Refusal(things, words, place))
+        return tuple(told)
+
+    @cached_property
+    def accepted(self) -> tuple[Thing, ...]:
+        """What the user took: what was ordered, opened or navigated to by a call, else what their words name besides, else what the accepted reply recommends."""
+        behind = self._lines[self.conversation.reply_at + 1 :]
+        taken = [
+            thing for line in behind for step in line.calls if self._takes(line, step) for thing in self._meant(step)
+        ]
+        refused = {thing.key for reply in self._replies for thing in reply.things}
+        if not taken:
+            words = [line.text for line in behind if line.role == "user"]
+            taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
+        if not taken and self._taken_at is not None:
+            taken = [thing for thing in self._recommended(self._taken_at) if thing.key not in refused]
+            named = [thing for thing in self._named(self._lines[self._taken_at].text) if thing.key not in refused]
+            taken = taken or (named if len(named) == 1 else [])  # "shall I take X?", and the user said yes
+        return tuple({thing.key: thing for thing in taken}.values())
+
+    @property
+    def agreed(self) -> tuple[Thing, ...]:
+        """What the accepted reply recommends; what was taken where there is no such reply."""
+        return self.accepted if self._taken_at is None else self._recommended(self._taken_at)
+
+    def _takes(self, line: Line, step: Step) -> bool:
+        """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
+        writes = step.tool in self._tools and self._tools[step.tool].effect == "write"
+        return step.kind == "call" and (line.role == "user" or writes or takes(step.tool))
+
+    def _meant(self, step: Step) -> Iterator[Thing]:
+        """Yield the things whose id or name is an argument of a call."""
+        ids = {
+            str(value): entity.key
+            for entity in self._all.entities
+            for path, value in leaves_of(entity.record)
+            if value == entity.id or not _IDENTITY.isdisjoint(words_of(path))
+        }
+        for path, value in leaves_of(step.arguments):
+            for part in map(str, value if isinstance(value, list) else [value]):
+                if part.isdecimal() and _IDENTITY.isdisjoint(words_of(path)):
+                    continue  # how many, and not which
+                key = ids.get(part, fold_phrase(part))
+                if key in self.things:
+                    yield self.things[key]
+
+    @cached_property
+    def refusals(self) -> tuple[_Refusal, ...]:
+        """What was refused: what replies recommended, without what was taken; only what the user's words name, where they name some of it."""
+        taken = {thing.key for thing in self.accepted}
+        refusals: list[_Refusal] = []
+        for reply in self._replies:
+            if not reply.things or any(thing.key in taken for thing in reply.things) or not (reply.words or taken):
+                continue  # one of several that were offered was taken, or nothing is known
+            named = {thing.key for thing in self._named(reply.words)}
+            only = tuple(thing for thing in reply.things if thing.key in named)
+            refusals.append(replace(reply, things=only or reply.things))
+        return tuple(refusals)
+
+    def read_as(self, refused: Thing | None, accepted: tuple[Thing, ...]) -> None:
+        """Take over what a model makes of the conversation: what the judged reply recommended and the user refused, and what was taken."""
+        self.accepted = accepted
+        if refused is None:
+            self.refusals = ()
+        elif not any(refused in refusal.things for refusal in self.refusals):
+            judged = _Refusal((), "", self._lines[self.conversation.reply_at].place)
+            told = next((each for each in self._replies if refused in each.things), [*self._replies, judged][0])
+            self.refusals = (replace(told, things=(refused,)), *self.refusals)
+        self.judged = self.judged or ((refused,) if refused else ())
+
+    def why_nothing(self) -> str:
+        """Say why nothing was refused."""
+        place = self._lines[self.conversation.reply_at].place
+        rows = (step.tool for line in self._lines for step in line.calls if self._has_nameless_rows(step))
+        if not self.judged and (tool := next(rows, "")):
+            return (
+                f"{place}: no name is found in the rows of {tool}: say name: in tools/{tool}.yaml; nothing is proposed"
+            )
+        if not self.judged:
+            return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
+        names = ", ".join(thing.name for thing in self.judged)
+        return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
+
+    def _has_nameless_rows(self, step: Step) -> bool:
+        """Return whether a call returned records of which its tool tells no name."""
+        tool = self._tools.get(step.tool)
+        rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
+        return rows and tool is not None and not tool.entities and not tool.profile
+
+    def clock(self, words: str) -> tuple[str, str]:
+        """Return the time that is asked about, and the place that told it before the reply.
+
+        It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none.
+        """
+        at_query = self.conversation.query.place
+        for text, place in ((words, ""), (self.query, at_query)):
+            for opening in conditions_of(fold_text(text).text).openings:
+                if len(opening.minutes) == 1:
+                    return f"{opening.minutes[0] % _DAY // 60:02}:{opening.minutes[0] % 60:02}", place
+        match = _CLOCK.search(self.conversation.context.now or "")
+        return (match[1], self.conversation.now_at) if match else ("", "")
+
+    def stated(self, condition: Difference, words: str) -> Difference:
+        """Return a condition with the bound that the user's words give, where they give one that parts the things."""
+        plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
+        figures = figures_in(words, condition.sort, plain=plain) if condition.bound else ()
+        bounded = (condition.with_figure(figure) for figure in figures)
+        return next((replace(field, worded=True) for field in bounded if field), condition)
+
+
+# -- what a model reads: it is asked three times, its replies are merged by agreement, and records and lines decide what may come of them --
+
+#: How often a model is asked, and in how many of its replies something must stand to be agreed on.
+_REPLIES, _AGREED = 3, 2
+#: What a model is shown: lines before the judged reply and behind it, things and their fields, values of one field or result, characters of a message, and of any other text.
+_LINES_BEFORE, _LINES_BEHIND, _THINGS = 100, 40, 20
+_FIELDS, _VALUES, _MESSAGE_CHARS, _CHARS = 40, 20, 1500, 300
+#: What is read of a reply, and the most lines of one need.
+_NEEDS, _LINES = 20, 12
+#: What it may say of a field; those of values may be turned round.
+_OPS: Mapping[str, Sort] = {
+    "is": "is",
+    "is_not": "is",
+    "has": "has",
+    "has_not": "has",
+    "at_least": "least",
+    "at_most": "most",
+    "open_at": "open_at",
+}
+_TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_Kind = Literal["asked", "hard", "soft"]
+_KINDS: tuple[_Kind, ...] = get_args(_Kind)
+
+
+def _object(**properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+_TEXT: JsonObject = {"type": "string"}
+#: The form of a reply. The reason of a need comes first: what is written first is thought first.
+_NEED = _object(
+    why=_TEXT,
+    lines={"type": "array", "items": _TEXT},
+    field=_TEXT,
+    op={**_TEXT, "enum": [*_OPS]},
+    value=_TEXT,
+    kind={**_TEXT, "enum": [*_KINDS]},
+)
+_SCHEMA = _object(refused=_TEXT, accepted={"anyOf": [_TEXT, {"type": "null"}]}, needs={"type": "array", "items": _NEED})
+_Row = tuple[str, str, Told | None]
+
+
+# -- what the model is shown and asked
+
+
+def _shown(
+    conversation: Conversation, told: Sequence[Told], things: Mapping[str, Thing]
+) -> tuple[JsonObject, dict[str, Told]]:
+    """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
+    places = {line.place for line in conversation.lines}
+    known = [part for part in told if part.place not in places][:_LINES_BEFORE]
+    if conversation.context.now:
+        known.append(Told(conversation.query.place, "environment", "", "now", conversation.context.now))
+    before: list[_Row] = []
+    behind: list[_Row] = []
+    for index, line in enumerate(conversation.lines):
+        steps = (step for step in line.calls if step.kind == "call")
+        texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:_CHARS] for step in steps)
+        calls: list[_Row] = [("call", text, None) for text in texts]
+        spoken: list[_Row] = [(line.role, line.text[:_MESSAGE_CHARS], None)] if line.text else []
+        if index > conversation.reply_at:
+            behind += [*calls, *spoken]
+            continue
+        parts = [part for part in told if part.place == line.place]
+        results: list[_Row] = [("result", part.quote, part) for part in parts if part.path]
+        if line.role == "agent":
+            before += [*calls, *results[:_VALUES], *(spoken if index < conversation.reply_at else ())]
+        else:
+            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results[:_VALUES]]
+    judged = conversation.lines[conversation.reply_at]
+    rows: list[_Row] = [("context", part.quote, part) for part in known]
+    rows += [*before[-_LINES_BEFORE:], (judged.role, judged.text[:_MESSAGE_CHARS], None)]
+    reply = len(rows)
+    rows += behind[:_LINES_BEHIND]
+    named = {f"L{number}": row for number, row in enumerate(rows, 1)}
+    words = fold_phrase(" ".join(text for _, text, _ in rows))
+    ranked = sorted(things.values(), key=lambda thing: fold_phrase(thing.name) not in words)
+    data: JsonObject = {
+        "query": [name for name, (_, _, part) in named.items() if part is not None and part.asked],
+        "reply": f"L{reply}",
+        "lines": [{"line": name, who: text} for name, (who, text, _) in named.items()],
+        "records": [{"name": thing.name, **_record(thing)} for thing in ranked[:_THINGS]],
+    }
+    return data, {name: part for name, (_, _, part) in named.items() if part is not None}
+
+
+def _told_by(line: Line, parts: Sequence[Told], *, is_query: bool) -> list[_Row]:
+    """Return the sentences of a message before the reply; what the user answered on the way to it was known, too."""
+    texts = [part for part in parts if not part.path]
+    if line.role == "user" and not texts:
+        texts = [Told(line.place, "context", text) for text in sentences(line.text)]
+    return [(line.role if part.asked or not is_query else "history", part.text[:_CHARS], part) for part in texts]
+
+
+def _record(thing: Thing) -> JsonObject:
+    """Return a record by field; lists and texts are cut."""
+    fields = [*thing.values.items()][:_FIELDS]
+    return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
+
+
+def _cut(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_cut(member) for member in value[:_VALUES]]
+    return value[:_CHARS] if isinstance(value, str) else value
+
+
+def _replies_to(model: ProposingModel, data: JsonObject, language: str) -> list[JsonObject | None]:
+    """Ask a model three times what it makes of data, and return of each reply the object that it is, None where it cannot be read.
+
+    It is shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
+
+    Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
+    """
+    personal = PersonalData()
+    personal.look(data, "log")
+    cleaned = personal.clean(data)
+    members = cleaned.items() if isinstance(cleaned, dict) else ()
+    text = "{\n" + ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in members) + "\n}"
+    fence = f"=== {digest(text, 12)} ==="
+    request = Request(
+        model=model.name,
+        messages=(
+            {"role": "system", "content": prompt("propose_conversation", language).fill(fence=fence)},
+            {"role": "user", "content": f"{fence}\n{text}\n{fence}"},
+        ),
+        schema_=_SCHEMA,
+        parameters=dict(model.parameters),
+        purpose="builder",
+    )
+    votes = [request.model_copy(update={"vote": number}) for number in range(1, _REPLIES + 1)]
+    with ThreadPoolExecutor(max_workers=_REPLIES) as pool:
+        return list(pool.map(lambda vote: _reply(model, vote, language), votes))
+
+
+def _reply(model: ProposingModel, request: Request, language: str) -> JsonObject | None:
+    """Return one reply; None where it cannot be read the second time either."""
+    messages = request.messages
+    for _ in range(2):
+        try:
+            answer = model.client.ask(request)
+        except ModelError as error:
+            if error.kind not in OF_THE_REPLY or error.kind == "too_long":
+                raise
+            problem, before = str(error), []
+        else:
+            if answer.data is not None and isinstance(answer.data.get("needs"), list):
+                return answer.data
+            problem, before = 'it has no list "needs"', [{"role": "assistant", "content": answer.text}]
+        again = prompt("propose_again", language).fill(problem=problem)
+        asked = (*messages, *before, {"role": "user", "content": again})
+        request = request.model_copy(update={"messages": asked})
+    return None
+
+
+def _lines(value: Json) -> str:
+    """Return JSON data, with the members of a list on lines of their own."""
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n" + ",\n".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n]"
+
+
+# -- what can be used of the replies
+
+
+class _RefusedError(Exception):
+    """A proposal is of no use; the message says why."""
+
+
+class _Vote(NamedTuple):
+    """One proposal that can be used: the number of its reply, the condition that it means, and the need as it is written."""
+
+    reply: int
+    condition: Difference
+    need: JsonObject
+
+    @property
+    def about(self) -> tuple[Json, ...]:
+        """What alike proposals share: bounds on one field are alike, whatever their figures."""
+        condition = self.condition
+        value = condition.value if condition.sort in ("is", "has") else None
+        return condition.field, condition.sort, condition.forbids, value
+
+
+def _text(reply: Mapping[str, Any], key: str) -> str:
+    """Return a text of a reply on one line; numbers and truth values as texts."""
+    value = reply.get(key)
+    value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
+    text = value[:_CHARS] if isinstance(value, str) else ""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _agreed(
+    replies: Sequence[JsonObject | None],
+    key: Literal["refused", "accepted"],
+    things: Mapping[str, Thing],
+    by_rules: tuple[Thing, ...],
+    notes: dict[str, None],
+) -> tuple[Thing, ...]:
+    """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
+    counts: Counter[str] = Counter()
+    names = {fold_phrase(thing.name): known for known, thing in things.items()}
+    for reply in replies:
+        if reply is None:
+            continue
+        name = _text(reply, key)
+        if name and fold_phrase(name) not in names:
+            hint = did_you_mean(name, [thing.name for thing in things.values()])
+            notes[f"{key}: {name}: no record has this name {hint}".strip()] = None
+        else:
+            counts[names[fold_phrase(name)] if name else ""] += 1
+    best, count = counts.most_common(1)[0] if counts else ("", 0)
+    if count < _AGREED:
+        taken = ", ".join(thing.name for thing in by_rules) or "none"
+        notes[f"{key}: no two of {_REPLIES} replies agree: {taken}, by the rules"] = None
+        return by_rules
+    # Several things may have been refused or taken: the one that is named among them leaves the others.
+    return by_rules if best in {thing.key for thing in by_rules} else (things[best],) if best else ()
+
+
+def _meant(
+    need: JsonObject, things: Mapping[str, Thing], refused: Sequence[Thing], accepted: Sequence[Thing]
+) -> Difference:
+    """Return the condition that a proposal means.
+
+    Raises:
+        _RefusedError: the records do not have it, or it does not tell what was refused from what was taken.
+    """
+    path, op, text = (_text(need, key) for key in ("field", "op", "value"))
+    if op not in _OPS:
+        raise _RefusedError(f"op is none of {', '.join(_OPS)}")
+    values = [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
+    if not values:
+        paths = {name for thing in things.values() for name in thing.values}
+        raise _RefusedError(f"the records have no such field {did_you_mean(path, paths)}")
+    forbids, sort, value = op.endswith("_not"), _OPS[op], _value(_OPS[op], text, values)
+    if sort in ("is", "has"):
+        # Which of the two is meant follows from what the field has.
+        sort = "has" if any(isinstance(each, list) for each in values) else "is"
+        if isinstance(value, bool) and forbids:
+            sort, value, forbids = "is", not value, False
+    condition = Difference(path, sort, value, forbids)
+    if not refused:
+        raise _RefusedError("nothing was refused")
+    if all(condition.kept_by(thing) for thing in refused):
+        raise _RefusedError("what was refused keeps it")
+    if any(condition.kept_by(thing) is False for thing in accepted):
+        raise _RefusedError("what was taken breaks it")
+    return condition
+
+
+def _value(sort: Sort, text: str, values: Sequence[Json]) -> Json:
+    """Return the value of a condition that a reply writes, as the field has it. Raises _RefusedError."""
+    if sort == "open_at":
+        if not _TIME_OF_DAY.fullmatch(text):
+            raise _RefusedError("the value is no time of day")
+        if all(opens(part, text) is None for part in values):
+            raise _RefusedError("the field has no opening hours")
+        return text
+    if sort in ("least", "most"):
+        try:
+            figure = float(text)
+        except ValueError:
+            figure = math.nan
+        if not math.isfinite(figure):
+            raise _RefusedError("the value is no figure")
+        if not any(is_figure(part) for part in values):
+            raise _RefusedError("the field has no figures")
+        return figure
+    parts = [part for each in values for part in (each if isinstance(each, list) else [each])]
+    parts += [True, False] if any(isinstance(part, bool) for part in parts) else []
+    by_text = {_spelt(part): part for part in parts if isinstance(part, str | bool | int | float)}
+    if text.casefold() not in by_text:
+        raise _RefusedError(f"the records have no such value {did_you_mean(text, by_text)}")
+    return by_text[text.casefold()]
+
+
+def _spelt(value: Json) -> str:
+    """Return a value as a model writes it."""
+    return (value if isinstance(value, str) else json.dumps(value)).casefold()
+
+
+def _support(group: Sequence[_Vote], lines: Mapping[str, Told], note: str) -> Difference:
+    """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log; of several bounds the one in the middle.
+
+    A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing. The kind is that of most replies, else soft.
+    """
+    condition = sorted((vote.condition for vote in group), key=lambda each: each.value)[(len(group) - 1) // 2]
+    named = (dict.fromkeys(map(str, _list(vote.need.get("lines"))[:_LINES])) for vote in group)
+    votes = Counter(name for names in named for name in names if name in lines)
+    told = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
+    given = Counter(str(vote.need.get("kind")) for vote in group)
+    kind = next((kind for kind in _KINDS if 2 * given[kind] > len(group)), "soft")
+    asked = kind == "asked" and any(part.asked for part in told.values())
+    quotes = [part.evidence("strong" if votes[name] >= _AGREED else "weak") for name, part in told.items()]
+    source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
+    evidence = (Evidence(text=note), *quotes) if quotes else ()
+    return replace(condition, asked=asked, source=source, evidence=evidence, kind="soft" if kind == "soft" else "hard")
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

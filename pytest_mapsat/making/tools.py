@@ -1,0 +1,405 @@
+"""Tools that a suite lacks, described by what a log tells: their schema, how calls may differ, and what their results mean."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from pydantic import ValidationError
+
+from pytest_mapsat.formats import is_obvious
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    Meaning,
+    ParameterMatch,
+    Problem,
+    Step,
+    SuiteError,
+    Tool,
+    shown,
+)
+from pytest_mapsat.recording import changes_something
+from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
+
+from .evidence import listed, words_of
+
+#: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
+_WITHIN_M, _NEAR = 200, 0.6
+#: Words that say nothing of what is looked for.
+_GENERIC = (
+    "the", "a", "an", "of", "in", "at", "on", "to", "for", "from", "with", "and", "near", "nearby", "around", "by", "some", "any", "please", "me", "my", "this", "that",
+    "des", "der", "die", "das", "的", "附近", "周边", "附近的", "周边的", "一家", "一个", "请", "帮我", "找",
+)  # fmt: skip
+_LON, _LAT = ("longitude", "lng", "lon"), ("latitude", "lat")
+#: Words in the name of a parameter that steers a search and limits nothing that a reply rests on.
+_STEERS = frozenset({
+    "limit", "page", "size", "radius", "max", "top", "k", "offset", "language", "lang", "locale", "sort", "order", "sortby", "units", "unit", "num", "results", "pagesize",
+})  # fmt: skip
+_TIMES = frozenset({
+    "time", "date", "day", "when", "departure", "depart", "arrival", "arrive", "start", "end", "checkin", "checkout", "from", "until", "at",
+})  # fmt: skip
+_OF_IDS = frozenset({"id", "ids", "uid", "uuid", "code", "sku"})
+_CODE = re.compile(r"[A-Za-z_.-]*\d[\w.-]*")
+_USERS = frozenset({
+    "user", "users", "uid", "userid", "customer", "traveller", "traveler", "member", "account", "guest", "client", "patient", "用户",
+})  # fmt: skip
+#: The key of a name, the likeliest first; how far into a thing its fields are described.
+_NAMES = ("name", "title", "label", "line", "product", "hotel", "restaurant", "station", "名称", "店名", "标题")
+_NAME_ENDS = ("name", "title", "label", "名", "名称", "标题")
+_PEOPLE = frozenset({"user", "owner", "host", "guest", "contact", "customer", "driver", "passenger", "用户", "客户", "姓名", "用户名"})  # fmt: skip
+_DEEP = 4
+#: A rating above it counts no stars.
+_STARS = 5
+_CLOCK, _MOMENT = re.compile(r"([01]?\d|2[0-3]):[0-5]\d"), re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
+#: Words in the key of a field: what its values mean, the first that fits. The second set: none of these words may stand beside.
+_MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
+    (frozenset({"id", "uid", "code", "ref", "reference", "number", "no", "sku", "token", "编号", "单号"}), (str, int), "id"),
+    (frozenset(_LON), (int, float, str), "lon"),
+    (frozenset(_LAT), (int, float, str), "lat"),
+    (frozenset({"phone", "tel", "telephone", "mobile", "fax", "电话"}), (str, int), "phone"),
+    (frozenset({"address", "addr", "street", "地址"}), str, "address"),
+    (frozenset({"alias", "aliases"}), str, "alias"),
+    (frozenset({"rating", "stars", "score", "评分"}), (int, float), "rating"),
+    (frozenset({"price", "cost", "fee", "fare", "amount", "yuan", "eur", "euro", "euros", "usd", "gbp", "价格", "人均"}), (int, float), "price"),
+    (frozenset({"distance", "dist", "metres", "meters", "km", "距离"}), (int, float), "distance"),
+    (frozenset({"duration", "minutes", "mins", "min", "seconds", "eta", "时长"}), (int, float), "duration"),
+    (frozenset({"temperature", "temp", "celsius"}), (int, float), "temperature"),
+    (frozenset({"percent", "percentage", "humidity"}), (int, float), "percent"),
+    (frozenset({"capacity", "seats"}), (int, float), "capacity"),
+    (frozenset({"hours", "opening", "营业时间"}), str, "hours"),
+    (frozenset({"kind", "type", "category", "sort", "类型", "类别"}), str, "kind"),
+    (frozenset({"platform", "gate"}), (str, int), "platform"),
+)  # fmt: skip
+_SORTS = {"route": "ride", "routes": "ride", "trips": "ride", "rides": "ride", "lines": "line", "deals": "deal", "offers": "deal", "products": "product", "items": "product", "services": "service"}  # fmt: skip
+
+
+def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:
+    """Return a tool as a log tells it.
+
+    Args:
+        name: its name.
+        told: its schema, as OpenAI's ``function`` object; None where the log has none.
+        calls: its calls, with their results.
+        place: the log, for errors.
+        replies: what the agent says in the log: a record whose name it gives is no profile of the user.
+
+    Raises:
+        SuiteError: no tool can be called so.
+    """
+    known = [call for call in calls if "arguments" not in call.unknown]
+    parameters = _parameters(told, [call.arguments for call in known])
+    values = {
+        parameter: [call.arguments[parameter] for call in known if parameter in call.arguments]
+        for parameter in parameters["properties"]
+    }
+    described = str((told or {}).get("description") or "").strip()
+    results = [call.result for call in calls if "result" not in call.unknown and call.status == "ok"]
+    effect = "write" if changes_something(name) else "read"
+    profile = effect == "read" and _is_profile(name, parameters["properties"], results, replies)
+    entities, fields = _meanings(results, profile=profile)
+    data: JsonObject = {
+        "name": name,
+        "description": described or f"{name.replace('_', ' ')}: the log does not describe this tool.",
+        "effect": effect,
+        "profile": profile,
+        "parameters": parameters,
+        "match": dict(_rules(parameters["properties"], values)),
+        "entities": entities,
+        "fields": fields,
+        "secrets": [parameter for parameter in parameters["properties"] if is_obvious(parameter)],
+    }
+    try:
+        tool = Tool.model_validate(data)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"]
+        raise SuiteError(
+            Problem(place, 0, f"the tool {shown(name)} cannot be described: {why}", "rename it in the log")
+        ) from None
+    # What nothing describes, such as the message of a call that failed, is ignored, as lint wants it told.
+    returned = [call.result for call in calls if "result" not in call.unknown]
+    left = dict.fromkeys(path for result in returned for path in tool.undeclared(result))
+    ignored = {path: Meaning(kind="ignored") for path in left}
+    return tool.model_copy(update={"fields": {**tool.fields, **ignored}})
+
+
+def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[Json], replies: str) -> bool:
+    """Return whether a tool tells of the user: it takes a user's id or nothing, and gives one record that no reply proposes."""
+    of_user = set(listed("profiles")) & set(words_of(name))
+    if not results or any(_words(parameter).isdisjoint(_USERS) for parameter in properties):
+        return False
+    if not all(isinstance(result, Mapping) and _is_thing(result) for result in results):
+        return False
+    names = (member for result in results for key, member in result.items() if key in _NAMES)
+    proposed = any(isinstance(text, str) and text.strip() and text in replies for text in names)
+    return bool(of_user or (properties and not proposed))
+
+
+def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
+    """Return the JSON Schema of the parameters: the log's own, with what calls gave besides; loosened where a call does not keep it."""
+    schema = (told or {}).get("parameters")
+    known = isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
+    base: JsonObject = (
+        {**schema, "type": "object"} if known and isinstance(schema, Mapping) else {"type": "object", "properties": {}}
+    )
+    properties = {name: part for name, part in base["properties"].items() if isinstance(part, Mapping)}
+    for parameter in dict.fromkeys(key for arguments in seen for key in arguments):
+        values = [arguments[parameter] for arguments in seen if parameter in arguments]
+        if parameter not in properties:
+            properties[parameter] = _schema_of(values)
+    base["properties"] = properties
+    required = base.pop("required", None)
+    if isinstance(required, list):
+        names = [key for key in required if isinstance(key, str)]
+        base["required"] = [key for key in names if all(key in arguments for arguments in seen)]
+    for arguments in seen:
+        for parameter, value in arguments.items():
+            part: JsonObject = {
+                "type": "object",
+                "properties": {parameter: properties[parameter]},
+                **({"$defs": base["$defs"]} if "$defs" in base else {}),
+            }
+            with suppress(ValidationError):
+                if argument_problems(Tool(name="t", description="t", parameters=part), {parameter: value}):
+                    about = {key: text for key, text in properties[parameter].items() if key == "description"}
+                    properties[parameter] = about  # an alias, or a service that is not strict
+    return base
+
+
+def _schema_of(values: Iterable[Json]) -> JsonObject:
+    kinds = {
+        "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number" if isinstance(value, (int, float))
+        else "array" if isinstance(value, list) else "object" if isinstance(value, Mapping) else "null"
+        for value in values
+    } - {"null"}  # fmt: skip
+    return {"type": kinds.pop()} if len(kinds) == 1 else {}
+
+
+# -- how calls may differ
+
+
+def _rules(properties: Mapping[str, JsonObject], values: Mapping[str, list[Json]]) -> Iterator[tuple[str, JsonObject]]:
+    """Give a tolerant rule for each parameter."""
+    pairs = {name: partner for name in properties if (partner := _partner(name, properties)) is not None}
+    for name, schema in properties.items():
+        rule: JsonObject
+        if name in pairs:
+            rule = {"type": "lon", "pair": pairs[name], "within_m": _WITHIN_M}
+        elif name in pairs.values():
+            rule = {"type": "lat"}
+        else:
+            rule = _rule(name, schema, [value for value in values[name] if value is not None])
+        if _words(name) & _STEERS:
+            rule = {"type": rule["type"], "role": "preference"}
+        yield name, rule
+
+
+def _rule(name: str, schema: JsonObject, values: list[Json]) -> JsonObject:
+    """Return the rule of a parameter that is no longitude or latitude, by its schema, its name and the values seen."""
+    kind, words = schema.get("type"), _words(name)
+    texts = [value for value in values if isinstance(value, str)]
+    timely = bool(words & _TIMES or schema.get("format") in ("date", "time", "date-time"))
+    by_schema = {"boolean": "boolean", "number": "number", "integer": "number"}.get(str(kind))
+    rule: JsonObject = {"type": "text"}
+    if schema.get("enum"):
+        rule = {"type": "enum"}
+    elif by_schema is not None:
+        rule = {"type": by_schema}
+    elif kind == "array":
+        members = [member for value in values if isinstance(value, list) for member in value]
+        simple = all(isinstance(member, (str, int, float)) for member in members)
+        points = bool(values) and all(_fit(value, "points") for value in values)
+        rule = {"type": "points", "within_m": _WITHIN_M} if points else {"type": "set" if simple else "json"}
+    elif values and all(_fit(value, "point") and point_of(value) is not None for value in values):
+        rule = {"type": "point", "within_m": _WITHIN_M}
+    elif kind == "object" or len(texts) < len(values):
+        rule = {"type": "json"}
+    elif timely and texts and all(_MOMENT.fullmatch(text) and _fit(text, "time") for text in texts):
+        rule = {"type": "time"}
+    elif words & _OF_IDS or (texts and all(_CODE.fullmatch(text) for text in texts)):
+        rule = {"type": "id"}
+    elif not timely and not schema.get("format"):
+        rule |= {"near": _NEAR, "generic": list(_GENERIC), "synonyms": _spellings(texts)}
+    return rule
+
+
+def _fit(value: Json, kind: str) -> bool:
+    try:
+        return canonical(value, ParameterMatch.model_validate({"type": kind})) is not None
+    except ValueError:
+        return False
+
+
+def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Return the spelling without accents of words that have some, as synonyms of them."""
+    synonyms: dict[str, list[str]] = {}
+    words = dict.fromkeys(word for text in texts for word in tokens(text))
+    for word in words:
+        plain = "".join(char for char in unicodedata.normalize("NFD", word) if not unicodedata.combining(char))
+        if plain not in words and plain.isascii():
+            synonyms[word] = [plain]
+    return synonyms
+
+
+def _partner(name: str, properties: Iterable[str]) -> str | None:
+    """Return the name of the latitude that a longitude makes a point with; None for a parameter that is no longitude, or is alone."""
+    parts = _parts(name)
+    wanted = [[lat if part == lon else part for part in parts] for lon in _LON if lon in parts for lat in _LAT]
+    return next((other for pair in wanted for other in properties if _parts(other) == pair), None)
+
+
+def _parts(name: str) -> list[str]:
+    """Return the words and numbers of a name, folded."""
+    return re.findall(r"[a-z]+|\d+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+
+
+def _words(name: str) -> frozenset[str]:
+    parts = [part for part in _parts(name) if not part.isdecimal()]
+    return frozenset([*parts, re.sub(r"(?<=[a-z])(?=[A-Z])|_", "", name).lower()])
+
+
+# -- what results mean
+
+
+def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
+    """Return where in results things with a name stand, none of them in a profile, and what the other fields mean."""
+    told = _Meanings()
+    for result in results:
+        if isinstance(result, (Mapping, list)):
+            told.describe(result, (), None)
+            for path in [path for path in told.entities if profile]:
+                entity = told.entities.pop(path)
+                inside = {f"{path}.{key}".strip("."): meaning for key, meaning in entity["fields"].items()}
+                told.fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
+        else:
+            told.fields.setdefault("", "text" if isinstance(result, str) else "ignored")
+    return list(told.entities.values()), told.fields
+
+
+class _Meanings:
+    """What the parts of results mean: things with a name by their path, and other fields."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, JsonObject] = {}
+        self.fields: dict[str, Json] = {}
+
+    def describe(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
+        """Describe a part of a result; ``thing``: the entity that it stands in, and how many keys lead to that."""
+        if isinstance(value, list):
+            things = [member for member in value if isinstance(member, Mapping)]
+            name = _name_key(things)
+            if name is not None and len(things) == len(value) and thing is None:
+                entity = self.entities.setdefault(".".join(path), _entity(path, name, things))
+                for member in things:
+                    self._describe_members(member, path, (entity, len(path)))
+                return
+            for member in value:
+                self.describe(member, (*path, "*"), thing)
+        elif isinstance(value, Mapping):
+            name = _name_key([value]) if thing is None and _is_thing(value) else None
+            if name is not None:
+                thing = self.entities.setdefault(".".join(path), _entity(path, name, [value])), len(path)
+            self._describe_members(value, path, thing)
+        else:
+            self._declare(value, path, thing)
+
+    def _describe_members(
+        self, value: Mapping[str, Json], path: tuple[str, ...], thing: tuple[JsonObject, int] | None
+    ) -> None:
+        own = sum(not isinstance(member, (Mapping, list)) for member in value.values())
+        for key, member in value.items():
+            if "." in key or not key or key == "*":
+                continue
+            inside = thing is None or len(path) - thing[1] < _DEEP
+            if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < own:
+                self._describe_members(member, (*path, key), thing)  # a part of a row: a clinic's doctor
+            elif inside:
+                self.describe(member, (*path, key), thing)
+            else:
+                self._declare(None, (*path, key), thing)
+
+    def _declare(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
+        """Say what a single value means; a thing's own name and id are said already."""
+        if thing is None:
+            here, own = self.fields, path
+        else:
+            here, own = thing[0]["fields"], path[thing[1] :]
+            if own in ((thing[0]["name"],), (thing[0].get("id"),)):
+                return
+        name = ".".join(own)
+        meaning = meaning_of(next((key for key in reversed(own) if key != "*"), ""), value)
+        grade = here.get(name) == "rating" and isinstance(meaning, dict)
+        untrue = here.get(name) == "flag" and value is not None and not isinstance(value, bool)
+        if grade or untrue or here.get(name, "ignored") == "ignored":
+            here[name] = meaning
+
+
+def meaning_of(key: str, value: Json) -> Json:
+    """Return what the values under a key mean: by words of the key, else by a first value."""
+    words = _words(key)
+    if value is None or isinstance(value, bool):
+        return "ignored" if value is None else "flag"
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,3}\.\d+,\s*-?\d{1,3}\.\d+", value):
+        return "point"
+    for names, kinds, kind in _MEANINGS:
+        if words & names and isinstance(value, kinds):
+            graded = kind == "rating" and isinstance(value, (int, float)) and value > _STARS
+            return {"kind": "rating", "unit": "count"} if graded else _with_unit(kind, words)
+    if isinstance(value, str):
+        return "clock" if _CLOCK.fullmatch(value) else "text"
+    return "ignored"
+
+
+def _with_unit(kind: str, words: frozenset[str]) -> Json:
+    if kind == "price":
+        return {"kind": "price", "unit": "money"}
+    if kind == "distance" and words & {"km", "kilometres", "kilometers"}:
+        return {"kind": "distance", "unit": "km"}
+    if kind == "duration" and words & {"seconds", "s", "sec"}:
+        return {"kind": "duration", "unit": "s"}
+    return kind
+
+
+def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
+    """Return the key of the names of things: a usual one, else one that ends like one and, of a single thing, stands beside an id."""
+    keys = [key for key in things[0] if is_name(key)] if things and (len(things) > 1 or _id_key(things)) else []
+    for key in (*_NAMES, *keys):
+        if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things):
+            return key
+    return None
+
+
+def is_name(key: str) -> bool:
+    """Return whether a key ends like that of a thing's name (``shop_name``, ``站名``); a person's is none."""
+    last = re.findall(r"[a-z]+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())[-1:]
+    return not _words(key) & _PEOPLE and any(word.endswith(_NAME_ENDS) for word in last)
+
+
+def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
+    """Return the key of the ids of things: a usual one, else the first that ends like one and is different for each."""
+    keys = [key for key in things[0] if re.search(r"(?:(?<![a-z])id|[a-z]Id|编号|编码)$", key)]
+    for key in ("id", "place_id", "poi_id", "uid", *keys):
+        values = [thing.get(key) for thing in things]
+        if all(type(value) in (str, int) and value != "" for value in values) and len(set(values)) == len(values):
+            return key
+    return None
+
+
+def _is_thing(value: Mapping[str, Json]) -> bool:
+    """Return whether an object is a thing with a name, and no frame around things."""
+    return not any(
+        isinstance(member, list) and any(isinstance(inner, Mapping) for inner in member) for member in value.values()
+    )
+
+
+def _entity(path: tuple[str, ...], name: str, things: Sequence[Mapping[str, Json]]) -> JsonObject:
+    identity = _id_key(things)
+    last = next((key for key in reversed(path) if key != "*"), "")
+    entity: JsonObject = {"items": ".".join(path), "name": name, "fields": {}}
+    if identity is not None:
+        entity["id"] = identity
+    if last in _SORTS:
+        entity["sort"] = _SORTS[last]
+    return entity

@@ -1,0 +1,227 @@
+"""``mapsat build city DEST --cases N``: cases whose needs hide behind their queries, and of which the first thing found fails one."""
+
+import json
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.making import BuildRequest
+from pytest_mapsat.making.city.places import meets, metres_between
+from pytest_mapsat.making.city.plans import kinds, plan_data, schedule
+from pytest_mapsat.making.city.suite import briefs_of, build_suite, scenes_of, wordings
+from pytest_mapsat.model import SuiteError, UsageError
+from pytest_mapsat.suite import lint, open_suite
+
+BENCHMARK = Path(__file__).parents[2] / "benchmark_500"
+#: Of each of 30 kinds of plans one case.
+SMALL = BuildRequest(seed=3, cases=30)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return scenes_of(BuildRequest(seed=11, cases=250))[1]
+
+
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory):
+    """A file with a query for every third case."""
+    path = tmp_path_factory.mktemp("queries") / "queries.jsonl"
+    written = [
+        {"case": brief["case"], "query": f"Question {number} of mine?"}
+        for number, brief in enumerate(briefs_of(SMALL, 10))
+    ]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in written), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, queries):
+    dest = tmp_path_factory.mktemp("suites") / "fresh"
+    assert main(["build", "city", str(dest), "--seed", "3", "--cases", "30", "--queries", str(queries)]) == 0
+    return dest
+
+
+@pytest.fixture(scope="module")
+def cases(built):
+    return cases_of(built)
+
+
+def cases_of(suite):
+    paths = [path for path in sorted(suite.glob("*/*.jsonl")) if path.parent.name != "state"]
+    return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+
+
+def telling(suite):
+    """Return the queries that name what their case hides, by case; the names of places apart, such as that of the children's hospital."""
+    names = [json.loads(line)["name"] for line in (suite / "state" / "places.jsonl").read_bytes().splitlines()]
+    found = {}
+    for case in cases_of(suite):
+        query = case["visible"]["query"]
+        for name in (name for name in names if name in query):
+            query = query.replace(name, "")
+        if words := named_in(query, case["language"], kinds()[case["attributes"]["kind"]]):
+            found[case["id"]] = words
+    return found
+
+
+def named_in(text, language, kind):
+    """Return the words of a kind's hidden needs that stand in a text."""
+    words = [word for need, _ in kind.needs for word in plan_data()["needs"][need]["words"][language]]
+    if language == "zh":
+        return [word for word in words if word in text]
+    return [word for word in words if re.search(rf"\b{re.escape(word)}", text.lower())]
+
+
+def test_500_cases_are_in_the_papers_proportions_and_half_chinese():
+    planned = list(schedule(500, ("zh", "en")))
+    domains = Counter(domain for kind, _, _ in planned for domain in kind.domains)
+    assert (len(planned), domains["search"], domains["navigation"], len(domains)) == (500, 388, 363, 6)
+    assert Counter(language for _, _, language in planned) == {"zh": 250, "en": 250}
+    assert len(kinds()) >= 20
+    assert max(Counter(kind.name for kind, _, _ in planned).values()) <= 30
+    assert all(len(list(schedule(count, ("zh", "en")))) == count for count in (1, 29, 100, 499))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_kind_has_eight_wordings_that_name_nothing_hidden(language):
+    texts = [text for kind in kinds() for text in wordings(language)[kind]["queries"]]
+    assert len({*texts}) == len(texts)
+    for name, kind in kinds().items():
+        told = wordings(language)[name]
+        assert len(told["queries"]) >= 8
+        for text in [*told["queries"], told["situation"]]:
+            assert named_in(text, language, kind) == [], text
+
+
+def test_every_other_option_fails_one_need_alone_and_the_first_the_weightiest(scenes):
+    for scene in scenes:
+        failed = [fails for _, fails in scene.options]
+        assert failed.count("") == 1
+        assert failed[0] == scene.needs[0].name
+        assert len(failed) >= 4
+        for row, fails in scene.options:
+            unmet = [need.name for need in scene.needs if need.column in row and not meets(row, need.where)]
+            assert unmet == (
+                [fails] if fails and fails in {need.name for need in scene.needs if need.column in row} else []
+            )
+
+
+def test_the_options_of_a_place_stand_nearer_than_what_else_there_is(scenes):
+    for scene in scenes:
+        if scene.kind.family != "place":
+            continue
+        kind = scene.options[0][0]["kind"]
+        away = {
+            row["id"]: metres_between(scene.here, (row["lon"], row["lat"]))
+            for row in scene.world.tables["places"]
+            if row["kind"] == kind and row["city"] == scene.town.name
+        }
+        assert min(away, key=away.__getitem__) == scene.options[0][0]["id"]
+        at = [fails for _, fails in scene.options].index("")
+        assert at >= 2
+        assert all(row["rating"] > scene.right["rating"] for row, _ in scene.options[at + 1 :])
+
+
+def test_a_fresh_suite_lints_without_a_word_and_its_oracle_meets_all(built):
+    suite = open_suite(built)
+    assert [
+        f"{finding.problem.line}: {finding.problem.message}" for finding in lint(suite) if finding.severity != "note"
+    ] == []
+
+
+def test_each_case_hides_two_or_three_needs_and_checks_them_by_attributes(cases):
+    assert len(cases) == 30
+    assert len({case["attributes"]["kind"] for case in cases}) == 30
+    assert {"search", "navigation", "itinerary", "realtime", "ride_hailing", "local_services"} == {
+        domain for case in cases for domain in case["domains"]
+    }
+    for case in cases:
+        hidden = [part for part in case["truth"]["requirements"] if part["kind"] in ("hard", "soft")]
+        assert [part["kind"] for part in hidden] == ["hard", "hard", "soft", "soft"]
+        assert all(part["check"] and part["evidence"] for part in hidden)
+        assert not {"any_of", "none_of", "all_of"} & set(re.findall(r"\w+", json.dumps(hidden)))
+    assert len({case["visible"]["query"] for case in cases}) == 30
+    assert len({case["visible"]["context"]["uid"] for case in cases}) == 30
+
+
+@pytest.mark.parametrize("suite", ["fresh", "benchmark_500"])
+def test_no_query_names_what_its_case_hides_or_is_anothers_twin(suite, built):
+    folder = built if suite == "fresh" else BENCHMARK
+    assert telling(folder) == {}
+    queries = [re.sub(r"\W", "", case["visible"]["query"].lower()) for case in cases_of(folder)]
+    assert [query for query, times in Counter(queries).items() if times > 1] == []
+
+
+def test_queries_of_a_file_stand_in_their_cases_and_are_told_apart(cases):
+    kept = [case for case in cases if case["attributes"]["query"] == "written"]
+    assert len(kept) == 10
+    assert all(re.fullmatch(r"Question \d of mine\?", case["visible"]["query"]) for case in kept)
+    assert {case["attributes"]["query"] for case in cases} == {"written", "worded"}
+
+
+def test_a_brief_tells_nothing_of_what_is_hidden(scenes):
+    briefs = list(briefs_of(BuildRequest(seed=11, cases=250), 75))
+    by_id = {scene.id: scene for scene in scenes}
+    assert len(briefs) == 75
+    assert {brief["language"] for brief in briefs} == {"en", "zh"}
+    for brief in briefs:
+        scene = by_id[brief["case"]]
+        assert set(brief) == {"case", "language", "situation"}
+        assert named_in(wordings(scene.language)[scene.kind.name]["situation"], scene.language, scene.kind) == []
+        assert scene.spot in brief["situation"]
+        assert scene.right.get("name", "none at all") not in brief["situation"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"case": "charger-01"', "queries.jsonl:2: "),
+        ('{"case": "charger-01"}', 'expected {"case": "...", "query": "..."}'),
+        ('{"case": "nowhere-01", "query": "Where else?"}', "case 'nowhere-01' is none of the suite"),
+        ('{"case": "charger-01", "query": "Again?"}', "case 'charger-01' stands twice"),
+        ('{"case": "car-park-01", "query": "Where?"}', "the query of case 'car-park-01' stands twice"),
+    ],
+)
+def test_a_bad_line_of_queries_is_refused_with_its_place(tmp_path, line, message):
+    path = tmp_path / "queries.jsonl"
+    path.write_text(f'{{"case": "charger-01", "query": "Where?"}}\n{line}\n', encoding="utf-8")
+    (dest := tmp_path / "suite").mkdir()
+    with pytest.raises((UsageError, SuiteError)) as refused:
+        build_suite(BuildRequest(seed=3, cases=30, queries=path), dest)
+    assert message in str(refused.value)
+    assert list(dest.iterdir()) == []
+
+
+@pytest.mark.parametrize("count", [0, 5000])
+def test_an_impossible_number_of_cases_is_refused(tmp_path, count):
+    with pytest.raises(UsageError, match="expected 1 to 1000"):
+        build_suite(BuildRequest(cases=count), tmp_path)
+
+
+@pytest.mark.long_proof
+def test_the_suite_of_500_cases_is_what_its_seed_gives(tmp_path):
+    kept = BENCHMARK
+    build_suite(BuildRequest(seed=500, cases=500, queries=kept.parent / "benchmarks" / "queries_500.jsonl"), tmp_path)
+    made = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    beside = {"README.md", "CARD.md"}
+    files = {path.relative_to(kept).as_posix(): path for path in kept.rglob("*") if path.is_file()}
+    assert files.keys() - beside == made.keys()
+    assert [name for name, data in made.items() if files[name].read_bytes() != data] == []
+
+
+def test_the_suite_of_500_cases_is_none_of_pytests_own_and_small():
+    root = BENCHMARK.parent
+    assert tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"][
+        "testpaths"
+    ] == ["tests"]
+    files = [path for path in BENCHMARK.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 20_000_000
+    suite = open_suite(BENCHMARK)
+    entries = [entry for path in suite.files() for entry in suite.entries(path)]
+    assert Counter(entry.language for entry in entries) == {"zh": 250, "en": 250}
+    assert Counter(domain for entry in entries for domain in entry.domains)["search"] == 388
+    assert Counter(entry.attributes["query"] for entry in entries) == {"written": 150, "worded": 350}
