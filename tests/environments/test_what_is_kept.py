@@ -59,7 +59,7 @@ def test_a_run_keeps_the_rows_of_the_start_and_knows_the_whole_end(played):
 
 
 def test_a_start_that_is_too_large_leaves_rows_that_changed_and_those_that_are_named(played, monkeypatch):
-    monkeypatch.setattr("pytest_mapsat.formats.starts.MOST_PACKED", 100)
+    monkeypatch.setattr("pytest_mapsat.formats.run_file.MOST_PACKED", 100)
     trajectory = played()
     assert starts_of([Scorecard.model_construct(trajectory=trajectory)]) == {}
     again = saved(trajectory, {})
