@@ -52,23 +52,25 @@ _TOOLS = [
 
 def sandbox():
     """Return the sandbox of one case, with some rows of its own."""
-    from pytest_mapsat.model import Case, Overlay, SuiteManifest, Tool
+    from pytest_mapsat.model import Case, SuiteManifest, Tool
     from pytest_mapsat.sandbox import Table, make_sandbox
 
     manifest = {"name": "s", "version": "1", "license": "MIT", "schema_version": 1, "coordinates": "wgs84"}
-    overlays = [
-        {"overlay": "c", "table": "places", "where": {"id": ["p7", "p11"]}, "hide": True},
-        {"overlay": "c", "table": "places", "where": {"id": "p3"}, "set": {"name": "Moved"}},
+    rows = [
+        {"table": "places", "where": {"id": ["p7", "p11"]}, "hide": True},
+        {"table": "places", "where": {"id": "p3"}, "set": {"name": "Moved"}},
     ]
     suite = SimpleNamespace(
         manifest=SuiteManifest.model_validate({**manifest, "language": "en", "domains": {"d": "d"}}),
         tools={tool["name"]: Tool.model_validate(tool) for tool in _TOOLS},
         tables={name: Table(name, rows) for name, rows in _tables().items()},
-        overlays=lambda name: tuple(map(Overlay.model_validate, overlays)),
         recordings=lambda name: (),
         sandboxes=(),
     )
-    return make_sandbox(Case.model_validate({"id": "c", "visible": {"query": "?", "context": {}}, "truth": {}}), suite)
+    visible = {"query": "?", "context": {}}
+    return make_sandbox(
+        Case.model_validate({"id": "c", "visible": visible, "truth": {}, "world": {"rows": rows}}), suite
+    )
 
 
 def _tables():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .reply import Unavailable as Unavailable
     from .sandbox import Refused as Refused
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Episode": "judges",

@@ -31,11 +31,11 @@ COMMANDS = {
     "serve": "serve the tools of a case over MCP, to try them by hand",
     "import": "make a suite from the files of another benchmark or tool",
     "build": "make up a world from a seed, and cases in it",
-    "show": "show dialogues of a saved run, with verdicts or claims",
+    "show": "show dialogues of a saved run with their verdicts",
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",
     "regrade": "judge and score a saved run again, without an agent",
-    "review": "label what a judge left open, or decide on proposals",
+    "review": "label what a judge could not decide, or decide on proposals",
     "report": "write reports of a saved run",
 }
 #: Rarely used: ``python -m pytest_mapsat`` alone has them.
@@ -45,14 +45,14 @@ RARE = {
 }
 #: The module of a command, where it is not called like it.
 _MODULES = {
-    "init": "start",
-    "import": "start",
-    "merge": "compare",
-    "cases": "draft",
-    "regrade": "compare",
-    "report": "show",
-    "schema": "rare",
-    "cache": "rare",
+    name: module
+    for module, names in {
+        "start": ("init", "import", "build", "draft", "cases"),
+        "record": ("serve",),
+        "compare": ("merge", "regrade"),
+        "show": ("report", *RARE),
+    }.items()
+    for name in names
 }
 
 

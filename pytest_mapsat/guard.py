@@ -173,13 +173,13 @@ class Call(NamedTuple):
     def arguments(self, names: Iterable[str] = ()) -> dict[str, Any]:
         """Return the arguments by name, as the signature of the body has them, and where it has none by some names; without what frameworks add for themselves."""
         bound = inspect.signature(self.body).bind(*self.given, **self.options)
-        named = dict(bound.arguments)
+        arguments = dict(bound.arguments)
         for name, parameter in bound.signature.parameters.items():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                named |= named.pop(name, {})
+                arguments |= arguments.pop(name, {})
             elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                named |= zip(names, named.pop(name, ()), strict=False)
-        return {name: value for name, value in named.items() if not _is_of_a_framework(value)}
+                arguments |= zip(names, arguments.pop(name, ()), strict=False)
+        return {name: value for name, value in arguments.items() if not _is_of_a_framework(value)}
 
     def refuse(self, tool: str, remedy: str = "") -> NoReturn:
         """Refuse a call of a tool that would run for real: the run's set-up is at fault, and not the agent.
@@ -248,18 +248,20 @@ def sandboxed(tools: _T) -> _T:
     Raises:
         TypeError: it is none of these.
     """
-    made: Any = tools
-    if isinstance(made, list | tuple):
-        made = type(made)(map(sandboxed, made))
-    elif isinstance(made, dict):
-        made = {name: sandboxed(tool) for name, tool in made.items()}
-    elif inspect.isroutine(made):
-        made = _stand_in(made)
-    elif _is_of_a_framework(made):
-        _sandboxed[id(made)] = made
+    answered: Any = tools
+    if isinstance(answered, list | tuple):
+        answered = type(answered)(map(sandboxed, answered))
+    elif isinstance(answered, dict):
+        answered = {name: sandboxed(tool) for name, tool in answered.items()}
+    elif inspect.isroutine(answered):
+        answered = _stand_in(answered)
+    elif _is_of_a_framework(answered):
+        _sandboxed[id(answered)] = answered
     else:
-        raise TypeError(f"sandboxed() takes an agent, tools or a function, not an object of type {type(made).__name__}")
-    result: _T = made
+        raise TypeError(
+            f"sandboxed() takes an agent, tools or a function, not an object of type {type(answered).__name__}"
+        )
+    result: _T = answered
     return result
 
 
@@ -269,9 +271,9 @@ def _stand_in(function: Any) -> Any:
     def meet(call: Call) -> Any:
         return call.episode.call(call.name, call.arguments()).value if call.episode else call.refuse(call.name)
 
-    made = function if is_stand_in(function) else guarded("Python", function, function.__name__, function, meet)
-    vars(made)["mapsat_answers"] = True
-    return made
+    stand_in = function if is_stand_in(function) else guarded("Python", function, function.__name__, function, meet)
+    vars(stand_in)["mapsat_answers"] = True
+    return stand_in
 
 
 def _is_of_a_framework(thing: Any) -> bool:

@@ -71,8 +71,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     """Start a session of ours where an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
-    named = config.getoption("mapsat_agent") is not None or config.getini("mapsat_agent")
-    if not named and _has_agent_fixture(config):
+    has_agent = config.getoption("mapsat_agent") is not None or config.getini("mapsat_agent")
+    if not has_agent and _has_agent_fixture(config):
         config.option.mapsat_only_python = True  # workers get the options of the controller
     if agent_spec(config):
         if blocked := [name for name in _PARTS if config.pluginmanager.is_blocked(name)]:
@@ -142,15 +142,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
     """Skip cases in Python where no agent is given."""
     cases = sys.modules.get(f"{__package__}.python_cases")
-    made = yield
+    items = yield
     if (
         cases is not None
-        and isinstance(made, list)
+        and isinstance(items, list)
         and not collector.config.pluginmanager.has_plugin("mapsat-functions")
     ):
-        for item in made if cases.declared(obj) is not None else ():
+        for item in items if cases.declared(obj) is not None else ():
             item.add_marker(pytest.mark.skip(reason=_NO_AGENT_FOR_CASES))
-    return made
+    return items
 
 
 @pytest.fixture(scope="session")

@@ -85,11 +85,11 @@ class Declaration:
         for name, value in self.given.items():
             if isinstance(value, User):
                 usual = {field.name: field.default for field in fields(User)}
-                said = {key: each for key, each in vars(value).items() if each != usual[key]}
-                data["truth"] |= {key: said.pop(key) for key in _OF_USER if key in said}
+                values = {key: each for key, each in vars(value).items() if each != usual[key]}
+                data["truth"] |= {key: values.pop(key) for key in _OF_USER if key in values}
                 if isinstance(value.answers, Mapping):
-                    said["answers"] = [{"asked": [asked], "say": say} for asked, say in value.answers.items()]
-                data["truth"]["user"] = said
+                    values["answers"] = [{"asked": [asked], "say": say} for asked, say in value.answers.items()]
+                data["truth"]["user"] = values
             elif name == "max_calls":
                 data["episode"] = {"calls": value}
             else:

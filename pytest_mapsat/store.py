@@ -51,14 +51,30 @@ def missing(library: str, what: str) -> UsageError:
 
 def store_folder() -> Path:
     """Return where the store lies: ``MAPSAT_CACHE_DIR``, or a folder in the user's cache folder. Raises UsageError where there is no home folder."""
-    named, base = (os.environ.get(name, "").strip() for name in (FOLDER_VARIABLE, "XDG_CACHE_HOME"))
+    chosen, base = (os.environ.get(name, "").strip() for name in (FOLDER_VARIABLE, "XDG_CACHE_HOME"))
     try:
-        if named:
-            return Path(named).expanduser().absolute()
+        if chosen:
+            return Path(chosen).expanduser().absolute()
         return (Path(base) if base else Path.home() / ".cache") / "pytest-mapsat"
     except RuntimeError:  # a user whom the system does not know
-        whose = f"of {named}" if named else "of the user"
+        whose = f"of {chosen}" if chosen else "of the user"
         raise UsageError(f"the home folder {whose} is not known; name a folder with {FOLDER_VARIABLE}") from None
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Let one process at a time run the block, by a lock on a file: where the system has locks, and the file can be written."""
+    try:
+        import fcntl  # noqa: PLC0415  not on Windows
+
+        lock = path.open("ab")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -134,7 +133,6 @@ class Examination:
         *,
         more: tuple[str, ...] = (),
         sandbox: Sandbox | None = None,
-        source: Source | None = None,
         trial: int = 1,
     ) -> Trajectory:
         """Return one episode.
@@ -143,7 +141,6 @@ class Examination:
             case: the case; the first by default.
             more: what the user says after the agent's first reply.
             sandbox: what answers the tools; the case's own sandbox by default.
-            source: the agent, where it is another than that of the examination.
             trial: tells episodes of one case apart.
         """
         from pytest_mapsat.episode import Limits, run_episode
@@ -153,7 +150,7 @@ class Examination:
         began = perf_counter()
         trajectory = run_episode(
             case,
-            source or self.source,
+            self.source,
             _Speaker(more),
             sandbox or make_sandbox(case, self.suite),
             Limits(timeout=self.timeout),
@@ -188,8 +185,6 @@ def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[t
     yield "remembers the turn before", _remembers(examination, reference)
     yield "tells the user when tools fail", _tool_error(examination, reference)
     yield f"serves {_AT_ONCE} episodes at once", _at_once(examination, reference, steady=steady)
-    yield "reports its usage", _usage(first, examination.source)
-    yield "works isolated (--mapsat-isolate)", _isolated(examination, reference, steady=steady)
     yield "answers in time", Finding("ok", f"{median(examination.seconds):.2f} s a reply at the median")
 
 
@@ -311,43 +306,6 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
     if mixed:
         return Finding("failed", f"{mixed} of {_AT_ONCE} differ from the same case alone", advice)
     return Finding("ok", f"{seconds:.2f} s for all")
-
-
-def _usage(trajectory: Trajectory, source: Source) -> Finding:
-    from pytest_mapsat.agents import SourceElsewhere
-
-    usages = [turn.usage for turn in trajectory.turns if turn.role == "agent" and turn.usage is not None]
-    told = {name for usage in usages for name, value in usage.model_dump().items() if value is not None}
-    if told:
-        return Finding("ok", ", ".join(sorted(told)))
-    usage = '{"input_tokens": ..., "output_tokens": ..., "cost": ...}'
-    elsewhere = isinstance(source, SourceElsewhere)
-    way = f'put "usage": {usage} into the JSON of the reply' if elsewhere else f"return Reply(text, usage={usage})"
-    return Finding("warning", "nothing", f"for limits on tokens and cost {way}")
-
-
-def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
-    from pytest_mapsat.agents import names_own_code
-    from pytest_mapsat.agents.isolation import Isolation, isolated_source
-    from pytest_mapsat.model import UsageError
-
-    if not names_own_code(examination.spec):
-        return Finding("skipped", "it runs in no process of ours")
-    if not hasattr(os, "fork"):
-        return Finding("skipped", "this system cannot fork")
-    try:
-        source = isolated_source(examination.spec, Path.cwd(), Isolation(tuple(sys.path), {}))
-    except UsageError as error:
-        return Finding("warning", str(error), "--mapsat-isolate=env:NAME passes a variable of the environment")
-    try:
-        alone = behaviour_of(examination.play(source=source))
-    finally:
-        source.close()
-    if alone.fault:
-        return Finding("warning", alone.fault, "an isolated agent has no environment but what env:NAME passes")
-    if steady and alone != reference:
-        return Finding("warning", "another answer than in this process", "it reads something that it is not given")
-    return Finding("ok", "the same answer" if steady else _quoted(alone.replies[-1]))
 
 
 # -- in a fresh process ------------------------------------------------------------------------------------------------

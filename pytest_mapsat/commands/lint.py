@@ -33,7 +33,10 @@ _CALL = re.compile(r"(calls \w+)\(.*\), which")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
+    about = "the suite's folder, or a file or folder in it"
+    parser.add_argument("suite", metavar="SUITE", nargs="?", type=Path, help=about)
+    about = "print the rules, with how bad a breach is and what each looks at, and look at no suite"
+    parser.add_argument("--list", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     about = "also make wrong and harmless answers from oracle dialogues, and count what the checks notice"
     parser.add_argument("--mutants", action="store_true", help=about)
@@ -51,8 +54,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help=about)
     about = "also measure how well the suite's ranked search finds what the hops of oracles need (NDCG and MRR at 10 and 20)"
     parser.add_argument("--retrieval", action="store_true", help=about)
-    about = "with --retrieval: another ranker, module:attribute, in place of the suite's own: from a text and the part that is searched (a city) to ids, the best first"
-    parser.add_argument("--ranker", metavar="SPEC", help=about)
     about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
     shared.add_plugins(parser)
@@ -70,10 +71,14 @@ class _Part(NamedTuple):
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
-    owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card", "ranker": "retrieval"}
+    owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card"}
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
             raise UsageError(f"--{name} goes with --{other}")
+    if options.list:
+        return _list(options)
+    if options.suite is None:
+        raise UsageError("name a suite, or give --list; see mapsat lint --help")
     sandboxes = shared.load_added(options.plugins, [options.suite]).sandboxes
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
@@ -83,6 +88,19 @@ def _run(options: argparse.Namespace) -> int:
     lines = (line for part in parts for line in ("", *part.lines))
     shared.respond(options, data, chain(_finding_lines(findings), lines))
     return shared.OK if sound and not any(part.wrong for part in parts) else shared.FINDINGS
+
+
+def _list(options: argparse.Namespace) -> int:
+    """Print the table of rules, then the functions that packages add, which have rules of their own."""
+    from pytest_mapsat.suite import RULES, added_rules
+
+    data = [
+        {"id": name, "severity": rule.severity, "looks_at": rule.looks_at, "about": rule.about}
+        for name, rule in RULES.items()
+    ]
+    lines = [f"{row['id']:20} {row['severity']:8} {row['looks_at']:12} {row['about']}" for row in data]
+    lines += [f"{name:20} {'any':8} {'package':12} rules of an installed package" for name in added_rules()]
+    return shared.respond(options, data, lines)
 
 
 def _parts(
@@ -130,24 +148,15 @@ def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
     from pytest_mapsat.model import SuiteError, UsageError
-    from pytest_mapsat.proof import lint_recordings
-    from pytest_mapsat.suite import errors_of, lint
+    from pytest_mapsat.suite import findings_of, lint
 
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
         suite = _opened(path, sandboxes)
     except SuiteError as error:
-        return errors_of(error, "suite")
-    findings = [*lint(suite), *lint_recordings(suite)]
-    missed = {(finding.problem.path, finding.problem.line) for finding in findings if finding.rule == "oracle-miss"}
-    # What an oracle's miss tells already.
-    kept = [
-        finding
-        for finding in findings
-        if finding.rule != "unknown-parameter" or (finding.problem.path, finding.problem.line) not in missed
-    ]
-    return sorted(kept, key=lambda finding: finding.order)
+        return findings_of(error, "suite")
+    return lint(suite, dialogues=True)
 
 
 def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
@@ -233,18 +242,10 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Sui
 
 def _retrieval(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Retrieval:
     """Return how well a sound suite is searched. Raises UsageError, SuiteError."""
-    from pytest_mapsat.agents import load
-    from pytest_mapsat.model import UsageError
     from pytest_mapsat.proof import measure_retrieval
 
-    other: Any = None
-    if options.ranker is not None:
-        other = load(options.ranker, root=Path.cwd(), what="ranker")
-        if not callable(other):
-            raise UsageError(f"--ranker {options.ranker}: it is no function of a text and a part")
     suite = _opened(options.suite, sandboxes)
-    cases = [suite.load(entry) for entry in suite.accepted()]
-    return measure_retrieval(suite, cases, other=other, spec=options.ranker or "")
+    return measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
 
 
 def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:

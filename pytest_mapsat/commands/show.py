@@ -1,11 +1,11 @@
-"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, claims with their evidence, reports."""
+"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, reports; and the rarely used commands of ``python -m pytest_mapsat``: JSON Schemas, and what is kept of models' answers."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import shared
 
 if TYPE_CHECKING:
-    from pytest_mapsat.judges import Judged
-    from pytest_mapsat.model import Run, Scorecard, Trajectory
-    from pytest_mapsat.suite import Suite
+    from pytest_mapsat.model import Run, Scorecard
 
 #: What is a report to be written rather than a run to be read.
 _TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
@@ -25,20 +23,12 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
-    about = "list claims with verdict and evidence; RUN may be recorded dialogues"
-    parser.add_argument("--claims", action="store_true", help=about)
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
-    shared.add_suite(parser)
-    shared.add_plugins(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="print a list of episodes, or of claims, as JSON; with --by the means"
-    )
+    parser.add_argument("--json", action="store_true", help="print a list of episodes as JSON; with --by the means")
 
 
 def _show(options: argparse.Namespace) -> int:
-    if options.claims:
-        return _show_claims(options)
     from pytest_mapsat.runs.saved import read_saved
 
     saved = read_saved(options.run)
@@ -82,68 +72,6 @@ def _cards(saved: Run, case: str | None) -> list[Scorecard]:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))
         raise UsageError(f"the run has no case {shown(case)}" + (f"; {hint}" if hint else ""))
     return cards
-
-
-def _show_claims(options: argparse.Namespace) -> int:
-    from pytest_mapsat.runs.regrade import open_suites
-
-    paths = options.suites(options)
-    suites = open_suites(paths, shared.load_added(options.plugins, paths).sandboxes)
-    claims = list(_claims(options.run, suites, options.case))
-    verdicts = Counter(judged.verdict for _, judged in claims)
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    total = f"{shared.counted(len(claims), 'claim')}" + (f": {counts}" if counts else "")
-    lines = [*(_claim_line(*claim) for claim in claims), total]
-    return shared.respond(options, [_claim_data(*claim) for claim in claims], lines)
-
-
-def _claims(path: Path, suites: Sequence[Suite], case: str | None) -> Iterator[tuple[Trajectory, Judged]]:
-    """Yield the claims of a file of dialogues, in its order. Raises UsageError, SuiteError."""
-    from pytest_mapsat.agents import open_recorded
-    from pytest_mapsat.judges import Context
-    from pytest_mapsat.model import UsageError, hint_at
-    from pytest_mapsat.runs.regrade import places_in
-
-    source = open_recorded(str(path), root=Path.cwd())
-    places = places_in(suites)
-    wanted = [key for key in source.trajectories if case in (None, key[0], f"{key[0]}-t{key[1]}")]
-    if not wanted:
-        names = sorted({name for name, _ in source.trajectories})
-        raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint_at(case or "", names))
-    for name, number in wanted:
-        if name not in places:
-            raise UsageError(f"the suite has no case {name!r}, which {path} has" + hint_at(name, places))
-        suite, entry = places[name]
-        noun = suite.load(entry)
-        trajectory = source.trajectory(noun, number)
-        for judged in Context.of(noun, trajectory, suite.tools, vocabulary=suite.vocabulary).claims:
-            yield trajectory, judged
-
-
-def _claim_data(trajectory: Trajectory, judged: Judged) -> dict[str, Any]:
-    """Return a claim as JSON data: turn and span index ``Trajectory.turns`` and their text."""
-    claim = judged.claim
-    return {
-        "case": trajectory.case,
-        "trial": trajectory.trial,
-        "turn": claim.document.turn,
-        "start": claim.span.start,
-        "end": claim.span.end,
-        "text": claim.text,
-        "type": claim.type,
-        "subject": list(claim.subject),
-        "verdict": judged.verdict,
-        "evidence": list(judged.evidence),
-    }
-
-
-def _claim_line(trajectory: Trajectory, judged: Judged) -> str:
-    claim = judged.claim
-    name = trajectory.case + (f", trial {trajectory.trial}" if trajectory.trial > 1 else "")
-    of = f" of {' or '.join(claim.subject)}" if claim.subject and claim.type != "name" else ""
-    against = f": {', '.join(judged.evidence)}" if judged.evidence else ""
-    place = f"{name}, turn {claim.document.turn}, chars {claim.span.start}-{claim.span.end}"
-    return f"{judged.verdict:<12} {place}: {claim.text!r} ({claim.sort}{of}): {judged.why}{against}"
 
 
 # -- reports -----------------------------------------------------------------------------------
@@ -209,8 +137,107 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 
 
 COMMANDS = {
-    "show": shared.Command(
-        "Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show
-    ),
+    "show": shared.Command("Without CASE: one line an episode.", _show_arguments, _show),
     "report": shared.Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
+}
+
+
+# -- rarely used -------------------------------------------------------------------------------------------------------
+
+NOUNS = ("case", "report", "requirements", "run", "tools")
+
+
+def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("noun", metavar="NOUN", choices=NOUNS, help=f"one of: {', '.join(NOUNS)}")
+    parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from pydantic import TypeAdapter
+
+    from pytest_mapsat.model import CommonRequirement, Run, Tool
+    from pytest_mapsat.reports import Report
+    from pytest_mapsat.suite import WrittenCase
+
+    nouns: dict[str, Any] = {
+        "case": WrittenCase,
+        "report": Report,
+        "requirements": dict[str, CommonRequirement],
+        "run": Run,
+        "tools": Tool | list[Tool],
+    }
+    shared.write_json(TypeAdapter(nouns[options.noun]).json_schema())
+    return shared.OK
+
+
+_ABOUT = {
+    "info": "say where answers are kept, how many, and of which models",
+    "clear": "drop all of them",
+    "export": "write all of them to a file (JSON Lines), which a team can keep with its code",
+    "import": "take over the answers of such a file; what is kept already stays",
+}
+
+
+def _cache_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "info, clear, export FILE or import FILE"
+    steps = parser.add_subparsers(metavar="STEP", required=True, dest="step", help=about)
+    for name, about in _ABOUT.items():
+        step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        if name in ("export", "import"):
+            step.add_argument("file", metavar="FILE", type=Path)
+        step.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from pytest_mapsat.llm import Cache, exchanges, export_entries, import_entries
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.store import ARRAYS, Store, clear_store, indexes_in, store_folder
+
+    folder = store_folder()
+    if options.step == "clear":
+        clear_store(folder)
+        return shared.respond(options, {"folder": str(folder)}, [f"{folder}: empty now"])
+    count, size = indexes_in(folder)
+    indexes = f"{folder / ARRAYS}: {count} indexes of large tables, {size / 1e6:.1f} MB"
+    try:
+        store = Store(folder)
+    except UsageError as error:  # the extra is not installed; what it keeps cannot be read
+        if options.step != "info":
+            raise
+        return shared.respond(options, {"folder": str(folder), "indexes": count, "index_bytes": size}, [indexes, error])
+    with closing(store):
+        cache = Cache(store)
+        if options.step == "export":
+            exported = export_entries(cache, options.file)
+            return shared.respond(options, {"answers": exported}, [f"{options.file}: {exported} answers"])
+        if options.step == "import":
+            imported = import_entries(cache, options.file)
+            for problem in imported.problems:
+                shared.tell(problem)
+            summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
+            told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
+            return shared.respond(options, told, [summary]) or int(bool(imported.problems))
+        models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries)
+        models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
+        told = {
+            "folder": str(folder),
+            "bytes": store.size(),
+            "indexes": count,
+            "index_bytes": size,
+            "answers": models.total(),
+            "models": [
+                {"model": model, "purpose": purpose, "answers": count}
+                for (model, purpose), count in sorted(models.items())
+            ],
+        }
+        lines = [f"{folder}: {models.total()} answers, {store.size() / 1e6:.1f} MB"]
+        lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in sorted(models.items())]
+        return shared.respond(options, told, [*lines, indexes])
+
+
+COMMANDS |= {
+    "schema": shared.Command("", _schema_arguments, _schema),
+    "cache": shared.Command(
+        "They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says.", _cache_arguments, _cache
+    ),
 }

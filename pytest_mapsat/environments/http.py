@@ -121,7 +121,7 @@ class HttpEnvironment:
         """Return the body of an answer. Raises InfrastructureError."""
         import urllib3  # noqa: PLC0415  only where a service is asked
 
-        named, until = f"environment.{what}: {redacted(address.partition('?')[0])}", monotonic() + _MOST_SECONDS
+        place, until = f"environment.{what}: {redacted(address.partition('?')[0])}", monotonic() + _MOST_SECONDS
         parts = urlsplit(address)
         path = f"{parts.path or '/'}{parts.query and f'?{parts.query}'}"
         headers = {**_HEADERS, **self._headers}
@@ -136,16 +136,16 @@ class HttpEnvironment:
                     body += piece
                     if len(body) > _MOST_BYTES:
                         raise InfrastructureError(
-                            f"{named} answered with more than {_MOST_BYTES:,} bytes; the rest was not read"
+                            f"{place} answered with more than {_MOST_BYTES:,} bytes; the rest was not read"
                         )
                     if monotonic() > until:
-                        raise InfrastructureError(f"{named} did not end its answer in {_MOST_SECONDS:g} s")
+                        raise InfrastructureError(f"{place} did not end its answer in {_MOST_SECONDS:g} s")
         except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            raise InfrastructureError(f"{named}: {redacted(str(error).rpartition('] ')[2])[:_EXCERPT]}") from None
+            raise InfrastructureError(f"{place}: {redacted(str(error).rpartition('] ')[2])[:_EXCERPT]}") from None
         if not 200 <= response.status < 300:  # noqa: PLR2004  what HTTP calls success
             goes = " (a redirect, which is not followed)" if 300 <= response.status < 400 else ""  # noqa: PLR2004
             words = redacted(body[:_EXCERPT].decode("utf-8", "replace")).strip()
-            raise InfrastructureError(f"{named} answered {response.status}{goes}{words and f': {words}'}")
+            raise InfrastructureError(f"{place} answered {response.status}{goes}{words and f': {words}'}")
         return bytes(body)
 
 

@@ -294,8 +294,11 @@ class SqlEnvironment:
         columns = [column for column in each.table.columns if not self._ignore.has(each.name, column.name)]
         if self._postgres:
             quoted = connection.dialect.identifier_preparer
-            named, of = ", ".join(quoted.quote(column.name) for column in columns), quoted.format_table(each.table)
-            counted = connection.exec_driver_sql(_REST.format(named, of, each.condition).replace("%", "%%"))
+            columns_text, of = (
+                ", ".join(quoted.quote(column.name) for column in columns),
+                quoted.format_table(each.table),
+            )
+            counted = connection.exec_driver_sql(_REST.format(columns_text, of, each.condition).replace("%", "%%"))
             return [str(value) for value in counted.one()]
         count, total = 0, 0
         selected = sql.select(*columns).where(sql.text(each.condition.replace(":", r"\:")))
@@ -353,14 +356,14 @@ class SqlEnvironment:
         self, connection: sql.Connection, watched: Iterable[_Watched]
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Yield what new ids are counted by: its name, and where it stands."""
-        one = connection.exec_driver_sql
-        if self._lite and one("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").scalar():
+        execute = connection.exec_driver_sql
+        if self._lite and execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").scalar():
             names = {each.table.name for each in watched}
-            yield from ((name, (at,)) for name, at in one("SELECT name, seq FROM sqlite_sequence") if name in names)
+            yield from ((name, (at,)) for name, at in execute("SELECT name, seq FROM sqlite_sequence") if name in names)
         quoted = connection.dialect.identifier_preparer
         for table, column in ((each.table, name) for each in watched if self._postgres for name in each.key):
-            if name := one("SELECT pg_get_serial_sequence(%s, %s)", (quoted.format_table(table), column)).scalar():
-                yield name, tuple(one(f"SELECT last_value, is_called FROM {name}").one())  # noqa: S608  it is quoted
+            if name := execute("SELECT pg_get_serial_sequence(%s, %s)", (quoted.format_table(table), column)).scalar():
+                yield name, tuple(execute(f"SELECT last_value, is_called FROM {name}").one())  # noqa: S608  it is quoted
 
 
 class SqlWorld:

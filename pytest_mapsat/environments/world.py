@@ -190,14 +190,16 @@ class Starts:
         return last[1]
 
 
-def end_between(start: Tables, end: Tables, starts: Mapping[str, KeptRows], named: frozenset[str]) -> EnvironmentEnd:
+def end_between(
+    start: Tables, end: Tables, starts: Mapping[str, KeptRows], mentioned: frozenset[str]
+) -> EnvironmentEnd:
     """Return what an episode left of its environment.
 
     Args:
         start: the tables as it found them.
         end: the tables as it left them.
         starts: the rows of the start as they are kept, by table.
-        named: texts of the case and of the dialogue: of a table that is too large to be kept, the rows with an id among them are.
+        mentioned: texts of the case and of the dialogue: of a table that is too large to be kept, the rows with an id among them are.
     """
     changes: list[RowChange] = []
     tables = {}
@@ -223,7 +225,7 @@ def end_between(start: Tables, end: Tables, starts: Mapping[str, KeptRows], name
         kept = starts[name]
         if not kept.packed:
             known["rows"] = [
-                there.shown(row) for own, row in sorted(there.rows.items()) if {own, *own.split(",")} & named
+                there.shown(row) for own, row in sorted(there.rows.items()) if {own, *own.split(",")} & mentioned
             ]
         tables[name] = WatchedTable(start=kept.digest, **known)
     ended = EnvironmentEnd(tables=tables, changes=tuple(changes))

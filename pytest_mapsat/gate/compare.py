@@ -176,8 +176,8 @@ def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
         changes = (change for case in some for change in case.requirements)
         requirements = Counter(change.requirement for change in changes if change.direction == "worse")
-        named = sorted(requirements, key=lambda name: (-requirements[name], name))
-        broken = f"; requirements: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
+        names = sorted(requirements, key=lambda name: (-requirements[name], name))
+        broken = f"; requirements: {', '.join(names[:_NAMED])}{' ...' if len(names) > _NAMED else ''}" if names else ""
         cases = ", ".join(case.id for case in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
         yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){broken}"
 
@@ -377,8 +377,8 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleRes
         settle = (f"{trials.doubt}{by_chance}", f"run both with --mapsat-trials={more}, or {let}")
     each = "in every trial" if trials.fewer > 1 else "before"
     fail = "fails" if len(flipped) == 1 else "fail"
-    named = f": {listed(flipped)}" if flipped else ""
-    reason = f"{counted(len(flipped), 'case')} passed {each} and {fail} now (allowed: {drop.most:g}){named}"
+    cases_text = f": {listed(flipped)}" if flipped else ""
+    reason = f"{counted(len(flipped), 'case')} passed {each} and {fail} now (allowed: {drop.most:g}){cases_text}"
     if outcome == "passed" and opened and len(flipped) + len(opened) > drop.most:
         outcome, settle = "inconclusive", (_OPEN,)
         reason += f"; {counted(len(opened), 'more case')} passed {each} and may fail now, as labels are undecided: {listed(opened)}"
@@ -392,11 +392,11 @@ def _undecided(drop: Drop, table: Table) -> RuleResult:
         return _no_value(drop, table.column(drop.metric, drop.domain), table)
     before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) for new in (False, True))
     worse = after - before > drop.most + TOLERANCE
-    told = f"{drop.title} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
+    change_text = f"{drop.title} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
     return _result(
         drop,
         "failed" if worse else "passed",
-        f"{told} {'rose' if worse else 'did not rise'} by more than {drop.most:g}",
+        f"{change_text} {'rose' if worse else 'did not rise'} by more than {drop.most:g}",
     )
 
 

@@ -164,8 +164,8 @@ def decide(
         findings.append(Finding("failed", f"{len(failed)} of {counted(cases, 'case')} failed: {listed(failed)}"))
     open_cases = _unsettled(open_cases, cards, pass_rule)
     if open_cases:
-        told = _undecided_told(open_cases, cards, cases, allowed_undecided)
-        findings.append(Finding("inconclusive" if open_cases.keys() - allowed else "passed", told, open=True))
+        text = _undecided_told(open_cases, cards, cases, allowed_undecided)
+        findings.append(Finding("inconclusive" if open_cases.keys() - allowed else "passed", text, open=True))
     return _gravest_first(findings, cards, (*map(str, thresholds), *map(str, drops)))
 
 
@@ -216,8 +216,8 @@ def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[Finding
     if coverage.unfinished:
         yield Finding("invalid", coverage.unfinished)
     if coverage.errors:
-        told = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
-        yield Finding("invalid", told)
+        text = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
+        yield Finding("invalid", text)
     if lost:
         yield Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}")
 
@@ -233,8 +233,8 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
         if card.id == first and label.requirement in card.unknown and label.bounded and label.why
     )
     have = "has" if len(open_cases) == 1 else "have"
-    told = f"{len(open_cases)} of {counted(cases, 'case')} {have} no verdict, allowed: {allowed}"
-    return f"{told} {_blamed(open_cases, next(whys, ''))}"
+    summary = f"{len(open_cases)} of {counted(cases, 'case')} {have} no verdict, allowed: {allowed}"
+    return f"{summary} {_blamed(open_cases, next(whys, ''))}"
 
 
 def _blamed(cases: Mapping[str, str], why: str = "") -> str:
@@ -437,10 +437,10 @@ def _ceiling(
         return Finding("inconclusive", f"{rule} is undecided: {why}")
     if each:
         beyond = sorted((-value, case) for case, value in spending.items() if value > rule.most + TOLERANCE)
-        told = f"at most {max(spending.values()):.4g} <= {rule.most:g} {unit}"
+        summary = f"at most {max(spending.values()):.4g} <= {rule.most:g} {unit}"
         if beyond:
-            told = f"> {rule.most:g} {unit}: {listed([f'{case} {-value:.4g}' for value, case in beyond])}"
-        return Finding("failed" if beyond else "passed", f"{rule.title} {told}")
+            summary = f"> {rule.most:g} {unit}: {listed([f'{case} {-value:.4g}' for value, case in beyond])}"
+        return Finding("failed" if beyond else "passed", f"{rule.title} {summary}")
     most, of = rule.most, ""
     if rule.relative:
         if baseline is None and (rule.origin == "ini" or coverage.shard):
@@ -454,8 +454,8 @@ def _ceiling(
         most, of = rule.most * mean(spent), f" ({rule.most:g} x {mean(spent):.4g})"
     value = mean(list(spending.values()))
     holds = value <= most + TOLERANCE
-    told = f"{rule.title} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(spending), 'case')})"
-    return Finding("passed" if holds else "failed", told)
+    summary = f"{rule.title} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(spending), 'case')})"
+    return Finding("passed" if holds else "failed", summary)
 
 
 def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:
@@ -465,6 +465,6 @@ def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]
         values.setdefault(card.id, []).append(_spent(card, metric))
     means: dict[str, float | None] = {}
     for case, some in values.items():
-        told = [value for value in some if value is not None]
-        means[case] = mean(told) if len(told) == len(some) else None
+        known = [value for value in some if value is not None]
+        means[case] = mean(known) if len(known) == len(some) else None
     return means

@@ -204,8 +204,8 @@ def _one(sort: Callable[..., Noun], /, **fields: Any) -> Any:
 
 def builds_named(request: RunRequest, cards: Iterable[Scorecard]) -> tuple[str, ...]:
     """Return the builds that a run names, sorted: the one that was told, and those in the answers of a service; empty among them stands for an answer that names none."""
-    told = [request.agent_build] if request.agent_build else []
-    return tuple(sorted({*told, *chain.from_iterable(card.trajectory.builds for card in cards)}))
+    parts = [request.agent_build] if request.agent_build else []
+    return tuple(sorted({*parts, *chain.from_iterable(card.trajectory.builds for card in cards)}))
 
 
 def lost_to(card: Scorecard) -> str | None:
@@ -384,8 +384,8 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
     lost = baseline.lost_cases, new.lost_cases
     if any(lost):
-        told = (f"{len(some)}{f' ({listed(sorted(some))})' if some else ''}" for some in lost)
-        yield Unlike(what="lost cases", baseline=next(told), new=next(told))
+        texts = (f"{len(some)}{f' ({listed(sorted(some))})' if some else ''}" for some in lost)
+        yield Unlike(what="lost cases", baseline=next(texts), new=next(texts))
     alone = sorted(before - after - lost[1]), sorted(after - before - lost[0])
     if (alone[0] and not new.partial) or alone[1]:
         yield Unlike(what="cases", baseline=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
@@ -393,8 +393,8 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
         yield Unlike(what="changed cases", baseline=listed(changed), new="not the same as before")
     agents = [sorted({card.agent for card in side.cards}) for side in (baseline, new)]
     if agents[0] != agents[1]:
-        told = (", ".join(name or _NONE for name in names) for names in agents)
-        yield Unlike(what="parameters of mapsat_agent", baseline=next(told), new=next(told))
+        texts = (", ".join(name or _NONE for name in names) for names in agents)
+        yield Unlike(what="parameters of mapsat_agent", baseline=next(texts), new=next(texts))
 
 
 def _only(alone: Sequence[str], count: int) -> str:

@@ -131,7 +131,7 @@ class Pair:
         """Say whether trials of the case with one agent in one run surely differ in a metric; None where what is undecided leaves it open."""
         if len(self.baseline) == len(self.new) == 1:
             return False
-        found: list[bool | None] = []
+        outcomes: list[bool | None] = []
         for cards, name in product((self.baseline, self.new), metrics):
             spans: dict[str, set[Bounds]] = {}
             for card in cards:
@@ -139,8 +139,8 @@ class Pair:
                     spans.setdefault(card.agent, set()).add(span)
             for some in spans.values():
                 apart = max(low for low, _ in some) > min(high for _, high in some)
-                found.append(apart or (None if len(some) > 1 else False))
-        return any_true(found)
+                outcomes.append(apart or (None if len(some) > 1 else False))
+        return any_true(outcomes)
 
     def _spans(self, metric: str) -> tuple[_Spans, _Spans]:
         """Return each trial of both runs that has a metric, with its bounds."""

@@ -146,13 +146,13 @@ def parse_thresholds(
 
 def _each_once(option: str, rules: Iterable[_Rule]) -> tuple[_Rule, ...]:
     """Return rules in the order given, one that is given twice with the same value once."""
-    named: dict[str, _Rule] = {}
+    by_name: dict[str, _Rule] = {}
     for rule in rules:
-        other = named.setdefault(rule.name, rule)
+        other = by_name.setdefault(rule.name, rule)
         if str(other) != str(rule):
             both = " and ".join(re.split("[=:]", str(given), maxsplit=1)[1] for given in (other, rule))
             raise UsageError(f"{option}: {rule.name} is given twice, as {both}")
-    return tuple(named.values())
+    return tuple(by_name.values())
 
 
 def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Threshold:

@@ -13,7 +13,6 @@ from .context import Context as Context
 from .evidence import UNITS as UNITS
 from .evidence import KnownFigure as KnownFigure
 from .findings import Finding as Finding
-from .findings import match_in_words as match_in_words
 from .judge import ChecksJudge as ChecksJudge
 from .judge import DialogueKey as DialogueKey
 from .judge import Judge as Judge

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from pytest_mapsat.model import CallPattern, Calls, Match, Step
-from pytest_mapsat.sandbox import fits
+from pytest_mapsat.model import CallPattern, Calls, Match, Step, fits_row
 
 from .agreed import Agreements
 from .context import Context
@@ -246,7 +245,7 @@ class _Made:
             return False
         if "arguments" in step.unknown:
             return None if pattern.arguments else True
-        return fits(
+        return fits_row(
             pattern.arguments, step.arguments, results=(*self.steps[:at], *self.context.calls[len(self.steps) :])
         )
 

@@ -19,16 +19,17 @@ from pytest_mapsat.model import (
     all_true,
     any_true,
     did_you_mean,
+    fits_row,
     mismatches,
     shown,
     values_at,
     values_of,
 )
 from pytest_mapsat.model.match import MAX_VALUES
-from pytest_mapsat.sandbox import ReturnedRow, fits, id_text, returned_rows, satisfies
+from pytest_mapsat.sandbox import ReturnedRow, id_text, returned_rows
 
 from .context import Context
-from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in_words, matches_in_words
+from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, matches_in_words
 
 #: A wrong id is compared with so many of the ids that were returned.
 _HINTED = 1000
@@ -49,7 +50,7 @@ def output(check: Output, context: Context) -> Finding:
     """The structured output has, at ``path``, values that match, or ids that a tool returned; without both, it fits the case's schema."""
     if check.equals is None:
         return _fits_schema(check, context) if check.tool is None else _look_up(check, check.tool, context)
-    wanted = f"{check.path or 'a structured output'} {match_in_words(check.equals)} in {_reply_in_words(check.turn)}"
+    wanted = f"{check.path or 'a structured output'} {check.equals.words()} in {_reply_in_words(check.turn)}"
     given = _given(check.turn, context)
     if not given:
         return Finding(False, _without(check.turn, context), wanted)
@@ -61,7 +62,7 @@ def output(check: Output, context: Context) -> Finding:
     # What stands behind the values that are read at most is not known.
     passed = (any_true if check.quantifier == "any" else all_true)([*held, *[None][: len(values) // MAX_VALUES]])
     if passed is None:
-        return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
+        return Finding(None, f"it is unclear whether {_listed(values)} is {check.equals.words()}", wanted)
     deciding = values if passed else [value for value, holds in zip(values, held, strict=True) if not holds]
     return Finding(passed, f"{check.path or 'the structured output'} is {_listed(deciding)}", wanted)
 
@@ -70,7 +71,7 @@ def _holds(match: Match, value: Json, context: Context) -> bool | None:
     """Return whether a value at a path fits; where an element does not have the path, ``absent`` does."""
     if value is _MISSING:
         return isinstance(match, Absent)
-    return satisfies(match, value, results=context.calls)
+    return match.fits(value, results=context.calls)
 
 
 def _fits_schema(check: Output, context: Context) -> Finding:
@@ -157,7 +158,7 @@ class _LookUp:
     def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
         """Judge the entry that ``entry`` matches."""
         matches, calls = self._check.entry, self._context.calls
-        held = [isinstance(entry, Mapping) and fits(matches, entry, results=calls) for entry in entries]
+        held = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
         meant = [entry for entry, fit in zip(entries, held, strict=True) if fit is not False]
         words = matches_in_words(matches)
         if None in held:
@@ -184,7 +185,7 @@ class _LookUp:
         rows = self._rows(self._tool, row_id, turn)
         if not rows:
             return self._unreturned(row_id, turn)
-        held = {fits(self._check.where, row.record, results=self._context.calls) for row in rows}
+        held = {fits_row(self._check.where, row.record, results=self._context.calls) for row in rows}
         if len(held) > 1 or None in held:
             return self._finding(None, f"it is unclear whether the row with the {name} {shown(row_id)} fits")
         if True in held:
@@ -196,7 +197,7 @@ class _LookUp:
         lacking = [
             f"{path} is {_listed(values_of(rows[0].record, path))}"
             for path, match in self._check.where.items()
-            if not fits({path: match}, rows[0].record, results=self._context.calls)
+            if not fits_row({path: match}, rows[0].record, results=self._context.calls)
         ]
         return self._finding(
             False, f"the row with the {name} {shown(row_id)} does not fit: {'; '.join(lacking[:SHOWN_AT_MOST])}"

@@ -20,10 +20,11 @@ from pytest_mapsat.model import (
     any_true,
     change_lines,
     did_you_mean,
+    fits_row,
     shown,
     values_at,
 )
-from pytest_mapsat.sandbox import UnknownEndError, differences, fits
+from pytest_mapsat.sandbox import UnknownEndError, differences
 
 from .context import Context
 from .findings import SHOWN_AT_MOST, Finding, first_few, judges, matches_in_words
@@ -42,7 +43,7 @@ def state(check: EndState, context: Context) -> Finding:
         rows = context.end.rows(check.table, check)
     except MapsatError as error:
         return _untold(error, wanted)
-    held = [fits(check.where, row, results=context.calls) for row in rows]
+    held = [fits_row(check.where, row, results=context.calls) for row in rows]
     fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
     if slip := _slip(check, fitting, context):
         return _broken(slip, wanted)
@@ -59,7 +60,7 @@ def _having(
 ) -> Finding:
     """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
-    held = [fits({name: match}, row, results=context.calls) for row, name, match in cells]
+    held = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
     lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
     if lacking:
         key = end.key(check.table)
@@ -174,7 +175,7 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | No
     sides = [row for row in (change.before, change.after) if row is not None]
     if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
         return False
-    return any_true(fits(exempt.where, row, results=context.calls) for row in sides)
+    return any_true(fits_row(exempt.where, row, results=context.calls) for row in sides)
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:

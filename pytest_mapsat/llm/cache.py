@@ -124,17 +124,17 @@ def _parts(request: Request) -> dict[str, Json]:
 
 def _differences(kept: Request, asked: Request) -> list[str]:
     before, now = _parts(kept), _parts(asked)
-    named = [
+    entries = [
         f"the {name}" if name in ("schema", "tools") else f"{name} ({shown(before[name])}, now {shown(now[name])})"
         for name in before
         if before[name] != now[name]
     ]
     for number, (old, new) in enumerate(zip(kept.messages, asked.messages, strict=False), start=1):
         if old != new:
-            return [*named, f"message {number} ({new.get('role', '')}): {_first_difference(old, new)}"]
+            return [*entries, f"message {number} ({new.get('role', '')}): {_first_difference(old, new)}"]
     if len(kept.messages) != len(asked.messages):
-        named.append(f"the number of messages ({len(kept.messages)}, now {len(asked.messages)})")
-    return named
+        entries.append(f"the number of messages ({len(kept.messages)}, now {len(asked.messages)})")
+    return entries
 
 
 def _first_difference(old: JsonObject, new: JsonObject) -> str:

@@ -201,16 +201,16 @@ def _price(litellm: ModuleType, response: Any, model: str) -> float | None:
 def _fault(litellm: ModuleType, error: BaseException, request: Request) -> ModelError:
     if isinstance(error, KeyboardInterrupt | SystemExit):
         raise error
-    named = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)
+    kinds = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)
     kind: Kind = next(
-        (kind for error_class, kind in named if error_class is not None and isinstance(error, error_class)),
+        (kind for error_class, kind in kinds if error_class is not None and isinstance(error, error_class)),
         "unavailable",
     )
     status = getattr(error, "status_code", None)
     text = str(error)
-    told = next((error_class for words, error_class in _TOLD if words.search(text)), None)
-    if told is not None and kind in ("rejected", "unavailable"):
-        kind = told
+    kind_of_words = next((error_class for words, error_class in _TOLD if words.search(text)), None)
+    if kind_of_words is not None and kind in ("rejected", "unavailable"):
+        kind = kind_of_words
     elif kind == "unavailable" and isinstance(status, int) and status in _CLIENT_ERRORS:
         kind = "rejected"
     reason = " ".join(redacted(text).removeprefix("litellm.").split())

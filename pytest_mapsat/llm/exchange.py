@@ -222,8 +222,8 @@ def usage_of(data: Json) -> dict[str, float]:
 
 def summed(parts: list[dict[str, float]]) -> dict[str, float]:
     """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
-    told = _SPELLINGS if parts else ()
-    return {name: sum(part[name] for part in parts) for name in told if all(name in part for part in parts)}
+    names = _SPELLINGS if parts else ()
+    return {name: sum(part[name] for part in parts) for name in names if all(name in part for part in parts)}
 
 
 # -- a spec -------------------------------------------------------------------------------------------------------

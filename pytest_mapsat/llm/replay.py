@@ -229,11 +229,11 @@ class Replay:
     @cached
     def _allowed_addresses(self) -> frozenset[str]:
         """The addresses of the hosts that are allowed by name."""
-        found: set[str] = set()
+        addresses: set[str] = set()
         for name in self._allowed:
             with suppress(OSError):
-                found.update(str(info[4][0]) for info in getaddrinfo(name.partition(":")[0], None))
-        return frozenset(found)
+                addresses.update(str(info[4][0]) for info in getaddrinfo(name.partition(":")[0], None))
+        return frozenset(addresses)
 
     def _refuse_connection(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Refuse a connection of an agent that is made by another library: what it asks cannot be replayed."""

@@ -1,32 +1,24 @@
-"""Suites proved by running them: do oracles find their recordings, what do the checks catch, and what do they accuse wrongly."""
+"""Suites proved by running them: do oracles find their recordings, what do the checks catch, and what do they accuse wrongly.
 
-from .agreement import CERTIFICATE as CERTIFICATE
-from .agreement import LEVEL as LEVEL
-from .agreement import Agreement as Agreement
-from .agreement import AnswersProof as AnswersProof
-from .agreement import JudgedDialogue as JudgedDialogue
-from .agreement import agreement_table as agreement_table
-from .agreement import answer_table as answer_table
-from .agreement import certificate_of as certificate_of
-from .agreement import certificate_table as certificate_table
-from .agreement import judging_of as judging_of
-from .agreement import lacking as lacking
-from .agreement import parse_required as parse_required
-from .agreement import rates_of as rates_of
-from .agreement import uncertified as uncertified
-from .agreement import write_certificate as write_certificate
-from .baselines import BASELINES as BASELINES
-from .baselines import SuiteWorth as SuiteWorth
-from .baselines import card_text as card_text
-from .baselines import worth_table as worth_table
-from .mutants import HARMLESS as HARMLESS
-from .mutants import WRONG as WRONG
-from .oracles import lint_recordings as lint_recordings
-from .oracles import play_oracle as play_oracle
-from .prove import Proof as Proof
-from .prove import prove as prove
-from .prove import table as table
-from .retrieval import Retrieval as Retrieval
-from .retrieval import measure_retrieval as measure_retrieval
-from .surface import CaseSandboxes as CaseSandboxes
-from .surface import dialogue_of as dialogue_of
+A module is loaded when one of its names is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import fetched
+
+if TYPE_CHECKING:
+    from .agreement import *
+    from .baselines import *
+    from .mutants import *
+    from .oracles import *
+    from .surface import *
+else:
+    _NAMES = {
+        "agreement": "CERTIFICATE LEVEL Agreement AnswersProof JudgedDialogue agreement_table answer_table certificate_of certificate_table judging_of lacking parse_required rates_of uncertified write_certificate",
+        "baselines": "BASELINES SuiteWorth card_text worth_table",
+        "mutants": "HARMLESS Proof WRONG prove table",
+        "oracles": "Retrieval measure_retrieval play_oracle",
+        "surface": "dialogue_of",
+    }
+    __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
-from pytest_mapsat.metrics import DEFAULT_WEIGHTS, summarise, weight_of, within_scale
+from pytest_mapsat.metrics import summarise, within_scale
 from pytest_mapsat.model import MSB_METRICS, Aggregate, Case, JsonObject, Scorecard, SuiteManifest
 from pytest_mapsat.reports import code, columns, printable, wrap
-from pytest_mapsat.sandbox import normalise, text_similarity
+from pytest_mapsat.sandbox import normalise
 
 BASELINES = ("silent", "constant", "surface", "profile", "oracle")
 METRICS = ("ecr", "iisr", "ar", "ifs", "ts", "ses")
@@ -22,26 +21,12 @@ _STEPS = {
     ("surface", "profile"): ("iisr", "ar"),
     ("profile", "oracle"): ("iisr", "ar"),
 }
-#: Queries as like as this are near twins.
-_ALIKE = 0.9
-#: Weights differ where they do by more than this: they are written with four digits at most.
-_ROUNDING = 5e-5
 _MOST_NAMED, _MOST_VALUES = 5, 24
 #: What the columns are called where pytest sums up a run.
 LEGEND = ", ".join(
     f"{metric.name.upper()} {str(metric.plain).replace('_', ' ')}" for metric in MSB_METRICS if metric.name in METRICS
 )
 _WIDE = 12
-
-
-@dataclass(frozen=True)
-class WeightGap:
-    """A weight that a case gives, and the one that its evidence gives."""
-
-    case: str
-    requirement: str
-    given: float
-    of_evidence: float
 
 
 @dataclass(frozen=True)
@@ -118,30 +103,6 @@ class SuiteWorth:
         return tuple(tuple(ids) for ids in by_words.values() if len(ids) > 1)
 
     @cached_property
-    def near_twins(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of cases that ask in almost the same words, figures and the same words apart."""
-        queries = [(case.id, case.visible.query, Counter(normalise(case.visible.query))) for case in self.cases]
-        return tuple(
-            (first, second)
-            for (first, one, these), (second, other, those) in combinations(queries, 2)
-            if 2 * (these & those).total() >= _ALIKE * (these.total() + those.total())
-            and _ALIKE <= text_similarity(one, other) < 1
-        )
-
-    @cached_property
-    def weight_gaps(self) -> tuple[WeightGap, ...]:
-        """The weights that cases give and that the evidence beside them does not."""
-        gaps = []
-        for case in self.cases:
-            for requirement in case.truth.implicit:
-                if requirement.weight is None or not requirement.evidence:
-                    continue
-                of_evidence = weight_of(requirement.model_copy(update={"weight": None}), DEFAULT_WEIGHTS)
-                if abs(of_evidence - requirement.weight) > _ROUNDING:
-                    gaps.append(WeightGap(case.id, requirement.id, requirement.weight, round(of_evidence, 4)))
-        return tuple(gaps)
-
-    @cached_property
     def balance(self) -> Mapping[str, Mapping[str, int]]:
         """How many cases there are of each domain, language, difficulty and value of an attribute, and how many hidden requirements of each source."""
         counts: dict[str, Counter[str]] = {name: Counter() for name in ("domain", "language", "source", "difficulty")}
@@ -176,10 +137,6 @@ class SuiteWorth:
             yield f"{_count(len(self.idle), 'hard requirement')} part no two baselines: {_listed(self.idle)}"
         for ids in self.twins:
             yield f"cases that ask in the same words: {', '.join(ids)}"
-        if self.near_twins:
-            yield f"{_count(len(self.near_twins), 'pair')} of cases ask in almost the same words: {_listed(self.near_twins, ' and ')}"
-        for gap in self.weight_gaps:
-            yield f"case {gap.case}: {gap.requirement} has weight {gap.given:g}, and its evidence gives {gap.of_evidence:g}"
 
     def to_json(self) -> JsonObject:
         """Return it as JSON data."""
@@ -198,8 +155,6 @@ class SuiteWorth:
             "idle": [list(pair) for pair in self.idle],
             "met_by_surface": [list(pair) for pair in self.given_away],
             "twins": [list(ids) for ids in self.twins],
-            "near_twins": [list(pair) for pair in self.near_twins],
-            "weights": [dict(vars(gap)) for gap in self.weight_gaps],
             "balance": {name: dict(values) for name, values in self.balance.items()},
             "requirements": {kind: {"all": n, "checked": checked} for kind, (n, checked) in self.requirements.items()},
         }
@@ -216,8 +171,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _listed(pairs: Sequence[tuple[str, str]], between: str = ": ") -> str:
-    named = "; ".join(between.join(pair) for pair in pairs[:_MOST_NAMED])
+def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    named = "; ".join(": ".join(pair) for pair in pairs[:_MOST_NAMED])
     return named + (f"; and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else "")
 
 

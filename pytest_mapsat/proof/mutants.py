@@ -1,4 +1,4 @@
-"""Changes of an oracle dialogue: wrong in one known way, or harmless; of its words and of its calls.
+"""What the checks of a suite are worth: an oracle dialogue is changed, in one wrong way or harmlessly, and judged.
 
 Each wrong change says which fields of checks it breaks. No second reader judges the changed text: what the oracle said was read once, and an operator
 knows what it put in the place of which words.
@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import cycle, pairwise
+from itertools import cycle, groupby, islice, pairwise
+from operator import itemgetter
+from pathlib import Path
 
-from pytest_mapsat.judges import UNITS, Context, Finding, evaluate
+from pytest_mapsat.judges import UNITS, Context, Finding, Judge, evaluate, make_judge
 from pytest_mapsat.model import (
+    AnyOf,
     Asked,
+    AtLeast,
     Calls,
     Case,
     Check,
@@ -24,31 +28,28 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Label,
+    Not,
     Number,
     Output,
     Quote,
     Recommends,
+    Requirement,
     SameEnd,
     Says,
     Step,
     Tool,
     Trajectory,
     Verdict,
+    fits_row,
+    trajectory_digest,
     values_at,
 )
 from pytest_mapsat.reading import Document, Quantity, Vocabulary, fold_phrase
-from pytest_mapsat.reports import call_text
-from pytest_mapsat.sandbox import (
-    End,
-    SandboxSuite,
-    differences,
-    end_of,
-    fits,
-    make_sandbox,
-    net_changes,
-    returned_rows,
-    satisfies,
-)
+from pytest_mapsat.reports import call_text, cell_width, columns, cut, printable, wrap
+from pytest_mapsat.sandbox import End, SandboxSuite, differences, end_of, make_sandbox, net_changes, returned_rows
+from pytest_mapsat.suite import Suite
+
+from .oracles import play_oracle
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,13 @@ class Thing:
         """Return whether a check may want it, by its name and by ``where``; None where its recordings differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
-        held = {bool(fits(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
+        held = {bool(fits_row(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
         return not check.where or (held.pop() if len(held) == 1 else None)
 
     def is_forbidden(self, check: Recommends) -> bool:
         """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
         records = [record for _, record in self.recordings if isinstance(record, dict)]
-        breaks = bool(check.none_where and records) and all(fits(check.none_where, record) for record in records)
+        breaks = bool(check.none_where and records) and all(fits_row(check.none_where, record) for record in records)
         return breaks or self.is_one_of(check.none_of)
 
 
@@ -381,16 +382,10 @@ _ROUNDING = 1e-9
 _PHONE = re.compile(r"(?<![0-9-])[0-9]{3,4}(?:-[0-9]{3,4}){1,2}(?![0-9-])")
 #: The end of a telephone number that no recording has.
 _FALSE_ENDING = "9768"
-#: Any number would do: whether it breaks a check is decided afterwards.
-_MADE_UP = 97
 _WRITTEN = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})")
 MONEY_WORDS = {
     "CNY": ("yuan", "元"), "EUR": ("euros", "欧元"), "USD": ("dollars", "美元"), "GBP": ("pounds", "英镑"), "JPY": ("yen", "日元"),
-}  # fmt: skip
-_ENGLISH_UNITS = {"percent": "%", "celsius": "°C", "star": "stars", "count": ""}
-_CHINESE_UNITS = {
-    "m": "米", "km": "公里", "s": "秒", "min": "分钟", "h": "小时", "yuan": "元", "percent": "%", "celsius": "度", "star": "星", "count": "个",
 }  # fmt: skip
 
 
@@ -499,48 +494,6 @@ def _tells_phones(check: Check, _finding: Finding) -> bool:
     return isinstance(check, Grounded) and not check.about and (not check.claims or "phone" in check.claims)
 
 
-#: What a figure of a role is said to be, in English and in Chinese.
-_ROLES = {
-    "travel_time": ("The way takes", "路上要"), "travel_distance": ("The way is", "路程"), "wait": ("The wait is", "要等"),
-    "price": ("The price is", "价格"), "fee": ("The fee is", "收费"), "per_head": ("A meal per head is", "人均"), "total": ("The total is", "合计"),
-    "rating": ("The rating is", "评分"),
-}  # fmt: skip
-
-
-def number_made_up(run: OracleRun) -> Iterator[Mutant]:
-    """A number for something of which the answer gives none."""
-    for requirement in run.case.truth.requirements:
-        for wanted in requirement.leaves:
-            if not isinstance(wanted, Number) or not (lead := _lead(run, wanted)):
-                continue
-            if not run.finding(wanted).nothing_claimed:
-                continue
-            english, chinese = _units(run, wanted)
-            number = f"{_MADE_UP} {english}".rstrip()
-            added = run.and_then(f"{lead} {number}.", f"{lead}{_MADE_UP}{chinese}。")
-            sure = bool(wanted.near or requirement.kind == "fact")
-            sure = sure and _strays(run, wanted, _MADE_UP * UNITS[wanted.unit][1])
-
-            def breaks(check: Check, _finding: Finding, wanted: Number | None = wanted if sure else None) -> bool:
-                return check is wanted
-
-            yield Mutant(f"made up: {lead} {number}", run.saying(added), breaks)
-
-
-def _units(run: OracleRun, check: Number) -> tuple[str, str]:
-    """Return the word for a unit in English and in Chinese."""
-    if check.unit == "money":
-        return MONEY_WORDS[run.vocabulary.currency if run.vocabulary else "CNY"]
-    return _ENGLISH_UNITS.get(check.unit, check.unit), _CHINESE_UNITS[check.unit]
-
-
-def _lead(run: OracleRun, check: Number) -> str:
-    """Return how a sentence begins that gives such a figure; nothing where the check does not say what it is of."""
-    if check.near:
-        return check.near[0] if run.chinese else f"For the {check.near[0]} count on"
-    return next((_ROLES[role][run.chinese] for role in check.role if role in _ROLES), "")
-
-
 # -- calls and what is handed over: calls, output ----------------------------------------------------------------------
 
 
@@ -565,7 +518,7 @@ def other_argument(run: OracleRun) -> Iterator[Mutant]:
             def breaks(check: Check, _finding: Finding, tool: str = tool, new: str = new) -> bool:
                 if not isinstance(check, Calls) or check.tool != tool or "mode" not in check.arguments:
                     return False
-                return check.least > 0 and satisfies(check.arguments["mode"], new) is False
+                return check.least > 0 and check.arguments["mode"].fits(new) is False
 
             turned = run.with_calls(tool, lambda arguments, new=new: {**arguments, "mode": new})  # type: ignore[misc]  # bound now
             yield Mutant(f"{tool} was called for the mode {new}", turned, breaks)
@@ -595,7 +548,7 @@ def _handed_over(run: OracleRun) -> Iterator[tuple[Output, str, list[JsonObject]
             given = run.output.get(check.path)
             entries: list[JsonObject] = given if isinstance(given, list) else []
             for at, entry in enumerate(entries):
-                if isinstance(entry, dict) and check.id in entry and (not check.entry or fits(check.entry, entry)):
+                if isinstance(entry, dict) and check.id in entry and (not check.entry or fits_row(check.entry, entry)):
                     yield check, check.id, entries, at
 
 
@@ -610,8 +563,8 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
     def breaks(check: Check, _finding: Finding) -> bool:
         if not isinstance(check, Output) or check.id is None or check.path != changed.path:
             return False
-        meant = [entry for entry in entries if not check.entry or fits(check.entry, entry)]
-        ids = {str(row.get(check.id)) for row in _rows(run, check) if fits(check.where, row)}
+        meant = [entry for entry in entries if not check.entry or fits_row(check.entry, entry)]
+        ids = {str(row.get(check.id)) for row in _rows(run, check) if fits_row(check.where, row)}
         found = all(str(entry.get(check.id or "")) in ids for entry in meant)
         return not meant or (bool(check.entry) and len(meant) > 1) or not found
 
@@ -621,8 +574,8 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
 WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
     operator.__name__: operator
     for operator in (
-        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, number_made_up,
-        dropped_constraint, unneeded_question, dropped_call, other_argument, other_id,
+        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, dropped_constraint,
+         unneeded_question, dropped_call, other_argument, other_id,
     )
 }  # fmt: skip
 
@@ -811,3 +764,303 @@ def _played(case: Case, suite: SandboxSuite, oracle: Trajectory, calls: Sequence
         for index, turn in enumerate(oracle.turns)
     )
     return oracle.model_copy(update={"turns": turns, "setup": sandbox.setup})
+
+
+# -- judged: what is killed, what survives, what is accused --------------------------------------------------------------
+
+#: The most mutants of one kind that are made of one case: every kind gets a hearing, and a long answer stays quick.
+MOST = 12
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One mutant, judged.
+
+    Attributes:
+        kind: the operator; ``oracle`` for the unchanged dialogue.
+        case: the case's id.
+        changed: what was changed, in words.
+        violates: the requirements that the change makes false; empty for a harmless mutant.
+        lowered: the requirements that got less than on the oracle.
+        undecided: the requirements that the judge leaves open though it decided them on the oracle.
+        why: what the judge says of the requirements that decide: those that should have been lowered and were not, or the reverse.
+    """
+
+    kind: str
+    case: str
+    changed: str
+    violates: tuple[str, ...]
+    lowered: tuple[str, ...]
+    undecided: tuple[str, ...]
+    why: Mapping[str, str]
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The violated requirements that the judge calls as good as on the oracle."""
+        return tuple(name for name in self.violates if name not in (*self.lowered, *self.undecided))
+
+    @property
+    def passed(self) -> bool:
+        """Whether the judge was not wrong: no violated requirement is as good as before, or, of a harmless mutant, none lowered."""
+        return not self.missed if self.violates else not self.lowered
+
+    @property
+    def open(self) -> bool:
+        """Whether the judge was not wrong but left something open that would show what the mutant is."""
+        return self.passed and bool(set(self.undecided) & set(self.violates) if self.violates else self.undecided)
+
+    def to_json(self) -> JsonObject:
+        """Return a survivor as JSON data."""
+        named = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
+        return {**named, "changed": self.changed, "why": dict(self.why)}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """All mutants of a suite, judged.
+
+    Attributes:
+        trials: the mutants of the oracles, case by case, each case's oracle first.
+        untried: the cases that could not be tried, with the reason.
+        requirements: the requirements of each case that was tried.
+        idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
+    """
+
+    trials: tuple[Trial, ...]
+    untried: Mapping[str, str] = field(default_factory=dict)
+    requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    idle: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def wrong(self) -> tuple[Trial, ...]:
+        """The trials of mutants that are wrong."""
+        return tuple(trial for trial in self.trials if trial.violates)
+
+    @property
+    def harmless(self) -> tuple[Trial, ...]:
+        """The trials of mutants that are right, the oracles among them."""
+        return tuple(trial for trial in self.trials if not trial.violates)
+
+    @property
+    def killed(self) -> tuple[Trial, ...]:
+        """The wrong mutants that the judge calls wrong in every violated requirement."""
+        return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
+
+    @property
+    def survived(self) -> tuple[Trial, ...]:
+        """The wrong mutants that a violated requirement did not kill."""
+        return tuple(trial for trial in self.wrong if not trial.passed)
+
+    @property
+    def false_alarms(self) -> tuple[Trial, ...]:
+        """The harmless mutants of which a requirement was lowered."""
+        return tuple(trial for trial in self.harmless if not trial.passed)
+
+    def to_json(self) -> JsonObject:
+        """Return the counts and the survivors as JSON data."""
+        by_truth = {"wrong": self.wrong, "harmless": self.harmless}
+        return {
+            "wrong": len(self.wrong),
+            "killed": len(self.killed),
+            "harmless": len(self.harmless),
+            "false_alarms": len(self.false_alarms),
+            "undecided": {name: sum(trial.open for trial in trials) for name, trials in by_truth.items()},
+            "survived": [trial.to_json() for trial in self.survived],
+        }
+
+
+def prove(cases: Iterable[Case], suite: Suite) -> Proof:
+    """Judge mutants of the oracle dialogues of some cases.
+
+    Args:
+        cases: the cases.
+        suite: their suite.
+
+    Raises:
+        SuiteError: a recording of a case cannot be read.
+    """
+    judge = make_judge(
+        "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
+    )
+    trials: list[Trial] = []
+    untried: dict[str, str] = {}
+    requirements: dict[str, tuple[str, ...]] = {}
+    idle: list[tuple[str, str, str]] = []
+    for case in cases:
+        trajectory = play_oracle(case, suite)
+        if reason := _unfit(case, trajectory):
+            untried[case.id] = reason
+            continue
+        requirements[case.id] = tuple(requirement.id for requirement in case.truth.requirements)
+        run = OracleRun(case, suite.tools, trajectory, judge.judge(case, trajectory), suite.vocabulary)
+        trials += _changes_of_words(run, judge, idle)
+        trials += _changes_of_writes(run, suite, judge)
+    return Proof(tuple(trials), untried, requirements, tuple(idle))
+
+
+def _unfit(case: Case, trajectory: Trajectory) -> str:
+    if not case.truth.oracle:
+        return "it has no oracle dialogue"
+    if trajectory.fault is not None:
+        return trajectory.fault.message
+    return "" if any(turn.text.strip() for turn in trajectory.replies) else "its oracle says nothing"
+
+
+def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
+    """Yield the oracle and its mutants, judged; those that surely break no check go to ``idle``."""
+    open_ = tuple(label.requirement for label in run.verdict.labels if label.value is None)
+    accused = tuple(label.requirement for label in run.verdict.labels if label.value == 0)
+    yield Trial("oracle", run.case.id, "nothing", (), accused, open_, _why(run.labels, accused))
+    seen = {trajectory_digest(run.trajectory)}
+    for kind, operator in (WRONG | HARMLESS).items():
+        for mutant in islice(operator(run), MOST):
+            digest = trajectory_digest(mutant.trajectory)
+            if digest in seen:
+                continue
+            seen.add(digest)
+            broken = () if kind in HARMLESS else violated(run, mutant)
+            if broken or kind in HARMLESS:
+                yield _trial(run, judge, kind, mutant, broken)
+            else:
+                idle.append((run.case.id, kind, mutant.changed))
+
+
+def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
+    """Return the requirements that surely get less than on the oracle, by the checks that a mutant breaks; one that it does not break holds as before."""
+
+    def holds(check: Check) -> bool | None:
+        parts = [holds(part) for part in check.parts]
+        if isinstance(check, Not):
+            return None if parts[0] is None else not parts[0]
+        if parts:
+            needed = check.n if isinstance(check, AtLeast) else 1 if isinstance(check, AnyOf) else len(parts)
+            reached, reachable = parts.count(True) >= needed, len(parts) - parts.count(False) >= needed
+            return True if reached else None if reachable else False
+        finding = run.finding(check)
+        return not mutant.breaks(check, finding) if finding.passed else None
+
+    def level(requirement: Requirement) -> float | None:
+        rules = [(1.0, requirement.check)] if requirement.check is not None else []
+        rules += [(rule.level, rule.check) for rule in requirement.levels]
+        for reached, check in rules:
+            if (held := holds(check)) is not False:
+                return reached if held else None
+        return 0.0
+
+    levels = {requirement.id: level(requirement) for requirement in run.case.truth.requirements}
+    before = {name: label.value or 0 for name, label in run.labels.items()}
+    return tuple(name for name, now in levels.items() if now is not None and now < before[name])
+
+
+def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
+    """Yield the mutants of what the oracle writes. Each ends otherwise than it, so that one of the case's requirements at least must break."""
+    required = tuple(requirement.id for requirement in run.case.truth.required)
+    changes = sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0))
+    for kind, mutants in groupby(changes, itemgetter(0)):
+        for _, mutant in islice(mutants, MOST):
+            trial = _trial(run, judge, kind, mutant, required)
+            broken = tuple(name for name in required if name in (*trial.lowered, *trial.undecided))
+            yield replace(trial, violates=broken or required)
+
+
+def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
+    labels = {label.requirement: label for label in judge.judge(run.case, mutant.trajectory).labels}
+    before = {name: label.value for name, label in run.labels.items() if label.value is not None}
+    undecided = tuple(name for name in before if labels[name].value is None)
+    lowered = tuple(name for name, value in before.items() if (now := labels[name].value) is not None and now < value)
+    deciding = [name for name in broken if name not in lowered] if broken else lowered
+    return Trial(kind, run.case.id, mutant.changed, broken, lowered, undecided, _why(labels, deciding))
+
+
+def _why(labels: Mapping[str, Label], names: Iterable[str]) -> dict[str, str]:
+    return {name: labels[name].why for name in names}
+
+
+#: The columns of the four numbers, with the space before them.
+_NUMBERS = 37
+_SHOWN = 60
+
+
+def table(proof: Proof) -> Iterator[str]:
+    """Yield the lines of the report, as wide as the terminal where no word is longer."""
+    title = "mutants by case and requirement (killed: wrong; alarms: harmless; undec.: left open)"
+    head = f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'killed':>7} {'alarms':>7} {'undec.':>6}"
+    yield from wrap(title, columns(), hang=2)
+    yield head
+    for case, requirements in proof.requirements.items():
+        trials = [trial for trial in proof.trials if trial.case == case]
+        yield _row(case, *_counts(trials))
+        for requirement in requirements:
+            yield _row(f"  {requirement}", *_counts_of(requirement, trials))
+    yield from ("", "mutants by kind", head)
+    for kind in dict.fromkeys(trial.kind for trial in proof.trials):
+        yield _row(kind, *_counts([trial for trial in proof.trials if trial.kind == kind]))
+    yield from _idle(proof)
+    yield from _listed("survived", proof.survived)
+    yield from _listed("false alarm", proof.false_alarms)
+    for case, why in proof.untried.items():
+        yield from wrap(f"not tried: case {case}: {printable(why)}", columns(), hang=2)
+    yield ""
+    yield from _summary(proof)
+
+
+def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
+    """Return how many trials are wrong, killed, false alarms and undecided."""
+    proof = Proof(tuple(trials))
+    return len(proof.wrong), len(proof.killed), len(proof.false_alarms), sum(trial.open for trial in trials)
+
+
+def _counts_of(requirement: str, trials: Sequence[Trial]) -> tuple[int, int, int, int]:
+    """Return the same of one requirement."""
+    wrong = [trial for trial in trials if requirement in trial.violates]
+    harmless = [trial for trial in trials if not trial.violates]
+    killed = sum(requirement not in (*trial.missed, *trial.undecided) for trial in wrong)
+    alarms = sum(requirement in trial.lowered for trial in harmless)
+    return len(wrong), killed, alarms, sum(requirement in trial.undecided for trial in (*wrong, *harmless))
+
+
+def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int) -> str:
+    width = columns() - _NUMBERS
+    lead = name[: len(name) - len(name.lstrip())]
+    name = cut(printable(name.strip()), width - 2)
+    pad = " " * (width - len(lead) - cell_width(name))
+    numbers = [f"{wrong or '-':>7}", f"{killed if wrong else '-':>7}", f"{alarms or '-':>7}", f"{undecided or '-':>6}"]
+    return f"{lead}{name}{pad} {' '.join(numbers)}"
+
+
+def _idle(proof: Proof) -> Iterator[str]:
+    """Yield what no check of a case speaks of, so that its author can see it."""
+    for case in dict.fromkeys(case for case, _, _ in proof.idle):
+        yield ""
+        yield from wrap(f"not counted: in case {case} no check is surely broken by", columns(), hang=2)
+        kinds: dict[str, list[str]] = {}
+        for _, kind, changed in (change for change in proof.idle if change[0] == case):
+            kinds.setdefault(kind, []).append(cut(printable(changed), _SHOWN))
+        for kind, changes in kinds.items():
+            yield from wrap(f"{kind}: {'; '.join(changes)}", columns(), indent="  ", hang=2)
+
+
+def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
+    for trial in trials:
+        yield ""
+        requirements = ", ".join(trial.missed or trial.lowered)
+        yield from wrap(f"{what}: {trial.kind}: case {trial.case}: {requirements}", columns(), hang=2)
+        yield from wrap(f"changed: {printable(trial.changed)}", columns(), indent="  ", hang=2)
+        for requirement, why in trial.why.items():
+            yield from wrap(f"{requirement}: {printable(why)}", columns(), indent="  ", hang=2)
+
+
+def _summary(proof: Proof) -> Iterator[str]:
+    wrong, harmless = len(proof.wrong), len(proof.harmless)
+    killed, alarms = len(proof.killed), len(proof.false_alarms)
+    unsure, open_ = (sum(trial.open for trial in trials) for trials in (proof.wrong, proof.harmless))
+    for line in (
+        f"{killed} of {wrong} wrong mutants killed{_share(killed, wrong)}",
+        f"{alarms} false alarms on {harmless} harmless ones{_share(alarms, harmless)}",
+        f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}",
+    ):
+        yield from wrap(line, columns(), hang=2)
+
+
+def _share(part: int, whole: int) -> str:
+    return f" ({100 * part / whole:.1f} %)" if whole else ""

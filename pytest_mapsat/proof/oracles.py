@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.formats import Lines, shown_path
-from pytest_mapsat.judges import ChecksJudge, Context, match_in_words
+from pytest_mapsat.judges import ChecksJudge, Context
+from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
 from pytest_mapsat.model import (
     Absent,
     Bound,
@@ -23,10 +26,10 @@ from pytest_mapsat.model import (
     ExpectedTool,
     Json,
     MapsatError,
-    OracleTurn,
     Output,
     PlannedCall,
     PythonCheck,
+    RankedAnswer,
     Recommends,
     Recording,
     RowsFound,
@@ -37,8 +40,10 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
     Unchanged,
+    UsageError,
     Verdict,
     did_you_mean,
+    fits_row,
     shown,
     values_at,
     values_of,
@@ -47,18 +52,19 @@ from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import (
     FoundValues,
-    Sandbox,
+    Ranker,
     SandboxSuite,
-    fits,
     holds_evidence,
     hop_calls,
+    id_text,
     in_time,
     make_sandbox,
     normalise,
     play_reference,
+    ranker_of,
     returned_rows,
 )
-from pytest_mapsat.suite import CaseEntry, LintFinding, Remark, Severity, Suite, nouns_in
+from pytest_mapsat.suite import Remark, Severity, Suite, nouns_in, remark
 from pytest_mapsat.users import make_user
 
 _CALL = 120
@@ -69,43 +75,24 @@ _OF_THE_END = (EndState, SameEnd, Unchanged)
 _Place = tuple[str | int, ...]
 
 
-def play_oracle(case: Case, suite: SandboxSuite, sandbox: Sandbox | None = None) -> Trajectory:
-    """Return the oracle dialogue of a case, played with its scripted user in its sandbox, a fresh one unless it is given. Raises SuiteError."""
+def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in a fresh sandbox. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), sandbox or make_sandbox(case, suite), Limits())
+    return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), Limits())
 
 
-def lint_recordings(suite: Suite) -> list[LintFinding]:
-    """Play and judge each oracle of a suite, look up each path of its checks, and return what is amiss, sorted.
-
-    Files and cases that cannot be read are left to ``suite.lint``, which tells them.
-
-    Args:
-        suite: the suite.
-    """
-    findings: list[LintFinding] = []
-    for path in suite.inventory.cases:
-        with suppress(SuiteError):
-            for entry in suite.entries(path):
-                findings += _of_entry(suite, entry)
-    return sorted(findings, key=lambda finding: finding.order)
-
-
-def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
+def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Play and judge the oracle of a case, look up each path of its checks, and give what is amiss; nothing where recordings cannot be read, which lint tells of them."""
     with suppress(SuiteError):
-        case, recordings = suite.load(entry), suite.recordings(entry.id)
+        recordings = suite.recordings(case.id)
         played = play_oracle(case, suite) if case.truth.oracle else None
         paths = [*_paths(case, recordings, suite, played), *_unknown_checks(case)]
         paths += _at_the_start(case, suite)
         paths += _quotes(case, suite, played)
-        oracle = () if played is None else _oracle(case, suite, played)
+        oracle = [] if played is None else [*_oracle(case, suite, played)]
         # What is wrong with a check is why its oracle fails.
-        amiss = [*(remark for remark in oracle if not paths or remark.rule not in (_FAILS, _OPEN)), *paths]
-        lines = suite.lines_of(entry) if amiss else Lines(entry.line)
-        for remark in amiss:
-            message = f"case {case.id}: {remark.message}"
-            problem = lines.problem(shown_path(entry.path), remark.place, message, remark.hint)
-            yield LintFinding(remark.severity, remark.rule, problem)
+        yield from (told for told in oracle if not paths or told.rule not in (_FAILS, _OPEN))
+        yield from paths
 
 
 def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark]:
@@ -114,19 +101,19 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
         steps = [step for step in reply.steps if step.kind == "call"]
         for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):
             if step.status != "ok" and not _is_expected(step, case):
-                yield Remark("warning", "oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step))
+                yield remark("oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step))
     place = ("truth", "oracle")
     replies = len(trajectory.replies)
     if trajectory.fault is not None:
         why = trajectory.fault.message.removeprefix(f"case {case.id}: ")
-        yield Remark("error", "oracle", place, f"the oracle cannot be played: {why}")
+        yield remark("oracle", place, f"the oracle cannot be played: {why}")
     elif replies < len(oracle):
         message = f"the user ends the dialogue after {replies} of {len(oracle)} replies of the oracle"
-        yield Remark("warning", "oracle-rest", (*place, replies), message, "the rest is never said")
+        yield remark("oracle-rest", (*place, replies), message, "the rest is never said")
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
         yield from hop_remarks(case, suite.tools, trajectory.calls)
-        yield from candidate_remarks(case, suite, trajectory)
+        yield from _visible_label(trajectory)
 
 
 def _is_expected(step: Step, case: Case) -> bool:
@@ -137,7 +124,7 @@ def _is_expected(step: Step, case: Case) -> bool:
         and not (isinstance(noun, Calls) and noun.never)
         and noun.tool == step.tool
         and (bool(noun.arguments) if isinstance(noun, CallPattern) or noun.answered == "any" else not noun.answered)
-        and fits(noun.arguments, step.arguments) is not False
+        and fits_row(noun.arguments, step.arguments) is not False
         for noun in expected
     )
 
@@ -154,18 +141,18 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
         reference = play_reference(case, suite) if reading else None
     except MapsatError as error:
         hint = "name the module that makes its sandbox with -p"
-        yield Remark("error", "no-sandbox", ("truth",), f"its end cannot be told: {error}", hint)
+        yield remark("no-sandbox", ("truth",), f"its end cannot be told: {error}", hint)
         return
     if reference is not None and reference.problem:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
         hint = "a reference is made of calls that the sandbox answers"
-        yield Remark("error", "reference", place, reference.problem, hint)
+        yield remark("reference", place, reference.problem, hint)
     verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
     labels = {label.requirement: label for label in verdict.labels}
     outcomes = {labels[requirement.id].outcome for requirement in case.truth.required}
     if outcomes == {"passed"}:
         message = "its checks only say what must not be: an agent that says and does nothing passes"
-        yield Remark("note", "silence-passes", ("truth",), message, "add a requirement on what it must say or do")
+        yield remark("silence-passes", ("truth",), message, "add a requirement on what it must say or do")
     for requirement in reading:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
@@ -173,11 +160,11 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
         if any(isinstance(check, EndState) for check in requirement.leaves):
             message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
             hint = "say what must have changed; unchanged says what must not"
-            yield Remark("error", "holds-at-start", places[requirement.id], message, hint)
+            yield remark("holds-at-start", places[requirement.id], message, hint)
         elif label.idle and "failed" not in outcomes:
             message = f"{requirement.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
             hint = "add a requirement on the reply"
-            yield Remark("warning", "nothing-to-change", places[requirement.id], message, hint)
+            yield remark("nothing-to-change", places[requirement.id], message, hint)
 
 
 def _places(case: Case) -> dict[str, _Place]:
@@ -199,12 +186,12 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
         why = printable(label.why.removeprefix("undecided: ").removeprefix("suspect: "))
         if label.outcome == "failed" or label.suspect:  # it is known to be right
             hint = "an oracle is a dialogue that passes: mend its words or the check"
-            yield Remark("warning", _FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)
+            yield remark(_FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)
         elif label.outcome == "unevaluated" and label.blame == "judge":
             hint = "it cannot be judged so, whatever an agent does"
-            yield Remark("error", _OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint)
+            yield remark(_OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint, "error")
         elif label.outcome == "unevaluated":
-            yield Remark("note", _OPEN, place, f"the oracle leaves open {label.requirement}: {why}")
+            yield remark(_OPEN, place, f"the oracle leaves open {label.requirement}: {why}")
 
 
 def _unknown_checks(case: Case) -> Iterator[Remark]:
@@ -212,7 +199,7 @@ def _unknown_checks(case: Case) -> Iterator[Remark]:
         if isinstance(noun, PythonCheck) and noun.name not in added_checks():
             message = f"no installed package adds the check {shown(noun.name)}: its requirement is never judged"
             hint = "name the module that adds it with -p"
-            yield Remark("warning", "unknown-check", (*place, "kind"), message, hint)
+            yield remark("unknown-check", (*place, "kind"), message, hint)
 
 
 def _unanswered(step: Step) -> tuple[str, str]:
@@ -277,7 +264,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
                 field = "say" if f"{{{name}.{path}}}" in answer.say else "else"
                 place = ("truth", "user", "answers", number, field)
                 message = f"{{{name}.{path}}}: no result of {tool_of[name]} has {shown(path)}"
-                yield Remark("warning", "no-such-path", place, message, _near(path, there))
+                yield remark("no-such-path", place, message, _near(path, there))
 
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
@@ -293,7 +280,7 @@ def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> It
         # A slip of the pen lets every agent pass, or none.
         severity: Severity = "error" if hint.startswith("did you mean") else "warning"
         message = f"no {owner} in the case's sandbox has {shown(path)}"
-        yield Remark(severity, "no-such-path", place, message, hint)
+        yield remark("no-such-path", place, message, hint, severity)
 
 
 def _near(path: str, results: Sequence[Json]) -> str:
@@ -332,7 +319,7 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
         problems = [*dialogue.guessable(expected, positions)] if hop else [*dialogue.unfulfilled(index, expected)]
         problems += dialogue.evidence(expected, tools[expected.name], hop) if hop else ()
         for rule, field, message, hint in problems:
-            yield Remark("warning", rule, ("truth", "tools", index, *field), message, hint)
+            yield remark(rule, ("truth", "tools", index, *field), message, hint)
 
 
 #: Rule, place in the expected tool, message, hint.
@@ -394,7 +381,9 @@ class _Dialogue:
             yield "hop-evidence", field, message, "an agent that asks the same cannot do better"
         names = {entities.name for entities in tool.entities}
         rows = [row for result in results for row in returned_rows(tool, result)]
-        wanted = [row for row in rows if any(fits(evidence.where, row.record) for evidence in expected.evidence_rows)]
+        wanted = [
+            row for row in rows if any(fits_row(evidence.where, row.record) for evidence in expected.evidence_rows)
+        ]
         texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
         given_away = next((text for text in texts if self._asks(normalise(text))), None)
         if given_away is not None:
@@ -419,7 +408,7 @@ class _Dialogue:
             yield rule, ("required",), f"{subject}: no call of {expected.name} gives {missing}", ""
         elif name is not None and match is not None:
             asked = dict.fromkeys(shown(value) for call in own for value in values_of(call.arguments, name))
-            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match_in_words(match)}"
+            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match.words()}"
             hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that contains it"
             part = isinstance(match, Bound) and self._keeps(index, match={name: Contains(op="contains", of=match)})
             yield rule, ("match", name), message, hint if part else ""
@@ -433,137 +422,21 @@ class _Dialogue:
         return bool(hop_calls([*self._tools[:index], alone, *self._tools[index + 1 :]], self._calls)[index])
 
 
-# -- other choices: a task tells agents apart where some row does what is asked and breaks a preference, and one row alone is right (VitaBench 2.0, A.2.2) --
+# -- labels of the source that say what is right (VitaBench 2.0, A.2.2) --
 
-#: The most other rows of a case that are tried, and the most right ones that a remark names.
-_MOST, _NAMED = 25, 3
 #: Marks in a result of the row that is right: parts of keys, and values of keys such as ``type``.
 _TELLING_KEYS = ("distract", "target_reason")
 _TELLING_VALUES = frozenset({"target", "distractor", "distraction", "query_distractor", "preference_distractor"})
 
 
-def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[Remark]:
-    """Give the labels of the source that a tool shows; for a case with preferences also that no row is a distractor, or that several are right.
-
-    Args:
-        case: the case.
-        suite: its suite.
-        oracle: its oracle, played; all calls answered.
-    """
+def _visible_label(oracle: Trajectory) -> Iterator[Remark]:
+    """Give the first result of an oracle that says which row is right."""
     for step in oracle.calls:
         if (label := _label_in(step.result)) is not None:
             message = f"{step.tool} returns {label}, which says what is right"
             hint = "leave it out of tables and recordings"
-            yield Remark("error", "label-visible", ("truth", "oracle"), message, hint)
-            break
-    hidden = [requirement.id for requirement in case.truth.implicit if requirement.leaves]
-    if not case.truth.preferences or not hidden:
-        return
-    outcomes = list(_tried(case, suite, oracle, hidden))
-    right = [name for name, outcome in outcomes if outcome == "right"]
-    place = ("truth", "oracle")
-    if outcomes and all(outcome != "distractor" for _, outcome in outcomes):
-        message = f"of {len(outcomes)} other rows that the oracle's calls return, none does what is asked and breaks a preference"
-        hint = "an agent that knows nothing of the user is right, too"
-        yield Remark("warning", "no-distractor", place, message, hint)
-    if right:
-        named = ", ".join(map(shown, right[:_NAMED])) + (f" and {len(right) - _NAMED} more" if right[_NAMED:] else "")
-        message = f"{named} would be as right as what the oracle chooses"
-        yield Remark("warning", "several-targets", place, message, "one right row shows that an agent knows the user")
-
-
-def _tried(
-    case: Case, suite: Suite, oracle: Trajectory, hidden: Sequence[str]
-) -> Iterator[tuple[str, Literal["distractor", "right", "other"]]]:
-    """Yield each other row that can be chosen: a distractor does what is asked and breaks a preference, a right one keeps all of them."""
-    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
-    before = {label.requirement: label.value for label in judge.judge(case, oracle).labels}
-    for name, changed in _choices(case, suite, oracle):
-        played = play_oracle(changed, suite)
-        if played.fault is not None or any(step.status != "ok" for step in played.calls):
-            continue  # the sandbox has no answer for this choice
-        after = {label.requirement: label.value for label in judge.judge(case, played).labels}
-        values = [(before.get(requirement), after.get(requirement)) for requirement in hidden]
-        if any(after.get(requirement.id) != 1 for requirement in case.truth.asked):
-            yield name, "other"
-        elif any(now is not None and was is not None and now < was for was, now in values):
-            yield name, "distractor"
-        else:
-            yield name, "other" if any(now is None for _, now in values) else "right"
-
-
-class _Choice(NamedTuple):
-    """A row that a tool returned, by what an agent calls it: its name, its id, or both."""
-
-    tool: str
-    name: str
-    id: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.id})" if self.name and self.id else self.name or self.id
-
-
-def _choices(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[tuple[str, Case]]:
-    """Yield the names of other rows, each with the case whose oracle chooses that one."""
-    rows = dict.fromkeys(_rows(suite, oracle))
-    words = "\n".join(turn.say for turn in case.truth.oracle)
-    given = {value for turn in case.truth.oracle for call in turn.calls for value in scalars_in(call.arguments)}
-    by_id = [row for row in rows if row.id in given and row.id]
-    chosen = by_id or [row for row in rows if row.name in words and row.name]
-    for row in chosen[:1]:
-        others = [other for other in rows if other.tool == row.tool and other not in chosen]
-        for other in others[:_MOST]:
-            swap = {old: new for old, new in ((row.name, other.name), (row.id, other.id)) if old and new}
-            turns = tuple(_changed_turn(turn, swap) for turn in case.truth.oracle)
-            output = _swapped(case.truth.output, swap)
-            truth = case.truth.model_copy(update={"oracle": turns, "output": output})
-            yield str(other), case.model_copy(update={"truth": truth})
-
-
-def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
-    return with_texts(value, lambda text: swap.get(text, text))
-
-
-def _changed_turn(turn: OracleTurn, swap: Mapping[str, str]) -> OracleTurn:
-    """Return a turn that says and calls new names in place of old ones."""
-    calls = [call.model_copy(update={"arguments": _swapped(call.arguments, swap)}) for call in turn.calls]
-    say = turn.say
-    for old, new in swap.items():
-        say = say.replace(old, new)
-    return turn.model_copy(update={"say": say, "calls": tuple(calls)})
-
-
-def _rows(suite: Suite, oracle: Trajectory) -> Iterator[_Choice]:
-    for step in oracle.calls:
-        tool = suite.tools.get(step.tool)
-        if tool is None:
-            continue
-        ids = [entities.id for entities in tool.entities if entities.id]
-        ids += [key for entities in tool.entities for key, meaning in entities.fields.items() if meaning.kind == "id"]
-        for row in returned_rows(tool, step.result):
-            names, own = (
-                [value for key in keys if isinstance(value := row.record.get(key), str) and value]
-                for keys in ([entities.name for entities in tool.entities], ids)
-            )
-            yield _Choice(step.tool, next(iter(names), ""), next(iter(own), ""))
-
-
-def with_texts(value: Json, changed: Callable[[str], Json]) -> Json:
-    """Return data with each text in it changed."""
-    if isinstance(value, dict):
-        return {key: with_texts(part, changed) for key, part in value.items()}
-    if isinstance(value, list):
-        return [with_texts(part, changed) for part in value]
-    return changed(value) if isinstance(value, str) else value
-
-
-def scalars_in(value: Json) -> Iterator[Json]:
-    """Yield the texts, figures and the like in data."""
-    if isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from scalars_in(part)
-    else:
-        yield value
+            yield remark("label-visible", ("truth", "oracle"), message, hint)
+            return
 
 
 def _label_in(value: Json) -> str | None:
@@ -580,3 +453,210 @@ def _label_in(value: Json) -> str | None:
         elif isinstance(part, list):
             stack += part
     return None
+
+
+# -- how well the search of a suite finds what hops need -----------------------------------------------------------------
+
+#: The depths of the metrics: the first rows of a result that count.
+DEPTHS = (10, 20)
+RANKING_METRICS = tuple(f"{name}@{depth}" for name in ("ndcg", "mrr") for depth in DEPTHS)
+#: So many queries are named that find nothing.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class HopQuery:
+    """The query of one hop, as an oracle puts it.
+
+    Attributes:
+        case: the id of its case.
+        hop: the hop's key.
+        tool: the tool that is asked.
+        text: the free text.
+        part: the part that is searched.
+        filters: further arguments that leave rows out.
+        wanted: the expected tool, whose evidence says which rows are relevant.
+    """
+
+    case: str
+    hop: str
+    tool: str
+    text: str
+    part: str
+    filters: Mapping[str, Json]
+    wanted: ExpectedTool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The ranking of one query: how many rows of the part are relevant, and their places in it, from 1."""
+
+    query: HopQuery
+    relevant: int
+    places: tuple[int, ...]
+
+    def metric(self, name: str) -> float:
+        """Return NDCG or the reciprocal rank of the first relevant row, with binary relevance, as ``ndcg@10`` or ``mrr@20`` says."""
+        kind, _, depth = name.partition("@")
+        places = [place for place in self.places if place <= int(depth)]
+        if kind == "mrr":
+            return 1 / places[0] if places else 0.0
+        best = range(1, min(int(depth), self.relevant) + 1)
+        gained, possible = (math.fsum(1 / math.log2(place + 1) for place in some) for some in (places, best))
+        return gained / possible
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        query = self.query
+        asked = {"case": query.case, "hop": query.hop, "part": query.part, "query": query.text}
+        ranked = {"filters": dict(query.filters), "relevant": self.relevant, "places": list(self.places)}
+        return {**asked, **ranked, **{name: self.metric(name) for name in RANKING_METRICS}}
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
+
+    suite: str
+    found: tuple[Found, ...]
+    left_out: Mapping[str, int]
+
+    def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
+        """Return each metric with its mean over hops and its 95 % interval; hops of one case are drawn together."""
+        clusters = [found.query.case for found in self.found]
+        columns = {name: [found.metric(name) for found in self.found] for name in RANKING_METRICS}
+        intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
+        return {
+            name: (math.fsum(values) / len(values), _within(interval))
+            for (name, values), interval in zip(columns.items(), intervals, strict=True)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "suite": self.suite,
+            "hops": len(self.found),
+            "left_out": dict(self.left_out),
+            "level": LEVEL,
+            "metrics": {
+                name: {"mean": mean, "low": interval and interval[0], "high": interval and interval[1]}
+                for name, (mean, interval) in self.means().items()
+            },
+            "queries": [found.to_json() for found in self.found],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report: the means, and the first queries that find nothing."""
+        yield f"retrieval: {len(self.found)} hop queries"
+        for name, (mean, interval) in self.means().items():
+            between = f"  [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+            yield f"  {name:8} {mean:.3f}{between}"
+        for reason, count in self.left_out.items():
+            yield f"not measured: {count} ({reason})"
+        nothing = [found.query for found in self.found if not found.places]
+        for query in nothing[:_NAMED]:
+            yield f"finds nothing: {query.case}, {query.hop}: {' '.join(query.text.split())}"
+        if len(nothing) > _NAMED:
+            yield f"and {len(nothing) - _NAMED} more, with --json"
+
+
+def _within(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (max(0.0, interval[0]), min(1.0, interval[1]))
+
+
+def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> Retrieval:
+    """Return how well the ranked search of a suite finds what hops need.
+
+    Args:
+        suite: the suite.
+        cases: its cases; those with an oracle count.
+
+    Raises:
+        UsageError: the suite has no ranked search or no hop that asks it.
+        SuiteError: a table cannot be read.
+    """
+    name = suite.manifest.name
+    ranked = [tool for tool, declared in suite.tools.items() if isinstance(declared.answer, RankedAnswer)]
+    if not ranked:
+        raise UsageError(f"{name} has no ranked search: a tool with answer: {{kind: ranked}} in its tools")
+    rankers = {
+        tool: ranker_of(suite, tool)
+        for tool in ranked
+        if any(hop.name == tool and hop.evidence_rows for case in cases for hop in case.truth.tools)
+    }
+    left_out: Counter[str] = Counter()
+    queries = [query for case in cases for query in _queries(case, suite, rankers, left_out)]
+    relevant = _relevant(queries, rankers)
+    left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
+    found = tuple(
+        Found(query, len(ids), tuple(_places_found(query, ids, rankers[query.tool])))
+        for query, ids in zip(queries, relevant, strict=True)
+        if ids
+    )
+    if not found:
+        hint = f"they need truth.oracle, and truth.tools with evidence: {{where: ...}} for {' or '.join(ranked)}"
+        raise UsageError(f"{name} has no case with a hop that can be measured: {hint}")
+    return Retrieval(name, found, {reason: n for reason, n in sorted(left_out.items()) if n})
+
+
+def _queries(
+    case: Case, suite: SandboxSuite, rankers: Mapping[str, Ranker], left_out: Counter[str]
+) -> Iterator[HopQuery]:
+    """Yield the queries of the oracle of a case for its hops."""
+    hops = [hop for hop in case.truth.tools if hop.name in rankers and hop.evidence_rows]
+    if not hops:
+        return
+    if not case.truth.oracle:
+        left_out["the case has no oracle"] += len(hops)
+        return
+    calls = play_oracle(case, suite).calls
+    for hop, call in zip(hops, _calls_of(case, hops, calls, suite), strict=True):
+        ranker = rankers[hop.name]
+        if call is None:
+            left_out["the oracle makes no call for it"] += 1
+            continue
+        try:
+            part = ranker.part_of(call.arguments, case.visible.context)
+        except ValueError:
+            left_out["its tool refuses the oracle's call"] += 1
+            continue
+        filters = {name: call.arguments[name] for name in ranker.answer.where if name in call.arguments}
+        text = str(call.arguments[ranker.answer.text])
+        yield HopQuery(case.id, hop.key, hop.name, text, part, filters, hop)
+
+
+def _calls_of(
+    case: Case, hops: Sequence[ExpectedTool], calls: Sequence[Step], suite: SandboxSuite
+) -> list[Step | None]:
+    """Return one call for each hop: one that fulfils it and returns its evidence, else one that fulfils no other hop."""
+    every = dict(zip((id(hop) for hop in case.truth.tools), hop_calls(case.truth.tools, calls), strict=True))
+    fulfilled = [list(every[id(hop)]) for hop in hops]
+    chosen: dict[int, int] = {}
+    for index, hop in enumerate(hops):
+        tool = suite.tools[hop.name]
+        holding = [at for at in fulfilled[index] if holds_evidence(hop, tool, calls[at].result)]
+        if (at := next((at for at in holding if at not in chosen.values()), next(iter(holding), None))) is not None:
+            chosen[index] = at
+    for index in range(len(hops)):
+        at = next((at for at in fulfilled[index] if at not in chosen.values()), None)
+        if index not in chosen and at is not None:
+            chosen[index] = at
+    return [calls[chosen[index]] if index in chosen else None for index in range(len(hops))]
+
+
+def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
+    """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. Each part is read once."""
+    ids: list[set[str]] = [set() for _ in queries]
+    for tool, part in dict.fromkeys((query.tool, query.part) for query in queries):
+        own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
+        for row in rankers[tool].rows(part):
+            for at, hop in own:
+                if any(all(fits_row({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
+                    ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
+    return [frozenset(relevant) for relevant in ids]
+
+
+def _places_found(query: HopQuery, relevant: Collection[str], ranker: Ranker) -> Iterator[int]:
+    """Yield the places of relevant rows in a ranker's order."""
+    order = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
+    return (place for place, row in enumerate(order, 1) if row in relevant)

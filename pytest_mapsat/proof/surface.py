@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice, product
@@ -33,9 +33,6 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import MONEY, Vocabulary, fold_phrase
 from pytest_mapsat.sandbox import (
-    Answer,
-    RecordedSandbox,
-    Sandbox,
     distance_m,
     make_sandbox,
     named_items,
@@ -45,7 +42,7 @@ from pytest_mapsat.sandbox import (
 from pytest_mapsat.suite import Suite
 
 from .mutants import MONEY_WORDS
-from .oracles import play_oracle, scalars_in, with_texts
+from .oracles import play_oracle
 
 # -- a plain answer about things that tools returned
 
@@ -187,56 +184,13 @@ _SAME_M = 5.0
 _MOST_CHOSEN = 5
 
 
-class CaseSandboxes:
-    """The sandboxes of a case, one for each episode; where nothing that its oracle calls writes, they share their answers.
-
-    Args:
-        case: the case.
-        suite: its suite.
-    """
-
-    def __init__(self, case: Case, suite: Suite) -> None:
-        self.case, self.suite = case, suite
-        called = {call.tool for turn in case.truth.oracle for call in turn.calls}
-        requests = [(recording.tool, canonical_json(recording.arguments)) for recording in suite.recordings(case.id)]
-        reads = all(tool.effect == "read" for name, tool in suite.tools.items() if name in called)
-        self._reads = reads and len(set(requests)) == len(requests)  # several recordings of one call answer in order
-        self._shared: _Remembering | None = None
-
-    def fresh(self) -> Sandbox:
-        """Return a sandbox in the state that the case starts from. Raises MapsatError where it cannot be made."""
-        if self._shared is not None:
-            return self._shared
-        sandbox = make_sandbox(self.case, self.suite)
-        if self._reads and isinstance(sandbox, RecordedSandbox):
-            self._shared = _Remembering(sandbox)
-        return self._shared or sandbox
-
-
-class _Remembering:
-    """A sandbox whose calls change nothing: each is answered once."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.tools, self.setup = sandbox.tools, sandbox.setup
-        self._sandbox = sandbox
-        self._answers: dict[str, Answer] = {}
-
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Answer a call."""
-        asked = canonical_json([name, dict(arguments)])
-        if asked not in self._answers:
-            self._answers[asked] = self._sandbox.call(name, arguments)
-        return self._answers[asked]
-
-
-def dialogue_of(case: Case, suite: Suite, kind: str, sandboxes: CaseSandboxes | None = None) -> Dialogue:
+def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
     """Return what a baseline says and calls in a case.
 
     Args:
         case: the case.
         suite: its suite.
         kind: ``surface`` or ``profile``.
-        sandboxes: those of the case, where other episodes of it are played, too.
 
     Raises:
         MapsatError: the sandbox of the case cannot be made.
@@ -247,8 +201,7 @@ def dialogue_of(case: Case, suite: Suite, kind: str, sandboxes: CaseSandboxes | 
     if kind == "profile":
         implicit = case.truth.implicit
         wanted += [requirement for requirement in implicit if requirement.source == "profile" and requirement.leaves]
-    sandboxes = sandboxes or CaseSandboxes(case, suite)
-    reply = _Search(sandboxes, kind, wanted).best()
+    reply = _Search(case, suite, kind, wanted).best()
     return Dialogue((OracleTurn(calls=reply.calls, say=reply.text),), reply.output or {})
 
 
@@ -324,14 +277,13 @@ _Setting = tuple[bool, dict[tuple[str, str], Json]]
 class _Search:
     """The search for the first thing that meets some requirements."""
 
-    def __init__(self, sandboxes: CaseSandboxes, kind: str, wanted: Sequence[Requirement]) -> None:
-        case, suite = sandboxes.case, sandboxes.suite
-        self._case, self._suite, self._sandboxes, self._kind, self._wanted = case, suite, sandboxes, kind, wanted
+    def __init__(self, case: Case, suite: Suite, kind: str, wanted: Sequence[Requirement]) -> None:
+        self._case, self._suite, self._kind, self._wanted = case, suite, kind, wanted
         truth = case.truth.model_copy(update={"requirements": tuple(wanted)})
         self._narrow = case.model_copy(update={"truth": truth})
         self._judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
         self._played: dict[str, tuple[Step, ...]] = {}
-        self._plan = _plan_of(case, suite, play_oracle(case, suite, sandboxes.fresh()))
+        self._plan = _plan_of(case, suite, play_oracle(case, suite))
 
     def best(self) -> _Reply:
         """Return the reply that proposes the first thing which meets all that the oracle's own thing meets in plain words, and says no more than that takes."""
@@ -481,7 +433,7 @@ class _Search:
         """Return the steps of calls in a fresh sandbox."""
         name = canonical_json([[call.tool, call.arguments] for call in calls])
         if name not in self._played:
-            sandbox = self._sandboxes.fresh()
+            sandbox = make_sandbox(self._case, self._suite)
             self._played[name] = tuple(
                 sandbox.call(call.tool, call.arguments).step(call.tool, call.arguments, f"call_{number}")
                 for number, call in enumerate(calls, start=1)
@@ -524,7 +476,7 @@ class _Search:
 
     @cached_property
     def _setup(self) -> Any:
-        return self._sandboxes.fresh().setup
+        return make_sandbox(self._case, self._suite).setup
 
     def _context(self, reply: _Reply) -> Context:
         return self._judge.context(self._narrow, self._trajectory(reply))
@@ -548,7 +500,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
     plan: list[_Planned] = []
     known: dict[str, tuple[_Thing, _Planned]] = {}
-    given = {case.visible.query, *scalars_in(case.visible.context.to_json())}
+    given = {case.visible.query, *_scalars_in(case.visible.context.to_json())}
     for step in oracle.calls:
         if step.tool not in suite.tools:
             continue
@@ -560,7 +512,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
                 owner.own.append(thing)
         returned = _things_in(planned.tool, planned.result)
         planned.from_nowhere = any(
-            thing.id in scalars_in(step.arguments) and thing.key not in known and thing.id not in given
+            thing.id in _scalars_in(step.arguments) and thing.key not in known and thing.id not in given
             for thing in returned
             if thing.id
         )
@@ -587,11 +539,11 @@ def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool
     """Return whether arguments name a thing, by id, name or place, that is not just where the user is."""
     here = case.visible.context.location
     texts = {value for value in thing.texts.values() if isinstance(value, str)}
-    if any(value in texts for value in scalars_in(arguments)):
+    if any(value in texts for value in _scalars_in(arguments)):
         return True
     if thing.point and here and distance_m(*thing.point, here.lon, here.lat) <= _SAME_M:
         return False
-    return any(_is_at(value, thing) for value in (*scalars_in(arguments), *_point_pairs(arguments, tool).values()))
+    return any(_is_at(value, thing) for value in (*_scalars_in(arguments), *_point_pairs(arguments, tool).values()))
 
 
 def _point_pairs(arguments: JsonObject, tool: Tool) -> dict[tuple[str, str], list[Json]]:
@@ -629,9 +581,27 @@ def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
                 return f"{new.point[0]},{new.point[1]}"
         return value
 
-    return with_texts(value, swapped)
+    return _with_texts(value, swapped)
 
 
 def _stands_in(word: str, text: str) -> bool:
     """Return whether a text has a word, or each word of several; a Chinese one wherever it stands."""
     return {*tokens(word)} <= {*tokens(text)} if word.isascii() else word in text
+
+
+def _with_texts(value: Json, changed: Callable[[str], Json]) -> Json:
+    """Return data with each text in it changed."""
+    if isinstance(value, dict):
+        return {key: _with_texts(part, changed) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(part, changed) for part in value]
+    return changed(value) if isinstance(value, str) else value
+
+
+def _scalars_in(value: Json) -> Iterator[Json]:
+    """Yield the texts, figures and the like in data."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _scalars_in(part)
+    else:
+        yield value

@@ -122,8 +122,8 @@ def change_counts(comparison: Comparison) -> str:
     parts = [f"{worse} worse"] if worse else []
     parts += [f"{better} better"] if better else []
     parts += [f"{other} changed"] if (other := len(comparison.cases) - worse - better) else []
-    told = ", ".join(parts) or "none changed"
-    return f"{comparison.pairs} cases in both runs: {told}"
+    text = ", ".join(parts) or "none changed"
+    return f"{comparison.pairs} cases in both runs: {text}"
 
 
 def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> list[Line]:
@@ -164,8 +164,8 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
     for warning in comparison.warnings:
         lines += _labelled("warning", printable(warning), width, "yellow")
     if not comparison.comparable:
-        told = [] if comparison.unlike else comparison.reasons
-        why = printable(told[0]) if told else "these are runs of different things"
+        reasons = [] if comparison.unlike else comparison.reasons
+        why = printable(reasons[0]) if reasons else "these are runs of different things"
         return [*lines, *_labelled("", f"nothing is compared: {why}", width, "yellow")]
     alone = [(comparison.only_baseline, "gone"), (comparison.only_new, "new")]
     more = [f"{len(names)} {word} ({listed(map(printable, names))})" for names, word in alone if names]
@@ -181,16 +181,16 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
 
 def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator[Line]:
     changes = [change for change in comparison.changes if change.difference is not None]
-    told = [change for change in changes if full or change.direction in _STYLES]
+    shown = [change for change in changes if full or change.direction in _STYLES]
     label = "metrics"
-    for change in told:
+    for change in shown:
         row = _row(change)
         where = f"{row.where} " if row.where else ""
         chance = f" (p {'' if row.chance.startswith('<') else '= '}{row.chance})" if row.chance else ""
         text = f"{where}{row.metric} {row.baseline} → {row.new}, {row.difference}: {row.direction}{chance}"
         yield from _labelled(label, text, width, _STYLES.get(change.direction, ""))
         label = ""
-    if not told and changes:
+    if not shown and changes:
         yield from _labelled(label, "no metric is shown to have changed", width)
 
 

@@ -216,22 +216,22 @@ def failure_text(
     """
     text = _Text(card, case, width)
     missed = view.missed(card)
-    told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
-    broken = f"broken: {', '.join(label.requirement for label in told)}"
+    asserted_labels = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
+    broken = f"broken: {', '.join(label.requirement for label in asserted_labels)}"
     if card.lost:
         text.lines.append(printable(lost_reason(card)))  # JUnit and the short summary have the first line alone
     else:
-        text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
+        text.add(printable(card.reason) if card.trajectory.fault is not None or not asserted_labels else broken)
     if short:
-        for label in told:
+        for label in asserted_labels:
             text.head(label)
             text.said(label)
     else:
         text.scores(metrics)
         text.add(f"query: {printable(case.visible.query)}", hang=7)
-        for label in told:
+        for label in asserted_labels:
             text.label(label)
-        text.rest([label for label in missed if label not in told])
+        text.rest([label for label in missed if label not in asserted_labels])
         text.dialogue()
     return "\n".join([*text.lines, "", f"run it again: {again}"])
 

@@ -238,8 +238,8 @@ def _call(trace: _Trace, step: Step, times: _Times) -> None:
 def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: _Times) -> None:
     data = turn.to_json()
     own: JsonObject = {name: data[name] for name in ("agreed", "output") if name in data}
-    told = [step for step in turn.steps if step.kind != "memory"]  # of which there is no span
-    own["thoughts"] = [number for number, step in enumerate(told) if step.kind == "thought"]
+    steps = [step for step in turn.steps if step.kind != "memory"]  # of which there is no span
+    own["thoughts"] = [number for number, step in enumerate(steps) if step.kind == "thought"]
     own["users"] = [
         {name: value for name, value in user.to_json().items() if name not in ("text", "timing")} for user in users
     ]

@@ -140,10 +140,10 @@ def _address(text: str, place: str) -> str:
     """Return the address of a collector, with the path of traces where none is given. Raises UsageError."""
     try:
         parts = urlsplit(place)
-        named = bool(parts.hostname) and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        parts, named = urlsplit(""), False
-    if not named:
+        parts, has_host = urlsplit(""), False
+    if not has_host:
         raise UsageError(
             f"{shown(text)}: expected the address of a collector, as in otlp:http://localhost:4318/v1/traces"
         )

@@ -153,7 +153,7 @@ class _Summary:
             by_set.setdefault(set_of.get(name, ""), []).append(name)
         together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
         together[0] = _short(together[0])
-        if len(by_set) > 1 and _fits(together, self._width):
+        if len(by_set) > 1 and _fits(together, self._width, _GAPS[-1]):
             by_set = {"": [name for some in by_set.values() for name in some]}
         for number, (metric_set, some) in enumerate(by_set.items()):
             self.lines += [Line("")] if number else []
@@ -333,19 +333,19 @@ class _Summary:
         if voted := [label for label in labels if label.votes]:
             undecided = sum(label.value is None for label in voted)
             shares = [share for label in voted if (share := votes_agree(label.votes)) is not None]
-            text = f"{len(voted) - undecided} labels by the model, {undecided} left open"
+            text = f"{len(voted) - undecided} labels by the model, {undecided} undecided"
             text += f"; two votes agree in {sum(shares) / len(shares):.0%}" if shares else ""
             self._say("judge    ", text)
 
     def _spent(self) -> None:
-        """Give what agent, user, judge and simulated answers spent, each where it says so in some episode."""
-        fields = {"agent": "spent", "user": "user_spent", "judge": "judge_spent", "sandbox": "sandbox_spent"}
-        told = []
+        """Give what agent, user and judge spent, each where it says so in some episode."""
+        fields = {"agent": "spent", "user": "user_spent", "judge": "judge_spent"}
+        sums = []
         for name, field in fields.items():
             parts = [part for card in self._run.cases if (part := getattr(card, field)) is not None]
-            told += [f"{name} {_sums(parts)}"] if any(part != Usage() for part in parts) else []
-        if told:
-            self._say("spent   ", "; ".join(told))
+            sums += [f"{name} {_sums(parts)}"] if any(part != Usage() for part in parts) else []
+        if sums:
+            self._say("spent   ", "; ".join(sums))
 
     def _worst(self) -> Iterator[str]:
         """Name the cases that failed and those that earned least, with what the episode that tells most says of it."""
@@ -419,8 +419,8 @@ class _Summary:
         if gate.outcome == "passed" and not gate.thresholds:
             style, outcome = "", "none"
         for number, reason in enumerate((gate.reasons or ("",))[: 1 if brief else None]):
-            told = printable(reason) if number else outcome + (f": {printable(reason)}" if reason else "")
-            self._say(f"{'' if number else 'gate':9}", told, "yellow" if reason.startswith("warning: ") else style)
+            text = printable(reason) if number else outcome + (f": {printable(reason)}" if reason else "")
+            self._say(f"{'' if number else 'gate':9}", text, "yellow" if reason.startswith("warning: ") else style)
 
 
 def _short(heads: Sequence[str]) -> list[str]:

@@ -251,8 +251,8 @@ def _about(label: Label, card: Scorecard) -> str:
 def counts_text(run: Run) -> str:
     """Return in words how many episodes ended how, what is worst first."""
     counts = Counter(card.outcome for card in run.cases)
-    told = [f"{counts[outcome]} {outcome_title(outcome)}" for outcome in _WORST_FIRST if counts[outcome]]
-    return ", ".join(told) or "none ran"
+    parts = [f"{counts[outcome]} {outcome_title(outcome)}" for outcome in _WORST_FIRST if counts[outcome]]
+    return ", ".join(parts) or "none ran"
 
 
 def headline(run: Run) -> tuple[str, str]:
@@ -273,8 +273,8 @@ def answered_by(step: Step) -> str:
     """Return where the answer to a call came from, or that it was an error, refused or over the limit."""
     if step.kind == "memory" and step.status == "ok":
         return "memory"
-    told = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
-    return step.status if told or step.provenance is None else step.provenance.kind
+    is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
+    return step.status if is_marked or step.provenance is None else step.provenance.kind
 
 
 def call_mark(step: Step) -> str:
@@ -425,8 +425,8 @@ def _case(card: Scorecard) -> ReportedCase:
     words = requirements(card)
 
     def reported(labels: Iterable[Label]) -> tuple[ReportedLabel, ...]:
-        told = ((label, words[label.requirement]) for label in labels)
-        return tuple(ReportedLabel(**dict(label), text=wanted.text, severity=wanted.kind) for label, wanted in told)
+        pairs = ((label, words[label.requirement]) for label in labels)
+        return tuple(ReportedLabel(**dict(label), text=wanted.text, severity=wanted.kind) for label, wanted in pairs)
 
     own = {
         "file": case_place(card)[0],
@@ -439,7 +439,7 @@ def _case(card: Scorecard) -> ReportedCase:
 
 def properties(card: Scorecard) -> list[tuple[str, object]]:
     """Return an episode as properties of its test case in a JUnit file: each metric, or the bounds that it lies between, then what is missed and what is undecided."""
-    told: list[tuple[str, object]] = [
+    pairs: list[tuple[str, object]] = [
         ("mapsat.case", printable(card.id)),
         ("mapsat.trial", card.trial),
         ("mapsat.outcome", card.outcome),
@@ -448,17 +448,17 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
     for name in card.metrics:
         span = card.bounds_of(name)
         if span is not None and span[0] == span[1]:
-            told.append(_property(name, span[0]))
+            pairs.append(_property(name, span[0]))
         elif span is not None:
-            told += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
+            pairs += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
     labels = [
         ("missed", [label.requirement for label in missed(card)]),
         ("undecided", [label.requirement for label in card.labels if label.outcome == "unevaluated"]),
     ]
-    told += [(f"mapsat.{name}", printable(", ".join(names))) for name, names in labels if names]
+    pairs += [(f"mapsat.{name}", printable(", ".join(names))) for name, names in labels if names]
     if card.reason:
-        told.append(("mapsat.reason", harmless(cut(printable(card.reason), _TEXT))))
-    return told
+        pairs.append(("mapsat.reason", harmless(cut(printable(card.reason), _TEXT))))
+    return pairs
 
 
 @lru_cache(maxsize=4096)

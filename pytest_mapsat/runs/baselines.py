@@ -12,7 +12,8 @@ from pathlib import Path
 from pytest_mapsat.agents import BaselineSource, resolve_source
 from pytest_mapsat.episode import run_episode
 from pytest_mapsat.model import RunOptions, Scorecard
-from pytest_mapsat.proof import BASELINES, CaseSandboxes, dialogue_of
+from pytest_mapsat.proof import BASELINES, dialogue_of
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
@@ -62,12 +63,11 @@ def _played(suite: Suite, cases: Sequence[str]) -> Cards:
     cards: Cards = {name: [] for name in BASELINES}
     for entry in (entries[case] for case in cases):
         case = suite.load(entry)
-        sandboxes = CaseSandboxes(case, suite)
         for name in BASELINES:
             source = resolve_source(f"baseline:{name}", root=Path())
             if isinstance(source, BaselineSource) and source.needs_dialogue:
-                source = replace(source, dialogue=dialogue_of(case, suite, name, sandboxes))
-            trajectory = run_episode(case, source, make_user("scripted", case), sandboxes.fresh())
+                source = replace(source, dialogue=dialogue_of(case, suite, name))
+            trajectory = run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite))
             card = grade(case, trajectory, judge, asserted=asserted, tools=suite.tools, line=entry.line)
             # Nothing here reads dialogues, and they cost most to send.
             empty = card.trajectory.model_copy(update={"turns": ()})

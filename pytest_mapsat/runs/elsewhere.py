@@ -30,7 +30,6 @@ from pytest_mapsat.model import (
     Interaction,
     MapsatError,
     Noun,
-    Overlay,
     Recording,
     RunRequest,
     SuiteManifest,
@@ -117,7 +116,6 @@ class Elsewhere:
             "session": session_id(case, trial),
             "case": _without_truth(case, self.request).to_json(),
             "recordings": [_plain(recording) for recording in suite.recordings(case.id)],
-            "overlays": [_plain(overlay) for overlay in suite.overlays(case.id)],
             "histories": [[_plain(interaction) for interaction in history] for history in histories],
         }
 
@@ -172,7 +170,6 @@ class _Suite:
     tools: Mapping[str, Tool]
     tables: Mapping[str, Table]
     own: Sequence[Recording] = ()
-    laid: Sequence[Overlay] = ()
     sandboxes: Sequence[SandboxHook] | None = None
     histories: Sequence[History] = ()
 
@@ -189,11 +186,6 @@ class _Suite:
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the recordings that came with the case."""
         return tuple(recording for recording in self.own if recording.case == case_id)
-
-    def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return the overlays that came with the case."""
-        del name
-        return tuple(self.laid)
 
 
 def play_elsewhere(suite: bytes, asked: bytes) -> str:
@@ -221,7 +213,6 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
     suite = replace(
         common,
         own=tuple(map(Recording.model_validate, wanted["recordings"])),
-        laid=tuple(map(Overlay.model_validate, wanted["overlays"])),
         sandboxes=_sandboxes(tuple(wanted["conftests"])),
         histories=[tuple(map(Interaction.model_validate, history)) for history in wanted["histories"]],
     )

@@ -37,8 +37,7 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .cells import face, key_text
-from .layers import SandboxSuite, in_time, make_sandbox, patches_of
+from .layers import SandboxSuite, in_time, make_sandbox
 from .state import (
     MOST_CHANGES,
     Row,
@@ -48,8 +47,10 @@ from .state import (
     Table,
     Writing,
     as_seen,
+    face,
     fresh,
     frozen,
+    key_text,
     net_changes,
     unknown_table,
 )
@@ -312,7 +313,7 @@ def end_of(trajectory: Trajectory, case: Case | None, suite: SandboxSuite | None
 
 def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
     """Return the tables that the episodes of a case start from."""
-    return as_seen(suite.tables, patches_of(case, suite))
+    return as_seen(suite.tables, case.world.rows)
 
 
 def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:

@@ -1,40 +1,26 @@
-"""A folder of cases, tools and recordings: found, opened, checked, written."""
+"""A folder of cases, tools and recordings: found, opened, checked, written.
 
-from .common import CaseEntry as CaseEntry
-from .common import WrittenCase as WrittenCase
-from .crosscheck import Remark as Remark
-from .crosscheck import Severity as Severity
-from .crosscheck import nouns_in as nouns_in
-from .lint import LintFinding as LintFinding
-from .lint import errors_of as errors_of
-from .lint import lint as lint
-from .opened import CALIBRATION as CALIBRATION
-from .opened import LABELS as LABELS
-from .opened import PROPOSALS as PROPOSALS
-from .opened import REVIEWED as REVIEWED
-from .opened import History as History
-from .opened import Suite as Suite
-from .opened import find_suite as find_suite
-from .opened import open_suite as open_suite
-from .opened import project_suite as project_suite
-from .opened import role_of as role_of
-from .people_labels import is_labels as is_labels
-from .people_labels import read_answers as read_answers
-from .tables import PlacedRecording as PlacedRecording
-from .writing import ImportLog as ImportLog
-from .writing import ImportReport as ImportReport
-from .writing import bare_tool as bare_tool
-from .writing import case_json as case_json
-from .writing import import_formats as import_formats
-from .writing import importer_of as importer_of
-from .writing import is_bare as is_bare
-from .writing import new_folder as new_folder
-from .writing import telling_words as telling_words
-from .writing import to_yaml as to_yaml
-from .writing import tools_of as tools_of
-from .writing import write_bytes as write_bytes
-from .writing import write_cases as write_cases
-from .writing import write_manifest as write_manifest
-from .writing import write_recordings as write_recordings
-from .writing import write_rows as write_rows
-from .writing import write_tool as write_tool
+A module is loaded when one of its names is first used: a run neither checks a suite as lint does, nor writes one.
+"""
+
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import fetched
+
+if TYPE_CHECKING:
+    from .common import *
+    from .crosscheck import *
+    from .linting import *
+    from .opened import *
+    from .tables import *
+    from .writing import *
+else:
+    _NAMES = {
+        "common": "CaseEntry WrittenCase",
+        "crosscheck": "Remark Severity nouns_in",
+        "linting": "LintFinding RULES added_rules findings_of lint remark",
+        "opened": "CALIBRATION History LABELS PROPOSALS REVIEWED Suite find_suite is_labels open_suite project_suite read_answers role_of",
+        "tables": "PlacedRecording",
+        "writing": "ImportLog ImportReport bare_tool case_json import_formats importer_of is_bare new_folder telling_words to_yaml tools_of write_bytes write_cases write_manifest write_recordings write_rows write_tool",
+    }
+    __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

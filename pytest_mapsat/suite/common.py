@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,8 +51,6 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.reading import vocabulary_problem
-
-from .tables import circle_in
 
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
@@ -589,3 +588,13 @@ def entry_of_yaml(case: Case, path: Path, document: Located, index: int) -> Case
     header = {name: getattr(case, name) for name in HEADER}
     draft = bool(case.truth.proposals)
     return CaseEntry(path=path, line=document.lines.line, draft=draft, offset=index, **header)
+
+
+def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return names that lead from one to the next, the last to the first; none where no way leads in a circle."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []

@@ -3,53 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from itertools import islice
-from math import inf
 from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     KINDS,
-    Absent,
-    Asked,
-    Between,
     Bound,
     CallPattern,
     Calls,
     Case,
-    ClockTime,
     Confirms,
-    Contains,
     EndState,
-    Equal,
     Exempt,
     ExpectedTool,
-    Json,
-    Located,
-    Match,
     Matches,
-    Not,
     Noun,
     Number,
-    OneOf,
-    OpenAt,
     Output,
-    Overlay,
     PlannedCall,
     PythonCheck,
     Recommends,
     SameEnd,
-    SameItems,
     ScriptedCall,
-    Similar,
     SuiteManifest,
     Tool,
-    Unchanged,
-    WithinM,
     World,
     did_you_mean,
     mismatches,
@@ -57,21 +39,21 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, satisfies, unknown_table, unmet
+from pytest_mapsat.sandbox import Table, unknown_table, unmet
 
-from .tables import StateFiles, circle_in
+from .common import circle_in
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
 #: The nouns that name a tool.
-_TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
+TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
     {ExpectedTool, Calls, CallPattern, Recommends, Bound, Output, PlannedCall, ScriptedCall}
 )
-_OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
+OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
 #: Where bound values of a call may stand: in ``match`` of an expected tool.
 _HOPS, _MATCH = ("truth", "tools"), 3
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
-_LOOKED_AT: frozenset[type[Noun]] = _TOOL_NAMERS | _OF_OUTPUT | {PythonCheck, EndState, Exempt, SameEnd, Number}
+_LOOKED_AT: frozenset[type[Noun]] = TOOL_NAMERS | OF_OUTPUT | {PythonCheck, EndState, Exempt, SameEnd, Number}
 
 
 @dataclass(frozen=True)
@@ -99,10 +81,9 @@ def errors_of(
     tools: Mapping[str, Tool],
     tables: Mapping[str, Table],
     *,
-    overlays: Sequence[Overlay] = (),
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases. ``overlays``: what is laid over the tables for it."""
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
     yield from _of_case(case, manifest)
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
@@ -121,14 +102,13 @@ def errors_of(
                     message = f"found yuan, but the suite's currency is {manifest.currency}"
                     hint = "write unit: money, or change currency in suite.yaml"
                     yield _error("currency", (*place, name), message, hint)
-        if (called := _tool_of(noun)) is not None:
+        if (called := tool_of(noun)) is not None:
             field = "name" if isinstance(noun, ExpectedTool) else "tool"
             yield from _tool_named(called, (*place, field), tools, _caller(noun, place))
     yield from _expected(case)
     yield from _end_of_both(case, tools)
     if case.world != World():
-        changed = {name: tables[name] for name in {overlay.table for overlay in overlays} & tables.keys()}
-        yield from _world(case, tools, {**tables, **as_seen(changed, overlays)})
+        yield from _world(case, tools, tables)
 
 
 def _end_of_both(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
@@ -181,111 +161,12 @@ def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
     return Remark("error", rule, place, message, hint)
 
 
-def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Give what of a case no call of the suite's tools, and no output, can ever fulfil: errors for lint, which no run stops at."""
-    for place, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
-        if (tool := tools.get(_tool_of(noun) or "")) is not None:
-            yield from _parameters(noun, place, tool)
-    schema = case.visible.output_schema
-    for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
-        if not isinstance(noun, Output) or not schema:
-            continue
-        if noun.equals and noun.path:
-            for wrong in impossible({noun.path: noun.equals}, schema):
-                yield replace(wrong, place=(*place, "equals", *wrong.place[1:]))
-        for name, match in noun.entry.items():
-            for wrong in impossible({_below(noun.path, schema, name): match}, schema):
-                yield replace(wrong, place=(*place, "entry", name, *wrong.place[1:]))
-
-
-#: Texts in which a pattern that means something does not find it everywhere.
-_TEXTS = ("", " ", "\n", "a", "7", "!", "是", "No.\nSorry", "-" * 5000)
-#: No two places lie further apart, metres.
-_FARTHEST_M = distance_m(0, 0, 180, 0)
-#: Beyond it lies no number that anybody means.
-_HUGE = 1e100
-
-
-def never_failing(case: Case, tables: Collection[str]) -> Iterator[Remark]:
-    """Give the checks and matches of a case that hold whatever an agent does."""
-    whole = {
-        noun.table
-        for _, noun in nouns_in(case.truth, ("truth",), frozenset({Exempt}))
-        if isinstance(noun, Exempt) and not noun.where and not noun.columns
-    }
-    for place, noun in nouns_in(case.truth, ("truth",)):
-        why = _why_always(noun, case.visible.output_schema)
-        if isinstance(noun, Unchanged) and noun.exempt and tables and whole >= {*tables}:
-            why = "every row of every table may change"
-        if why:
-            yield Remark("warning", "never-fails", place, f"it can never fail: {why}")
-
-
-def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911  a line for each kind
-    """Return why a check or match always holds; empty where it may not."""
-    match noun:
-        case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
-            return "" if noun.agreed else "at_least: 0 asks for no call, and without at_most any number is allowed"
-        case Asked() if not noun.at_least and noun.at_most is None:
-            return "any number of questions is allowed: give at_least or at_most"
-        case Matches() if all(noun.compiled.search(text) for text in _TEXTS):
-            return f"{shown(noun.pattern)} is found in every text"
-        case Exempt() if "columns" in noun.model_fields_set and not noun.columns:
-            return "columns: [] exempts whole rows, with all their columns: name those that may change"
-        case ClockTime() if (noun.after or "00:00", noun.before or "23:59") == ("00:00", "23:59") and not noun.bounds:
-            return "" if noun.if_absent == "fail" else "every time of day lies between them"
-        case Number() | Between() if (-inf if noun.min is None else noun.min) <= -_HUGE and (
-            inf if noun.max is None else noun.max
-        ) >= _HUGE:
-            said = isinstance(noun, Number) and (noun.bounds or noun.if_absent == "fail")
-            return "" if said else "every number lies between them"
-        case WithinM() | Located() if noun.metres >= _FARTHEST_M:
-            return "every place on Earth is as near as that"
-        case Similar() if noun.at_least == 0:
-            return "every text is as similar as that"
-        case Not(check=Output() as output) if output.path and not isinstance(output.equals, Absent):
-            asked = _part_at(output.path, schema)
-            return "" if asked else f"no output is asked for {shown(output.path)}: name it in visible.output_schema"
-    return ""
-
-
-def deciding_nothing(case: Case) -> Iterator[Remark]:
-    """Give the checks in Python of a case in which nothing can fail: errors for lint; a run leaves their labels open."""
-    checks = added_checks()
-    for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
-        added = checks.get(noun.name) if isinstance(noun, PythonCheck) else None
-        if added is not None and added.shape.forgets:
-            message = f"the check {added.name} decides nothing: {added.shape.forgets}"
-            yield _error("no-assertion", (*place, "kind"), message)
-
-
-def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
-    """Give the columns that the beginning of a case sets in a table, and that none of its rows has: no error, as a tool may look for a column that few rows have."""
-    for index, patch in enumerate(case.world.rows):
-        if not patch.set or patch.table not in state.tables:
-            continue
-        added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
-        held = {*state.columns(patch.table, patch.set), *(column for row in added for column in row)}
-        for column in patch.set.keys() - held:
-            hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
-            message = f"no row of the table {patch.table} has a column {shown(column)}"
-            yield Remark("warning", "unknown-column", ("world", "rows", index, "set", column), message, hint)
-
-
-def tools_named(case: Case) -> Iterator[str]:
-    """Give the tools that a case expects, checks or plays, as often as it names them."""
-    names = (_tool_of(noun) for _, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS))
-    return filter(None, names)
-
-
-def _tool_of(noun: Noun) -> str | None:
+def tool_of(noun: Noun) -> str | None:
     """Return the tool that a noun names, if it does."""
     if isinstance(noun, Recommends) and noun.of_tool is None:
         return None
     return (
-        getattr(noun, "name" if isinstance(noun, ExpectedTool) else "tool", None)
-        if type(noun) in _TOOL_NAMERS
-        else None
+        getattr(noun, "name" if isinstance(noun, ExpectedTool) else "tool", None) if type(noun) in TOOL_NAMERS else None
     )
 
 
@@ -455,19 +336,19 @@ def _output_check(
             yield _error("pattern", (*place, "pattern"), message)
     elif isinstance(check, Output):
         parts: list[tuple[Place, str]] = [(("path",), check.path)] if check.path else []
-        parts += [(("id",), _below(check.path, schema, check.id))] if check.id else []
-        parts += [(("entry", name), _below(check.path, schema, name)) for name in check.entry]
+        parts += [(("id",), path_below(check.path, schema, check.id))] if check.id else []
+        parts += [(("entry", name), path_below(check.path, schema, name)) for name in check.entry]
         wrong = ((where, path, hint) for where, path in parts if (hint := _not_asked(path, schema)))
         for where, path, hint in islice(wrong, 1):
             yield _error("output", (*place, *where), f"visible.output_schema has no {shown(path)}", hint)
 
 
-def _below(path: str, schema: Mapping[str, Any], name: str) -> str:
+def path_below(path: str, schema: Mapping[str, Any], name: str) -> str:
     """Return the path of what stands in the entries, or the only entry, at a path of an output."""
-    return ".".join(filter(None, (path, "*" if "items" in _part_at(path, schema) else "", name)))
+    return ".".join(filter(None, (path, "*" if "items" in part_at(path, schema) else "", name)))
 
 
-def _part_at(path: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def part_at(path: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the part of a schema at a path; empty where it leaves that open."""
     for name in path.split(".") if path else ():
         schema = schema.get("properties", {}).get(name) or schema.get("items") or {}
@@ -544,172 +425,3 @@ def _nouns_of(annotation: Any) -> set[type[Noun]]:
     if isinstance(annotation, type) and issubclass(annotation, Noun):
         return {annotation}
     return {noun for argument in get_args(annotation) for noun in _nouns_of(argument)}
-
-
-def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
-    declared = tool.parameters.get("properties", {})
-    # Expected tools and planned calls are read by metrics: a slip there passes no item.
-    severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
-    for where, name in _named_parameters(noun):
-        if name not in declared and name.partition(".")[0] not in declared:
-            message = f"the tool {tool.name} has no parameter {shown(name)}"
-            hint = did_you_mean(name, declared) or "no call can ever fulfil this"
-            yield Remark(severity, "unknown-parameter", (*place, *where), message, hint)
-    if isinstance(noun, ExpectedTool):
-        matches, field = noun.match, "match"
-    elif isinstance(noun, (Calls, CallPattern)):
-        matches, field = noun.arguments, "with"
-    else:
-        return
-    matches = {path: match for path, match in matches.items() if path in declared or path.partition(".")[0] in declared}
-    for wrong in impossible(matches, tool.parameters):
-        message = f"no call of {tool.name} can fulfil {wrong.place[0]}: {wrong.message}"
-        yield replace(wrong, severity=severity, place=(*place, field, *wrong.place), message=message)
-
-
-def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
-    if isinstance(noun, ExpectedTool):
-        yield from ((("required", index), name) for index, name in enumerate(noun.required))
-        yield from ((("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose))
-        yield from _matched("match", noun.match)
-    elif isinstance(noun, (Calls, CallPattern)):
-        yield from _matched("with", noun.arguments)
-    elif isinstance(noun, PlannedCall):
-        yield from ((("arguments", name), name) for name in noun.arguments)
-
-
-def _matched(field: str, matches: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    for name, match in matches.items():
-        yield (field, name), name
-        if isinstance(match, WithinM) and match.lat_from is not None:
-            yield (field, name, "lat_from"), match.lat_from
-
-
-# -- matches that no value can fulfil ----------------------------------------------------------------------------------
-
-_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
-_NUMBERS = frozenset({"number", "integer"})
-#: The types of which a value can fulfil a match; other matches take any.
-_TYPES: dict[type[Noun], frozenset[str]] = {
-    Contains: frozenset({"string", "number", "integer", "array"}),
-    Similar: frozenset({"string", "number", "integer"}),
-    Between: frozenset({"string", "number", "integer"}),
-    WithinM: frozenset({"string", "array", "object"}),
-    OpenAt: frozenset({"string"}),
-    SameItems: frozenset({"array"}),
-}
-
-
-def _never(message: str, hint: str = "") -> Remark:
-    return Remark("error", "never-matches", (), message, hint)
-
-
-def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Remark]:
-    """Yield what among matches no object of a schema can fulfil."""
-    for path, match in matches.items():
-        part = schema
-        names = [path] if path in _properties(schema) else path.split(".")
-        for index, name in enumerate(names):
-            below = _impossible_below(part, name)
-            if isinstance(below, Remark):
-                at = ".".join(names[:index]) or "it"
-                yield replace(below, place=(path,), message=f"{at} {below.message}")
-                break
-            part = below
-        else:
-            yield from (replace(wrong, place=(path, *wrong.place)) for wrong in _unmatched(match, part))
-
-
-def _properties(schema: Json) -> Mapping[str, Json]:
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    return properties if isinstance(properties, Mapping) else {}
-
-
-def _types(schema: Json) -> frozenset[str]:
-    """Return the types that a value may have; none where the schema leaves that open."""
-    types = schema.get("type") if isinstance(schema, Mapping) else None
-    names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
-    return frozenset(name for name in names if isinstance(name, str))
-
-
-def _impossible_below(schema: Json, name: str) -> Json | Remark:
-    """Return the schema of what stands under a name, None where that is open, or why nothing can."""
-    if not isinstance(schema, Mapping):
-        return None
-    types, properties = _types(schema), _properties(schema)
-    if types and types <= _SCALARS:
-        return _never(f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}")
-    if name == "*" or name.isdecimal():
-        return schema.get("items") if "array" in types else None
-    if name in properties:
-        return properties[name]
-    if types == {"array"}:
-        return _never(f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element")
-    hint = did_you_mean(name, properties)
-    closed = bool(properties) and (bool(hint) or schema.get("additionalProperties") is False)
-    return _never(f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
-
-
-def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a branch per kind of match
-    """Yield why no value of a schema can fulfil a match; nothing where one may."""
-    if not isinstance(schema, Mapping):
-        return
-    types = _types(schema)
-    allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    if isinstance(allowed, list | tuple) and allowed:
-        bound = getattr(match, "bound", None) is not None  # what will be found is not known here
-        if not bound and all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
-            hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
-            yield _never(f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
-        return
-    takes = _TYPES.get(type(match), frozenset())
-    if isinstance(match, WithinM) and match.lat_from is not None:
-        takes = _NUMBERS | {"string"}
-    if types and takes and not types & takes:
-        yield _never(f"a value of type {' or '.join(sorted(types))} can never fulfil {match.op}")
-    elif isinstance(match, Between):
-        yield from _out_of_range(match, schema, types)
-    elif isinstance(match, Equal):
-        yield from _unequal(match.value, schema, types)
-    elif isinstance(match, OneOf):
-        wrong = [next(_unequal(value, schema, types), None) for value in match.values]
-        if all(wrong):
-            yield from filter(None, wrong[:1])
-    elif isinstance(match, SameItems):
-        for index, value in enumerate(match.values):
-            item = Equal(op="equal", value=value)
-            yield from (replace(inner, place=("values", index)) for inner in _unmatched(item, schema.get("items")))
-
-
-def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
-    if match.min is not None and match.max is not None and match.min > match.max:
-        yield _never(f"no number is at least {match.min:g} and at most {match.max:g}")
-        return
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if types and types <= _NUMBERS:
-        if isinstance(most, int | float) and match.min is not None and match.min > most:
-            yield _never(f"the schema allows at most {most:g}")
-        elif isinstance(least, int | float) and match.max is not None and match.max < least:
-            yield _never(f"the schema allows at least {least:g}")
-
-
-def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
-    """Yield why no value of a schema equals one, however it is written: ``"5"`` equals 5."""
-    if not types:
-        return
-    if isinstance(value, Mapping | list | tuple):
-        if not types & {"object" if isinstance(value, Mapping) else "array", "string"}:
-            yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
-        return
-    figure = number(value)
-    written = {
-        "string": value is not None,
-        "number": figure is not None,
-        "integer": figure is not None and figure.is_integer(),
-        "boolean": isinstance(value, bool) or str(value).strip().casefold() in ("true", "false"),
-        "null": value is None,
-    }
-    if not any(written.get(name) for name in types):
-        yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
-    elif figure is not None:
-        yield from _out_of_range(Between(op="between", min=figure, max=figure), schema, types)

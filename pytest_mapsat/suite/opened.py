@@ -8,10 +8,10 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from pydantic import ConfigDict
 from pytest_mapsat.formats import (
     Lines,
     Located,
+    Placed,
     content_digest,
     dotted,
     limits,
@@ -30,6 +31,8 @@ from pytest_mapsat.formats import (
     raise_for_problems,
     read_bytes,
     read_calibration,
+    read_lines,
+    read_nouns,
     shown_path,
     validate,
 )
@@ -41,13 +44,16 @@ from pytest_mapsat.model import (
     Interaction,
     Json,
     Noun,
-    Overlay,
+    PeopleLabels,
     Problem,
     Recording,
     SuiteError,
     SuiteManifest,
     Tool,
+    did_you_mean,
+    fits,
     shown,
+    wording_digest,
 )
 from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxHook, Table
@@ -66,8 +72,17 @@ from .common import (
     read_manifest,
 )
 from .crosscheck import Remark, errors_of, is_before
-from .tables import PlacedRecording, Span, SpanReader, index_recordings, read_recordings, read_state
-from .tools import answer_problems, ranked_tables, read_tools
+from .tables import (
+    PlacedRecording,
+    Span,
+    SpanReader,
+    answer_problems,
+    index_recordings,
+    ranked_tables,
+    read_recordings,
+    read_state,
+    read_tools,
+)
 
 #: So many rows of a table that stays in its files show which columns there are.
 _SHAPING = 5000
@@ -123,8 +138,8 @@ class Suite:
         self.in_files = manifest is None
         self.inventory = inventory = take_inventory(root) if manifest is None else Inventory((), (), (), ())
         tools = read_tools(inventory.tools)
-        self.state = read_state(inventory.state, ranked_tables(tools))
-        raise_for_problems([*answer_problems(tools, self.state)])
+        self.tables: Mapping[str, Table] = MappingProxyType({**read_state(inventory.state, ranked_tables(tools))})
+        raise_for_problems([*answer_problems(tools, self.tables)])
         tables = [read_calibration(path) for path in inventory.calibration]
         self.calibration: Calibration | None = tables[0] if tables else None
         self._manifest_path = root / MANIFEST
@@ -142,7 +157,6 @@ class Suite:
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
-        self.tables: Mapping[str, Table] = MappingProxyType(dict(self.state.tables))
         self.sandboxes: Sequence[SandboxHook] | None = None
         self.reader = SpanReader()
         self._recording_reader = SpanReader()
@@ -345,8 +359,8 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        overlays, added = self.overlays(case.id), self.sandboxes is not None
-        return errors_of(case, self.manifest, self.tools, self.tables, overlays=overlays, all_checks_added=added)
+        added = self.sandboxes is not None
+        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=added)
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the case's recordings, in the order of files and lines.
@@ -362,10 +376,6 @@ class Suite:
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_recordings(spans, self._recording_reader))
 
-    def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
-        return self.state.laid_on(name)
-
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
         return self._shapes[tool]
@@ -376,9 +386,7 @@ class Suite:
         from pytest_mapsat.sandbox import FileRows, shape_of  # noqa: PLC0415 (only where results are made up)
 
         rows = {
-            name: [
-                row for row, _ in islice(self.state.rows(name), _SHAPING if isinstance(table.rows, FileRows) else None)
-            ]
+            name: [*islice(table.rows, _SHAPING if isinstance(table.rows, FileRows) else None)]
             for name, table in self.tables.items()
         }
         return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
@@ -760,3 +768,98 @@ def refusal(root: Path, path: Path) -> Problem | None:
     except OSError as error:
         return Problem(shown_path(path), 0, f"cannot be read: {error.strerror}")
     return None if stat.S_ISREG(mode) else Problem(shown_path(path), 0, "is not a regular file")
+
+
+# -- labels of people ----------------------------------------------------------------------------------------------------
+
+
+def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
+    """Return the labels of people that hold the dialogue itself, in the order of files and lines.
+
+    Raises:
+        SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
+    """
+    problems: list[Problem] = []
+    answers: list[Placed[PeopleLabels]] = []
+    for path in suite.inventory.labels:
+        in_file: tuple[Placed[PeopleLabels], ...] = ()
+        try:
+            in_file = read_nouns(path, PeopleLabels)
+        except SuiteError as error:
+            problems += error.problems
+        for placed in in_file:
+            if placed.noun.trial is not None:
+                message = "a trial is of a run, and a suite has none"
+                problems.append(placed.problem(["trial"], message, "mapsat review RUN --from takes such lines"))
+            elif placed.noun.holds_dialogue:
+                answers.append(placed)
+    entries, load = _entries(suite) if answers else {}, cache(suite.load)
+    first: dict[tuple[str, str], str] = {}
+    for placed in answers:
+        answer = placed.noun
+        problems += _misfits(placed, entries, load)
+        earlier = first.setdefault((answer.case, answer.id), placed.place)
+        if earlier != placed.place:
+            message = f"a second answer {shown(answer.id)} to the case {answer.case}: {earlier} has one"
+            problems.append(placed.problem(["id"], message, "ids are unique among the answers to a case"))
+    raise_for_problems(problems)
+    return tuple(answers)
+
+
+def is_labels(path: Path) -> bool:
+    """Return whether a path is one of labels of people: a folder, or JSON lines that have them."""
+    if path.is_dir():
+        return True
+    try:
+        first = next(read_lines(path, limits.DIALOGUE_BYTES), None)
+        data = None if first is None else parse_json_line(first.data, "", first.number)
+    except SuiteError:
+        return False
+    return isinstance(data, dict) and isinstance(data.get("labels"), dict)
+
+
+def stale_labels(suite: Suite) -> Iterator[Problem]:
+    """Give the labels that came before every judge and can no longer count, whatever an agent says. Raises SuiteError."""
+    entries, load = _entries(suite) if suite.inventory.reviewed else {}, cache(suite.load)
+    for path in suite.inventory.reviewed:
+        for placed in read_nouns(path, PeopleLabels):
+            if placed.noun.reply is not None:
+                yield from _misfits(placed, entries, load)
+
+
+def _entries(suite: Suite) -> dict[str, CaseEntry]:
+    return {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
+
+
+def _misfits(
+    placed: Placed[PeopleLabels], entries: Mapping[str, CaseEntry], load: Callable[[CaseEntry], Case]
+) -> Iterator[Problem]:
+    """Give where the labels of an answer do not fit its case. Raises SuiteError."""
+    labels = placed.noun
+    if labels.case not in entries:
+        message = f"the suite has no case {shown(labels.case)}"
+        yield placed.problem(["case"], message, did_you_mean(labels.case, entries))
+        return
+    case = load(entries[labels.case])
+    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
+    for name, mark in labels.labels.items():
+        requirement = requirements.get(name)
+        if requirement is None:
+            message = f"the case {case.id} has no requirement {shown(name)}"
+            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+        elif not fits(mark, requirement):
+            message = f"found {mark:g}, expected passed or failed"
+            yield placed.problem(["labels", name], message, "only a soft requirement has levels")
+        elif not labels.holds_dialogue and labels.wording.get(name, "") not in ("", wording_digest(requirement)):
+            message = (
+                f"the words of the requirement {name} of the case {case.id} have changed: its label no longer counts"
+            )
+            yield placed.problem(["wording", name], message, "review the answer again, and remove this line")
+    missing = [requirement.id for requirement in case.truth.required if requirement.id not in labels.labels]
+    if missing and labels.holds_dialogue:
+        message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
+        hint = "give each requirement of kind asked, hard or fact passed or failed"
+        yield placed.problem(["labels"], message, hint)
+    if labels.text is not None and not case.truth.oracle:
+        message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
+        yield placed.problem(["text"], message, "give turns, the whole dialogue")

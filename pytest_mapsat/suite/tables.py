@@ -1,17 +1,17 @@
-"""The tables of a suite: ``state/NAME.jsonl``, one row a line, and ``state/overlays.jsonl``, how those of a case differ."""
+"""The tables of a suite (``state/NAME.jsonl``, one row a line), its recordings, and its tools with what they compute from tables."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
-from itertools import chain, islice, starmap
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TypeVar
+from typing import IO
 
 from pytest_mapsat.formats import (
     READ_ERRORS,
@@ -23,25 +23,33 @@ from pytest_mapsat.formats import (
     read_lines,
     shown_path,
     unreadable,
+    validate,
 )
 from pytest_mapsat.model import (
+    Around,
+    Json,
     JsonObject,
-    Overlay,
+    MetresFrom,
+    NextTimes,
+    OfRoute,
     Problem,
+    RankedAnswer,
     Recording,
+    Reference,
+    Refers,
+    RoundAnswer,
+    RoutesAnswer,
+    RowsAnswer,
     SuiteError,
     Tool,
+    Words,
     canonical_json,
     did_you_mean,
     shown,
 )
-from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, recording_key, rows_meant, unmet
+from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Parts, Spots, Table, point_of, recording_key
 
-#: The table of a suite whose lines change the others, and no case sees.
-OVERLAYS = "overlays"
-
-#: Overlays of more bytes are read, and checked, with the case that they are for: a run needs few of them, and each of its processes would hold them all.
-_AT_ONCE = 1_000_000
+from .common import documents_of_yaml
 
 #: Rows of a large table that are looked through for the columns that a tool names.
 _FIRST_ROWS = 20
@@ -50,84 +58,16 @@ _FIRST_ROWS = 20
 Spot = tuple[Path, int]
 
 
-#: The lines of overlays with their places, by the case whose tables they change.
-Overlays = Mapping[str, Sequence[tuple[Overlay, Spot]]]
+def columns_of(table: Table) -> Mapping[str, None]:
+    """Return the columns of a table, in the order in which they first stand."""
+    rows = table.rows
+    return dict.fromkeys(rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows))
 
 
-class _ByCase(Overlays):
-    """Overlays that are read for each case. Raises SuiteError where a file or a line cannot be read."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._spans, self._reader = _index(paths, Overlay, limits.ROW_BYTES), SpanReader()
-
-    def __getitem__(self, name: str) -> Sequence[tuple[Overlay, Spot]]:
-        return [(line, (path, at)) for line, path, at in _read_spans(self._spans[name], self._reader, Overlay)]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._spans)
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-
-@dataclass(frozen=True)
-class StateFiles:
-    """What ``state/`` holds.
-
-    Attributes:
-        tables: the tables by name, sorted.
-        overlays: the lines of ``state/overlays.jsonl``.
-    """
-
-    tables: Mapping[str, Table]
-    overlays: Overlays
-
-    def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
-        """Return the columns of a table, in the order in which they first stand; those that overlays alone give it come last, where any is wanted."""
-        rows = self.tables[table].rows
-        listed = dict.fromkeys(rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows))
-        if listed.keys() >= {*wanted}:
-            return listed
-        laid = (row for line, _ in self._laid_over(table) for row in (*line.add, line.set))
-        return dict.fromkeys([*listed, *chain.from_iterable(laid)])
-
-    def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
-        """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read for each case, none."""
-        yield from zip(self.tables[table].rows, self.tables[table].spots, strict=True)
-        if isinstance(self.overlays, _ByCase):
-            return
-        added = [row for line, _ in self._laid_over(table) for row in line.add]
-        for line, spot in self._laid_over(table):
-            yield from ((row, spot) for row in line.add)
-            if line.set:
-                yield from (({**row, **line.set}, spot) for row in rows_meant(line, self.tables[table], added))
-
-    def _laid_over(self, table: str) -> Iterator[tuple[Overlay, Spot]]:
-        return (each for lines in self.overlays.values() for each in lines if each[0].table == table)
-
-    def unfit(self, lines: Sequence[tuple[Overlay, Spot]]) -> Iterator[Problem]:
-        """Give what is wrong between lines of overlays and the tables."""
-        for overlay, (path, line) in lines:
-            if overlay.table not in self.tables:
-                hint = did_you_mean(overlay.table, self.tables) or f"there is {', '.join(self.tables) or 'none'}"
-                message = f"table: there is no table {shown(overlay.table)}"
-                yield Problem(shown_path(path), line, message, hint)
-            elif overlay.where:
-                added = [row for other, _ in lines if other.table == overlay.table for row in other.add]
-                for column, value in unmet(overlay, self.tables[overlay.table], added):
-                    message = f"where: no row of {overlay.table} that is meant has {column} {shown(value)}"
-                    yield Problem(shown_path(path), line, message)
-
-    def laid_on(self, case: str) -> tuple[Overlay, ...]:
-        """Return the lines for a case, first to last. Raises SuiteError where one cannot be read, or not be laid on."""
-        lines = self.overlays.get(case, ())
-        if isinstance(self.overlays, _ByCase):
-            raise_for_problems([*self.unfit(lines)])
-        return tuple(overlay for overlay, _ in lines)
-
-
-def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> StateFiles:
-    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
+def read_state(
+    paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})
+) -> Mapping[str, Table]:
+    """Return the tables of these files, sorted. Files of one name in folders of their own make one table; rows in the order of files and lines.
 
     Args:
         paths: the files.
@@ -141,23 +81,16 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
     named = [(path.name.partition(".")[0], path) for path in paths]
     large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
     for name, path in named:
-        if name != OVERLAYS and name not in large:
+        if name == "overlays":
+            message = "rows that single cases change stand in these cases: world, with rows"
+            problems.append(Problem(shown_path(path), 0, message, "docs/reference/suites.md shows it"))
+        elif name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
     rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
     spots: dict[str, Sequence[Spot]] = {name: tuple(spot for _, spot in listed) for name, listed in rows_of.items()}
     spots |= {name: Spots(rows) for name, rows in large.items()}
-    laid = [path for name, path in named if name == OVERLAYS]
-    by_case, overlays = _ByCase(laid), dict[str, Sequence[tuple[Overlay, Spot]]]()
-    at_once = sum(path.stat().st_size for path in laid) <= _AT_ONCE
-    for name in by_case if at_once else ():
-        try:
-            overlays[name] = by_case[name]
-        except SuiteError as error:
-            problems += error.problems
-    tables = {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
-    state = StateFiles(tables, overlays if at_once else by_case)
-    raise_for_problems(problems or [*state.unfit([*chain.from_iterable(overlays.values())])])
-    return state
+    raise_for_problems(problems)
+    return {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
 
 
 def _large(named: Iterable[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
@@ -207,22 +140,9 @@ def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Proble
             return
 
 
-def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return names that lead from one to the next, the last to the first; none where no way leads in a circle."""
-    try:
-        TopologicalSorter(edges).prepare()
-    except CycleError as error:
-        circle: list[str] = error.args[1]
-        return circle
-    return []
-
-
 # -- recordings of a suite ---------------------------------------------------------------------------------------------
 
-_CANONICAL = re.compile(
-    rb'(?:\xef\xbb\xbf)?\{"(?:case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)|overlay": ?"([A-Za-z0-9_.-]{1,80})", ?"[a-z]+)": ?'
-)
-_Line = TypeVar("_Line", Recording, Overlay)
+_CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
 
 
 @dataclass(slots=True)
@@ -250,20 +170,16 @@ def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
     Raises:
         SuiteError: a file, or a line that had to be read, cannot be.
     """
-    return _index(paths, Recording, limits.RECORDING_BYTES)
-
-
-def _index(paths: Sequence[Path], noun: type[_Line], most: int) -> dict[str, list[Span]]:
     spans: dict[str, list[Span]] = {}
     problems: list[Problem] = []
     for path in paths:
         name, last, before = shown_path(path), "", len(problems)
-        for line in read_lines(path, most):
+        for line in read_lines(path, limits.RECORDING_BYTES):
             if (match := _CANONICAL.match(line.data)) is not None:
-                case = (match[1] or match[2]).decode()
+                case = match[1].decode()
             else:
-                read = noun_of(noun, line.data, name, line.number, problems)
-                case = "" if read is None else read.case if isinstance(read, Recording) else read.overlay
+                read = noun_of(Recording, line.data, name, line.number, problems)
+                case = "" if read is None else read.case
             if case and case == last:
                 span = spans[case][-1]
                 span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
@@ -320,20 +236,16 @@ class SpanReader:
 
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated. Raises SuiteError."""
-    return starmap(PlacedRecording, _read_spans(spans, reader, Recording))
-
-
-def _read_spans(spans: Sequence[Span], reader: SpanReader, noun: type[_Line]) -> Iterator[tuple[_Line, Path, int]]:
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []
-        placed: list[tuple[_Line, Path, int]] = []
+        placed: list[PlacedRecording] = []
         data = reader.read(span.path, span.offset, span.length)
         for line, raw in enumerate(data.split(b"\n"), span.line):
             if raw and not raw.isspace():
-                read = noun_of(noun, raw, name, line, problems)
+                read = noun_of(Recording, raw, name, line, problems)
                 if read is not None:
-                    placed.append((read, span.path, line))
+                    placed.append(PlacedRecording(read, span.path, line))
         raise_for_problems(problems)
         yield from placed
 
@@ -350,3 +262,256 @@ def request_key(recording: Recording, tool: Tool | None) -> RequestKey:
         with suppress(ValueError):  # arguments that the tool cannot take are told by lint
             key = recording_key(tool, recording)
     return recording.case, recording.tool, recording.writes, key
+
+
+# -- tools, and their answer blocks against the tables: what no case can know, found when the suite is opened ------------
+
+#: Tools by name, each with its file and line.
+Tools = Mapping[str, tuple[Tool, Path, int]]
+#: A complaint of an ``answer`` block: what is wrong, and what to do.
+_Wrong = tuple[str, str]
+_CLOCK = re.compile(r"([01]\d|2[0-4]):[0-5]\d", re.ASCII)
+_WORD_LISTS = ("words", "absent", "near", "spelt")
+
+
+def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
+    """Return the tools of these files by name, sorted, each with its file and line. Raises SuiteError."""
+    tools: dict[str, tuple[Tool, Path, int]] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        name = shown_path(path)
+        try:
+            documents = documents_of_yaml(path)
+        except SuiteError as error:
+            problems.extend(error.problems)
+            continue
+        for document in documents:
+            tool, line = validate(Tool, document, name, problems), document.lines.line
+            if tool is None:
+                continue
+            _, first, first_line = tools.setdefault(tool.name, (tool, path, line))
+            if (first, first_line) != (path, line):
+                message = f"the tool {shown(tool.name)} is described twice; first in {shown_path(first)}:{first_line}"
+                problems.append(Problem(name, line, message, "keep one of the two"))
+    owners = {name: name for name in tools}
+    for own, (tool, path, line) in sorted(tools.items()):
+        for alias in tool.aliases:
+            if owners.setdefault(alias, own) != own or alias == own:
+                message = f"the alias {shown(alias)} of {own} is also a name of {owners[alias]}"
+                problems.append(Problem(shown_path(path), line, message, "leave it out here, or there"))
+    raise_for_problems(problems)
+    return dict(sorted(tools.items()))
+
+
+# -- answer blocks
+
+
+def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
+    """Return the tables that ranked tools search, each with the columns of the id and of the part. Raises SuiteError for tools that do not agree."""
+    tables: dict[str, tuple[str, str]] = {}
+    problems: list[Problem] = []
+    for name, (tool, path, line) in tools.items():
+        if isinstance(tool.answer, RankedAnswer):
+            keys = tool.answer.id, tool.answer.part
+            if (first := tables.setdefault(tool.answer.table, keys)) != keys:
+                message = f"{name}: answer: id and part are {' and '.join(keys)}, and {' and '.join(first)} of another tool for {tool.answer.table}"
+                problems.append(Problem(shown_path(path), line, message, "rows of one table have one id and one part"))
+    raise_for_problems(problems)
+    return tables
+
+
+def answer_problems(tools: Tools, tables: Mapping[str, Table]) -> Iterator[Problem]:
+    """Give what is wrong between the tools of a suite and its tables, each with its file and line."""
+    word_tables: set[str] = set()
+    way_tables: dict[str, RoutesAnswer] = {}
+    for tool, path, line in tools.values():
+        for message, hint in _Block(tool, tools, tables, word_tables).wrong():
+            yield Problem(shown_path(path), line, f"{tool.name}: answer: {message}", hint)
+        if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in tables:
+            way_tables.setdefault(tool.answer.ways, tool.answer)
+        if isinstance(tool.answer, RowsAnswer) and tool.answer.table in tables:
+            for field in tool.answer.compute.values():
+                if isinstance(field, NextTimes):
+                    yield from _of_rows(tool.answer.table, tables, partial(_timetable_wrong, column=field.column))
+    answers = [tool.answer for tool, _, _ in tools.values() if isinstance(tool.answer, RankedAnswer)]
+    # Two tools may search one table.
+    for table, keys in dict.fromkeys((answer.table, Keys(answer.id, answer.part)) for answer in answers):
+        yield from _keys_wrong(table, keys, tables)
+    for name in sorted(word_tables):
+        yield from _of_rows(name, tables, _word_wrong)
+    for name, answer in sorted(way_tables.items()):
+        yield from _of_rows(name, tables, partial(_way_wrong, answer=answer))
+
+
+class _Block:
+    """The ``answer`` block of one tool."""
+
+    def __init__(self, tool: Tool, tools: Tools, tables: Mapping[str, Table], word_tables: set[str]) -> None:
+        self._tool = tool
+        self._tools = tools
+        self._tables = tables
+        self._word_tables = word_tables
+
+    def wrong(self) -> Iterator[_Wrong]:
+        """Give all complaints."""
+        answer = self._tool.answer
+        if isinstance(answer, RowsAnswer):
+            yield from self._rows(answer)
+        elif isinstance(answer, RankedAnswer):
+            yield from self._ranked(answer)
+        elif isinstance(answer, RoutesAnswer):
+            yield from self._routes(answer)
+        elif isinstance(answer, RoundAnswer):
+            yield from self._parameters(answer.start, answer.stops)
+            yield from self._reference(answer.places)
+            yield from self._columns(answer.places.table, (*answer.show.values(), answer.ties))
+            yield from self._knows_routes(answer.routes, answer.mode)
+
+    def _rows(self, answer: RowsAnswer) -> Iterator[_Wrong]:
+        yield from self._parameters(*answer.where, *answer.echo.values(), answer.page.number, answer.page.size)
+        computed = answer.compute.keys()
+        named = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
+        yield from self._columns(answer.table, named - computed)
+        for rule in answer.where.values():
+            if isinstance(rule, Words):
+                yield from self._columns(answer.table, (*rule.name, *rule.sort, *rule.also, rule.lon, rule.lat))
+                yield from self._words(rule.words)
+            elif isinstance(rule, Around):
+                yield from self._columns(answer.table, (rule.lon, rule.lat))
+                yield from self._parameters(rule.within if isinstance(rule.within, str) else None)
+            else:
+                yield from self._columns(answer.table, (rule.column,))
+            if isinstance(rule, Refers):
+                yield from self._reference(rule.to)
+        for field in answer.compute.values():
+            if isinstance(field, MetresFrom):
+                yield from self._columns(answer.table, (field.lon, field.lat))
+                yield from self._parameters(field.parameter)
+            elif isinstance(field, OfRoute):
+                yield from self._columns(answer.table, (field.plus, field.per_km))
+                yield from self._parameters(field.origin, field.destination)
+                yield from self._knows_routes(field.routes, field.mode)
+            else:
+                yield from self._columns(answer.table, (field.column,))
+
+    def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
+        named = (answer.text, *answer.where, *answer.echo.values())
+        yield from self._parameters(*named, answer.page.number, answer.page.size)
+        yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
+        yield from self._words(answer.words)
+
+    def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
+        yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
+        named = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
+        yield from self._columns(answer.ways, named)
+        if answer.ends is not None:
+            yield from self._reference(answer.ends)
+
+    def _reference(self, reference: Reference) -> Iterator[_Wrong]:
+        yield from self._columns(
+            reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
+        )
+        yield from self._words(reference.words)
+
+    def _words(self, table: str | None) -> Iterator[_Wrong]:
+        if table is not None:
+            yield from self._columns(table, ())
+            if table in self._tables:
+                self._word_tables.add(table)
+
+    def _columns(self, table: str, columns: Iterable[str | None]) -> Iterator[_Wrong]:
+        """Give the columns that no row of a table has, or the table itself where there is none."""
+        if table not in self._tables:
+            known = did_you_mean(table, self._tables) or f"there is {', '.join(self._tables) or 'none'}"
+            yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
+            return
+        named = dict.fromkeys(filter(None, columns))
+        declared = {field for entities in self._tool.entities for field in entities.fields}
+        held = columns_of(self._tables[table])
+        for column in named:
+            if column not in held and column not in declared:  # the rows of single cases may have it
+                hint = did_you_mean(column, held) or f"it has {', '.join(held) or 'none'}"
+                yield f"no row of the table {table} has a column {shown(column)}", hint
+
+    def _parameters(self, *names: str | None) -> Iterator[_Wrong]:
+        declared = self._tool.parameters.get("properties", {})
+        for name in dict.fromkeys(filter(None, names)):
+            if name not in declared:
+                yield f"the tool has no parameter {shown(name)}", did_you_mean(name, declared)
+
+    def _knows_routes(self, name: str, mode: str) -> Iterator[_Wrong]:
+        other = self._tools.get(name)
+        answer = other[0].answer if other else None
+        if not isinstance(answer, RoutesAnswer):
+            yield f"routes: {shown(name)} is no tool that answers with routes", did_you_mean(name, self._tools)
+        elif mode not in answer.local:
+            yield f"mode: {name} knows no {shown(mode)}", f"it knows {', '.join(answer.local)}"
+
+
+def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
+    for row, (path, line) in zip(tables[name].rows, tables[name].spots, strict=True):
+        message = wrong(row)
+        if message:
+            yield Problem(shown_path(path), line, message)
+
+
+def _keys_wrong(table: str, keys: Keys, tables: Mapping[str, Table]) -> Iterator[Problem]:
+    """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
+    if table not in tables or not isinstance(tables[table].spots, tuple):
+        return  # the tool is wrong, which a problem of its own tells; a large table is held to its keys when it is read
+    if keys.part not in columns_of(tables[table]):
+        return
+    parts = Parts(keys)
+    spots = tables[table].spots
+    for at, row in enumerate(tables[table].rows):
+        path, line = spots[at]
+        if wrong := parts.add(row, at, lambda first: f"{shown_path(spots[first][0])}:{spots[first][1]}"):
+            yield Problem(shown_path(path), line, wrong)
+
+
+def _word_wrong(row: JsonObject) -> str:
+    """Return what keeps a row from being one of words, empty where nothing does."""
+    lists = [name for name in _WORD_LISTS if name in row]
+    pairs = (("sort", "words"), ("word", "spelt"))
+    if not lists or any(
+        (key in row) != (with_ in row) or not isinstance(row.get(key, ""), str) for key, with_ in pairs
+    ):
+        return "a row of words has sort with words, word with spelt, absent, or near"
+    for name in lists:
+        words = row[name] if isinstance(row[name], list) else [None]
+        if not all(isinstance(word, str) and word.strip() for word in words):
+            return f"{name}: found {shown(row[name])}, expected a list of texts"
+    return ""
+
+
+def _timetable_wrong(row: JsonObject, column: str) -> str:
+    """Return what keeps a column from holding a timetable, empty where nothing does."""
+    hours = row.get(column)
+    if column not in row or (isinstance(hours, dict) and all(_hour(*hour) for hour in hours.items())):
+        return ""
+    return f'{column}: found {shown(hours)}, expected minutes by hour: {{"09": ["05", "35"]}}'
+
+
+def _hour(hour: str, minutes: Json) -> bool:
+    listed = minutes if isinstance(minutes, list) else [None]
+    return all(isinstance(minute, str) and _CLOCK.fullmatch(f"{hour}:{minute}") is not None for minute in listed)
+
+
+def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
+    """Return what keeps a row from being a way, empty where nothing does."""
+    for column in ("from", "to"):
+        if point_of(row.get(column)) is None:
+            return f'{column}: found {shown(row.get(column))}, expected a point: "lon,lat"'
+    for column in (answer.metres, answer.minutes):
+        value = row.get(column)
+        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+            return f"{column}: found {shown(value)}, expected a number, not below 0"
+    modes = row.get("mode") if isinstance(row.get("mode"), list) else [row.get("mode")]
+    unknown = [mode for mode in modes or [None] if mode not in answer.local]
+    if unknown:
+        return f"mode: found {shown(unknown[0])}, expected one of {', '.join(answer.local)}"
+    closed = row.get("closed")
+    clocks = closed if isinstance(closed, list) else []
+    if closed is None or [isinstance(clock, str) and bool(_CLOCK.fullmatch(clock)) for clock in clocks] == [True, True]:
+        return ""
+    return f'closed: found {shown(closed)}, expected two times of day: ["22:00", "05:30"]'

@@ -60,12 +60,6 @@ def crossed(message, tools):
     return "Good day." if "repeat" in message else f"You said: {current['message']}"
 '''
 
-PROGRAM = """
-import sys
-for line in sys.stdin:
-    print('{"type": "reply", "text": "Good day."}', flush=True)
-"""
-
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory):
@@ -86,10 +80,9 @@ def test_a_sound_agent_passes_every_check(findings, capsys):
     assert findings("Sound") == 0
     checks = found_by(capsys)
     assert {check: outcome for check, (outcome, _, _) in checks.items()} == dict.fromkeys(checks, "ok")
-    assert len(checks) == 10
+    assert len(checks) == 8
     assert checks["tells the user when tools fail"][1] == '"I cannot see your orders now."'
     assert checks["remembers the turn before"][1].endswith('"As I said: 2 orders."')
-    assert checks["reports its usage"][1] == "cost, input_tokens"
     assert checks["takes a message and tools, and replies"][1] == '"2 orders." after 1 call'
 
 
@@ -103,7 +96,6 @@ def test_state_that_outlives_a_case_and_a_crash_where_a_tool_fails_are_told_with
     assert outcome == "failed"
     assert observed.startswith("KeyError: 'orders' (doctored.py:")
     assert '"status": "error"' in advice
-    assert checks["reports its usage"][0] == "warning"
 
 
 def test_what_a_class_keeps_for_all_its_objects_is_told(findings, capsys, monkeypatch):
@@ -185,16 +177,6 @@ def test_an_agent_that_breaks_works_in_no_fresh_process(tmp_path, monkeypatch, c
     checks = found_by(capsys)
     ended = ("failed", "the command ended with exit status 3 before it replied", "")
     assert checks == {"works in a fresh process": ended, "takes a message and tools, and replies": ended}
-
-
-def test_a_program_is_told_to_write_its_usage_into_the_reply(tmp_path, monkeypatch, capsys):
-    (tmp_path / "pytest.ini").touch()
-    (tmp_path / "program.py").write_text(PROGRAM)
-    monkeypatch.chdir(tmp_path)
-    assert main(["doctor", f"cmd:{sys.executable} -IS program.py", "--json"]) == 0
-    outcome, _, advice = found_by(capsys)["reports its usage"]
-    assert outcome == "warning"
-    assert 'put "usage": {"input_tokens": ..., "output_tokens": ..., "cost": ...} into the JSON of the reply' in advice
 
 
 @pytest.mark.parametrize(

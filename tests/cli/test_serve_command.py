@@ -82,7 +82,7 @@ class Interrupted(Event):
 
 def test_over_http_the_printed_settings_lead_a_client_there(capsys, monkeypatch):
     end = Interrupted()
-    monkeypatch.setattr("pytest_mapsat.commands.serve.Event", lambda: end)
+    monkeypatch.setattr("pytest_mapsat.commands.record.Event", lambda: end)
     monkeypatch.chdir(ROOT)
     printed = ""
     with ThreadPoolExecutor(1) as pool:
@@ -134,7 +134,7 @@ def test_what_cannot_be_served_is_named(arguments, words, capsys, monkeypatch):
 
 
 def test_another_host_than_loopback_is_told_aloud(capsys):
-    from pytest_mapsat.commands.serve import _tell_address
+    from pytest_mapsat.commands.record import _tell_address
 
     _tell_address("0.0.0.0", "http://0.0.0.0:1/mcp", "t", "http://0.0.0.0:1/t/mcp")
     assert "warning: anyone who reaches 0.0.0.0 and has the token can call the tools" in capsys.readouterr().err

@@ -17,7 +17,7 @@ def test_the_answers_of_the_document_are_judged_as_they_are_labelled(tmp_path, c
     for name, content in re.findall(r"```(?:yaml|json)\n# (\S+)\n(.*?)```", suites + tools + answers, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    recording, _ = re.findall(r"```json\n(.*?)```", tools, re.DOTALL)
+    (recording,) = re.findall(r"```json\n(.*?)```", tools, re.DOTALL)
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     assert main(["lint", str(tmp_path), "--answers", "--json"]) == 0

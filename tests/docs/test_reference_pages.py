@@ -11,6 +11,7 @@ import pytest
 
 from pytest_mapsat.cli import COMMANDS, RARE, command_parser
 from pytest_mapsat.options import OPTIONS
+from pytest_mapsat.suite import RULES
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 GENERATED = re.compile(r"(?<=<!-- generated -->\n\n).*?(?=\n<!-- end of generated -->)", re.DOTALL)
@@ -76,6 +77,12 @@ def commands() -> Iterator[str]:
         if further:
             yield from [""] * bool(own)
             yield f"Also {'; '.join(further)}."
+        if name == "lint":
+            yield from ["\n| rule | severity | looks at | finding |", "| --- | --- | --- | --- |"]
+            yield from (
+                f"| `{rule}` | {found.severity} | {found.looks_at} | {_cell(found.about)} |"
+                for rule, found in RULES.items()
+            )
 
 
 @pytest.mark.parametrize(("page", "lines"), [("options.md", options), ("commands.md", commands)])

@@ -11,7 +11,6 @@ from suite_maker import make_suite
 from pytest_mapsat.model import (
     ComputedField,
     Local,
-    Overlay,
     RankedAnswer,
     RankedField,
     RoundAnswer,
@@ -51,22 +50,12 @@ def test_the_calls_of_the_example_bring_what_is_shown(sandbox):
         assert sandbox.call(tool, json.loads(arguments)).result == json.loads(shown), (tool, arguments)
 
 
-def test_the_overlays_of_the_example_can_be_laid_on(tmp_path):
-    (lines,) = re.findall(r'^```json\n(\{"overlay".*?)^```$', REFERENCE, re.MULTILINE | re.DOTALL)
-    suite = open_suite(make_suite(tmp_path, {"one.yaml": CASE, **FILES, "state/overlays.jsonl": lines}))
-    assert [line.table for line in suite.overlays("case-1")] == ["places", "places", "ways"]
-
-
 def test_every_key_and_every_op_stands_on_the_page():
     unions = [member for union in (RowFilter, ComputedField) for member in get_args(get_args(union)[0])]
     ops = [get_args(member.model_fields["op"].annotation)[0] for member in unions]
     keys = [
         key
-        for noun in (RowsAnswer, RankedAnswer, RankedField, RoutesAnswer, RoundAnswer, Local, Overlay)
+        for noun in (RowsAnswer, RankedAnswer, RankedField, RoutesAnswer, RoundAnswer, Local)
         for key in noun.model_fields
     ]
-    assert [
-        word
-        for word in (*ops, *keys)
-        if f"`{word}" not in REFERENCE and word not in ("kind", "round_m", "overlay", "note")
-    ] == []
+    assert [word for word in (*ops, *keys) if f"`{word}" not in REFERENCE and word != "kind"] == []

@@ -21,7 +21,6 @@ SUITE = SimpleNamespace(
     tools={"find": FIND},
     tables={},
     sandboxes=None,
-    overlays=lambda name: (),
     recordings=lambda case_id: (RECORDING, HIDDEN),
 )
 AGENT = """

@@ -38,7 +38,7 @@ def judge(kind, *changes, reference=None, problem="", tables=(ORDERS, GUESTS), *
         kept = ReferenceEnd(calls=reference_digest(case), changes=tuple(reference), problem=problem)
     step = call("write", {"ok": True}).model_copy(update={"changed": changes})
     turns = (Turn(role="user", text="Go."), Turn(role="agent", text="Done.", steps=(step,)))
-    suite = SimpleNamespace(tables={table.name: table for table in tables}, overlays=lambda _: ())
+    suite = SimpleNamespace(tables={table.name: table for table in tables})
     context = Context.of(case, Trajectory(case="c1", turns=turns, reference=kept), {}, suite=suite)
     return evaluate(check_of(kind, **fields), context)
 

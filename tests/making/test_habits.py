@@ -31,6 +31,7 @@ def test_known_habits_are_found_and_little_else(tmp_path):
     assert recall >= 0.9
 
 
+@pytest.mark.long_proof
 def test_attributes_that_go_together_do_not_pass_for_habits(tmp_path):
     precision, recall = measured(tmp_path, range(1, 6), related=True)
     assert precision >= 0.9

@@ -158,7 +158,7 @@ def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
         *("cases", "fail-under", "allow-undecided", "save", "resume", "report", "shard", "sample"),
         *("compare", "max-drop", "inconclusive"),
         *("cache", "max-cost", "model-cache", "allow-hosts"),  # how models are asked, not what comes of it
-        *("on-miss", "tools"),  # what they answered is a recording by then
+        *("unrecorded", "tools"),  # what they answered is a recording by then
         *("concurrency", "executor", "isolate"),  # where an episode runs, not what comes of it
         *("metrics", "http", "agent-build"),  # they stand in the ini file, or in the suite
     }
@@ -246,6 +246,6 @@ def test_the_text_of_a_failure_fits_a_narrow_terminal_with_each_metric_beside_it
     )
     text = lines[first:last]
     assert max(map(len, text)) <= 60
-    scores = [line for line in text if re.match(r"(asked|per.turn|brevity) [0-9]", line)]
+    scores = [line for line in text if re.match(r"(requests|efficiency|brevity) [0-9]", line)]
     assert scores
     assert all(re.fullmatch(r"([a-z]+(.turn)? [0-9.]+( to [0-9.]+)?(  |$))+", line) for line in scores), scores

@@ -45,7 +45,7 @@ def run(project: pytest.Pytester, *options: str, agent: str = "good:agent") -> p
 def test_a_metric_set_of_a_conftest_is_measured_gated_told_saved_and_regraded(declared, capsys, monkeypatch):
     result = run(declared, "--mapsat-fail-under=brevity=0.2,search.brevity=0.5", "--junitxml=junit.xml")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*satisfied*asked*brevity*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
+    result.stdout.fnmatch_lines(["*satisfied*requests*brevity*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
     assert 'name="mapsat.brevity" value="0.25"' in (declared.path / "junit.xml").read_text()
     before = saved(declared)
     one, two = before["cases"][1:]
@@ -143,7 +143,7 @@ def test_metric_sets_besides_the_suites_own_stand_in_the_ini_file(project, capsy
     )
     result = run(project, *asked)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*satisfied*asked*brevity*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
+    result.stdout.fnmatch_lines(["*satisfied*requests*brevity*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
     before = saved(project)
     assert before["manifest"]["options"]["metrics"] == ["brevity"]
     assert [metric["metric_set"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
@@ -203,7 +203,7 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
     assert (plain.ret, result.ret) == (0, 1)
     result.stdout.fnmatch_lines(
         [
-            "*passed*satisfied*asked*",
+            "*passed*satisfied*requests*",
             "",
             "pipa*AVG*S*A*O*P*R",
             "*gate*FAILED: navigation.pipa_s 0.5000 < 0.9*",

@@ -37,7 +37,7 @@ def test_an_item_that_asserts_nothing_is_skipped_and_not_counted_as_passed(soft:
         [
             "all *3/4 *",
             "gate*PASSED: pass_rate 1.0000 >= 1 (3 of 4 cases*",
-            "SKIPPED*not_applicable: nothing is asserted: the*",
+            "SKIPPED*not applicable: nothing is asserted: the*",
         ]
     )
     card = next(card for card in json.loads((soft.path / "run.json").read_text())["cases"] if card["id"] == "soft-one")
@@ -52,7 +52,7 @@ def test_asserting_none_passes_as_asked_and_asserting_what_no_case_has_passes_no
     result.assert_outcomes(skipped=4)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["error  no case could fail: none that ran has a requirement of policies; assert: in *"]
+        ["error  no case could fail: none that ran has a requirement of policies; fail_on: in *"]
     )
     one_of_four = soft.runpytest(GOOD)
     one_of_four.assert_outcomes(passed=3, skipped=1)

@@ -17,7 +17,7 @@ def test_every_option_of_a_run_file_is_one_of_the_table() -> None:
             "agent",
             "agent-memory",
             "cases",
-            "assert",
+            "fail-on",
             "fail-under",
             "judge",
             "user",
@@ -33,7 +33,7 @@ def test_what_has_no_kind_of_reading_is_read_as_it_is_typed() -> None:
     read = {name: option.read(option.default) for name, option in OPTIONS.items()}
     defaults = RunOptions()
     assert (read["max-turns"], read["timeout"]) == (defaults.max_turns, defaults.timeout_seconds)
-    assert read["profile"] is defaults.profile is False
+    assert read["give-profile"] is defaults.profile is False
     assert (read["inconclusive"], read["cache"], read["save"], read["max-cost"]) == ("pass", "auto", None, None)
     assert OPTIONS["max-cost"].read("0.5") == 0.5
     with pytest.raises(ValueError, match="found '1001', expected a whole number from 1 to 1,000"):

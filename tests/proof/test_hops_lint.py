@@ -5,7 +5,6 @@ import json
 import pytest
 from suite_maker import make_suite, recording_line
 
-from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
 MANIFEST = """\
@@ -97,7 +96,7 @@ def findings(root, *changes, bars=(BOWL,), manifest=MANIFEST):
     lines = [recording_line("a", "search", {"query": asked}, {"shops": rows}) for asked, rows in results]
     files = {"a.jsonl": text + "\n", "suite.yaml": manifest, "tools.yaml": TOOLS, "recordings/a.jsonl": "".join(lines)}
     suite = open_suite(make_suite(root, files))
-    return [one for one in (*lint(suite), *lint_recordings(suite)) if one.severity != "note"]
+    return [one for one in lint(suite, dialogues=True) if one.severity != "note"]
 
 
 def test_a_sound_search_has_no_findings(tmp_path):

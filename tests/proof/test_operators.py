@@ -5,8 +5,7 @@ from oracle_runs import CHINESE, ENGLISH, oracle_run, requirement, says
 
 from pytest_mapsat.model import Step
 from pytest_mapsat.proof import HARMLESS, WRONG
-from pytest_mapsat.proof.mutants import OracleRun
-from pytest_mapsat.proof.prove import violated
+from pytest_mapsat.proof.mutants import OracleRun, violated
 
 NUMBER = {"kind": "number", "unit": "yuan", "near": ["ticket"], "max": 20, "if_absent": "nothing_claimed"}
 RUN = oracle_run(
@@ -56,10 +55,6 @@ def test_clocks_go_wrong_by_an_hour_round_midnight():
 def test_a_phone_number_is_changed_or_made_up():
     assert wrong("invented_phone") == [f"{ENGLISH} Their telephone number is 555-9768."]
     assert says(WRONG["invented_phone"](oracle_run(say="Ring 555-0101."))) == ["Ring 555-9768."]
-
-
-def test_a_number_is_made_up_where_the_answer_gives_none():
-    assert wrong("number_made_up") == [f"{ENGLISH} For the ticket count on 97 yuan."]
 
 
 def test_a_sentence_or_clause_that_a_label_rests_on_is_left_out():

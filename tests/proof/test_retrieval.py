@@ -2,11 +2,14 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from suite_maker import case_yaml, make_suite
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.model import ExpectedTool
+from pytest_mapsat.proof.oracles import Found, HopQuery
 
 MANIFEST = "name: small\nversion: '1'\nschema_version: 1\n"
 TOOLS = """\
@@ -58,35 +61,14 @@ CASE = {
         ],
     },
 }  # fmt: skip
-OTHERS = """
-def backwards(text, part):
-    ids = ["b1", "a4", "a3", "a3", "a2", "a1"]
-    return iter(ids)
-
-def broken(text, part):
-    raise RuntimeError("the index is gone")
-
-def one_text(text, part):
-    return "a1"
-
-def numbers(text, part):
-    return ["a1", 4.5]
-
-def scores(text, part):
-    return {"a1": 0.2, "a2": 0.9}
-
-def unordered(text, part):
-    return {"a1", "a2"}
-
-nothing = None
-"""
+FOUND = Found(HopQuery("one", "play", "search", "games", "Northam", {}, ExpectedTool(name="search")), 1, (1,))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     names = ("poi_id", "name", "city", "kind", "landmark", "rating")
     rows = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in ROWS)
-    files = {"suite.yaml": MANIFEST, "tools.yaml": TOOLS, "state/merchants.jsonl": rows, "rankers_here.py": OTHERS}
+    files = {"suite.yaml": MANIFEST, "tools.yaml": TOOLS, "state/merchants.jsonl": rows}
     return make_suite(tmp_path_factory.mktemp("small") / "small", files | {"cases/a.jsonl": json.dumps(CASE) + "\n"})
 
 
@@ -106,7 +88,7 @@ def test_the_own_search_is_measured_by_the_evidence_of_each_hop_over_its_whole_p
     status, out, _ = measured("--json")
     data = json.loads(out)["retrieval"]
     assert status == 0
-    assert (data["suite"], data["ranker"], data["hops"], data["left_out"]) == ("small", "own", 2, {})
+    assert (data["suite"], data["hops"], data["left_out"]) == ("small", 2, {})
     assert [(one["hop"], one["part"], one["relevant"], one["places"]) for one in data["queries"]] == [
         ("play", "Northam", 1, [1]),
         ("bite", "Northam", 1, [1]),
@@ -116,36 +98,13 @@ def test_the_own_search_is_measured_by_the_evidence_of_each_hop_over_its_whole_p
     }  # fmt: skip
 
 
-def test_another_ranker_comes_by_name_and_is_filtered_as_the_call_is(measured):
-    _, out, _ = measured("--json", "--ranker", "rankers_here:backwards")
-    data = json.loads(out)["retrieval"]
-    # Without b1 and a3, which the filter and the town leave out, a2 is the second; a1 is the fifth of all, a3 counted once.
-    assert [one["places"] for one in data["queries"]] == [[5], [2]]
-    assert data["metrics"]["mrr@10"]["mean"] == pytest.approx((1 / 5 + 1 / 2) / 2)
-    assert data["metrics"]["ndcg@10"]["mean"] == pytest.approx((1 / math.log2(6) + 1 / math.log2(3)) / 2)
-    status, text, _ = measured("--ranker", "rankers_here:backwards")
-    assert status == 0
-    assert "retrieval: 2 hop queries, rankers_here:backwards" in text.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("spec", "told"),
-    [
-        ("rankers_here:broken", "--ranker rankers_here:broken: RuntimeError: the index is gone"),
-        ("rankers_here:one_text", "it gives 'a1', expected a list of ids"),
-        ("rankers_here:numbers", "it gives 4.5, expected a list of ids"),
-        ("rankers_here:scores", "it gives {'a1': 0.2, 'a2': 0.9}, expected a list of ids, the best first"),
-        ("rankers_here:unordered", "expected a list of ids, the best first"),
-        ("rankers_here:nothing", "it is no function of a text and a part"),
-        ("rankers_here:backward", "backwards"),
-        ("rankers_here", "expected module:attribute"),
-    ],
-)
-def test_a_ranker_that_cannot_be_used_is_told(measured, spec, told):
-    status, _, err = measured("--ranker", spec)
-    assert status == 2
-    assert told in err
-    assert "Traceback" not in err
+def test_a_relevant_row_counts_by_its_place():
+    found = replace(FOUND, relevant=3, places=(2, 5, 12))
+    assert found.metric("mrr@10") == 0.5
+    best = sum(1 / math.log2(place + 1) for place in (1, 2, 3))
+    assert found.metric("ndcg@10") == pytest.approx((1 / math.log2(3) + 1 / math.log2(6)) / best)
+    assert found.metric("ndcg@20") == pytest.approx((1 / math.log2(3) + 1 / math.log2(6) + 1 / math.log2(13)) / best)
+    assert replace(FOUND, places=(11,)).metric("mrr@10") == 0
 
 
 def test_a_suite_without_ranked_search_or_without_hops_is_told_plainly(measured, folder, tmp_path):
@@ -173,7 +132,7 @@ def test_hops_that_cannot_be_measured_are_counted(measured, folder, tmp_path):
     files["state/merchants.jsonl"] = (folder / "state" / "merchants.jsonl").read_bytes()
     lines = "".join(json.dumps(case) + "\n" for case in (CASE, without, lost))
     _, out, _ = measured(path=str(make_suite(tmp_path / "three", files | {"cases/a.jsonl": lines})))
-    assert "retrieval: 3 hop queries, its own search" in out.splitlines()
+    assert "retrieval: 3 hop queries" in out.splitlines()
     assert out.splitlines()[-2:] == [
         "not measured: 1 (no row of the part is evidence)",
         "not measured: 2 (the case has no oracle)",

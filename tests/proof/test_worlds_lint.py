@@ -3,7 +3,6 @@
 import phone
 import pytest
 
-from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint
 
 ORACLE = [{"say": "What does the status bar show?"}, {"say": "Please turn airplane mode off."}, {"say": "It works."}]
@@ -16,7 +15,7 @@ def findings(tmp_path):
     def of(sandbox=phone.Phone, **parts):
         _, suite = phone.opened(tmp_path, phone.case(**parts))
         suite.sandboxes = (lambda case, suite: sandbox,)
-        told = [*lint(suite), *lint_recordings(suite)]
+        told = lint(suite, dialogues=True)
         return [str(finding) for finding in told if finding.severity != "note"]
 
     return of

@@ -42,7 +42,7 @@ TOOL = {
             "landmark": "word",
             "tags": "words",
             "rating": {"holds": "figure", "role": "rating"},
-            "price": {"holds": "figure", "role": "per_head", "says": {"cheap": {"most": 40}, "便宜": {"most": 40}}},
+            "price": {"holds": "figure", "role": "per_head", "says": {"cheap": {"max": 40}, "便宜": {"max": 40}}},
             "fee": {"holds": "figure", "role": "fee"},
             "hours": {"holds": "hours", "says": {"late-night": "23:30"}},
             "delivers": {"holds": "word", "says": {"delivery": True}},
@@ -106,10 +106,18 @@ DETAILS = {
 }
 
 
-def suite_in(folder: Path, rows=CITIES, tool=TOOL, **files: str):
+def suite_in(folder: Path, rows=CITIES, tool=TOOL, changed=(), **files: str):
     state = {"state/merchants.jsonl": lines(rows), "state/synonyms.jsonl": lines(WORDS)}
     return open_suite(
-        make_suite(folder, {"one.yaml": CASE, "tools.yaml": json.dumps([tool, DETAILS]), **state, **files})
+        make_suite(
+            folder,
+            {
+                "one.yaml": f"{CASE}world: {json.dumps({'rows': changed})}\n",
+                "tools.yaml": json.dumps([tool, DETAILS]),
+                **state,
+                **files,
+            },
+        )
     )
 
 
@@ -312,12 +320,12 @@ def test_a_wrong_part_column_is_one_problem_of_the_tool(tmp_path, monkeypatch, l
     assert "no row of the table merchants has a column 'citi' (did you mean 'city'?)" in str(refused.value)
 
 
-def test_an_overlay_changes_hides_and_adds_rows(tmp_path):
-    overlays = [
-        {"overlay": "case-1", "table": "merchants", "where": {"kind": "bar", "city": "Larkhaven"}, "hide": True},
-        {"overlay": "case-1", "table": "merchants", "add": [{**merchants("Larkhaven", 1)[0], "id": "new", "kind": "bar"}]},
+def test_a_case_changes_hides_and_adds_rows(tmp_path):
+    changed = [
+        {"table": "merchants", "where": {"kind": "bar", "city": "Larkhaven"}, "hide": True},
+        {"table": "merchants", "add": [{**merchants("Larkhaven", 1)[0], "id": "new", "kind": "bar"}]},
     ]  # fmt: skip
-    sandbox = sandbox_of(suite_in(tmp_path, **{"state/overlays.jsonl": lines(overlays)}))
+    sandbox = sandbox_of(suite_in(tmp_path, changed=changed))
     assert sandbox.call("search", {"query": "pub at Rowan Square"}).result["merchants"][0] == {"id": "new"}
 
 
@@ -373,9 +381,9 @@ def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch)
 
 
 def test_a_row_of_a_large_table_is_given_by_its_id(tmp_path, cache, many):
-    overlays = [{"overlay": "case-1", "table": "merchants", "where": {"id": "po0003"}, "set": {"price": 1}}]
+    rows = [{"table": "merchants", "where": {"id": "po0003"}, "set": {"price": 1}}]
     plain = sandbox_of(suite_in(tmp_path / "a", many))
-    changed = sandbox_of(suite_in(tmp_path / "b", many, **{"state/overlays.jsonl": lines(overlays)}))
+    changed = sandbox_of(suite_in(tmp_path / "b", many, changed=rows))
     assert plain.call("details", {"id": "po0003"}).result == next(row for row in many if row["id"] == "po0003")
     assert changed.call("details", {"id": "po0003"}).result["price"] == 1
     assert changed.call("details", {"id": "po0004"}).result["id"] == "po0004"

@@ -1,10 +1,10 @@
-"""Sandboxes computed from tables: search, references, days, live times, routes, rounds, overlays."""
+"""Sandboxes computed from tables: search, references, days, live times, routes, rounds, rows of single cases."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from pytest_mapsat.model import Case, Overlay, Recording, SuiteManifest, Tool
+from pytest_mapsat.model import Case, Recording, SuiteManifest, Tool
 from pytest_mapsat.sandbox import Table, make_sandbox
 
 PLACES = (
@@ -177,25 +177,25 @@ MANIFEST = SuiteManifest.model_validate(
 )
 
 
-def case(now="2026-05-09T09:10:00+08:00"):
+def case(now="2026-05-09T09:10:00+08:00", rows=()):
     context = {"now": now, "city": "Larkton", "uid": "u1", "location": {"lon": 10.0, "lat": 50.0, "name": "Quay Road"}}
-    return Case.model_validate({"id": "c", "visible": {"query": "?", "context": context}, "truth": {}})
+    return Case.model_validate(
+        {"id": "c", "visible": {"query": "?", "context": context}, "truth": {}, "world": {"rows": rows}}
+    )
 
 
-def suite(overlays=(), recordings=()):
-    laid_on = tuple(Overlay.model_validate({"overlay": "c", **overlay}) for overlay in overlays)
+def suite(recordings=()):
     return SimpleNamespace(
         manifest=MANIFEST,
         tools={one.name: one for one in TOOLS},
         tables={name: Table(name, rows) for name, rows in TABLES.items()},
-        overlays=lambda name: laid_on,
         recordings=lambda name: tuple(recordings),
         sandboxes=(),
     )
 
 
-def ask(name, /, *, overlays=(), recordings=(), now="2026-05-09T09:10:00+08:00", **arguments):
-    return make_sandbox(case(now), suite(overlays, recordings)).call(name, arguments)
+def ask(name, /, *, rows=(), recordings=(), now="2026-05-09T09:10:00+08:00", **arguments):
+    return make_sandbox(case(now, rows), suite(recordings)).call(name, arguments)
 
 
 def ids(answer):
@@ -363,24 +363,24 @@ def test_an_exact_recording_comes_before_the_tables_and_a_near_one_where_they_kn
     assert (near.status, near.provenance.kind) == ("ok", "near")
 
 
-def test_an_overlay_changes_hides_and_adds_rows_for_its_case_only():
-    overlays = [
+def test_a_case_changes_hides_and_adds_rows_for_itself_alone():
+    rows = [
         {"table": "places", "where": {"id": ["p1"]}, "hide": True},
         {"table": "places", "where": {"id": "p2"}, "set": {"name": "Owl Chemist", "lat": 50.0}},
         {"table": "places", "add": [{"id": "p3", "name": "New Pharmacy", "kind": "pharmacy", "city": "Larkton", "lon": 10.0, "lat": 50.002}]},
         {"table": "ways", "where": {"via": "Low Bridge"}, "hide": True},
     ]  # fmt: skip
-    assert ids(ask("nearby", overlays=overlays, query="pharmacy", lon=10.0, lat=50.0)) == ["p2", "p3"]
-    assert ask("details", overlays=overlays, id="p1").status == "error"
-    assert ask("details", overlays=overlays, id="Owl Chemist").result["id"] == "p2"
-    gone = ask("search", overlays=overlays, query="Gull Pharmacy")
+    assert ids(ask("nearby", rows=rows, query="pharmacy", lon=10.0, lat=50.0)) == ["p2", "p3"]
+    assert ask("details", rows=rows, id="p1").status == "error"
+    assert ask("details", rows=rows, id="Owl Chemist").result["id"] == "p2"
+    gone = ask("search", rows=rows, query="Gull Pharmacy")
     assert (ids(gone), "gull" in gone.provenance.note) == (["p3", "p2"], True), (
         "a name that is not there is a qualifier"
     )
-    shared = suite(overlays)
-    make_sandbox(case(), shared).call("nearby", {"query": "pharmacy", "lon": 10.0, "lat": 50.0})
+    shared = suite()
+    make_sandbox(case(rows=rows), shared).call("nearby", {"query": "pharmacy", "lon": 10.0, "lat": 50.0})
     assert shared.tables["places"].rows == PLACES
-    routes = ask("route", overlays=overlays, origin="10.0,50.0", destination="10.1,50.0", mode="car").result["routes"]
+    routes = ask("route", rows=rows, origin="10.0,50.0", destination="10.1,50.0", mode="car").result["routes"]
     assert [route["via"] for route in routes] == ["High Road"]
 
 

@@ -1,4 +1,4 @@
-"""Tables, overlays and ``answer`` blocks that do not fit each other: found when the suite is opened, each with its line."""
+"""Tables and ``answer`` blocks that do not fit each other: found when the suite is opened, each with its line."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from suite_maker import case_yaml, make_suite
 
 from pytest_mapsat.model import SuiteError
-from pytest_mapsat.suite import lint, open_suite
+from pytest_mapsat.suite import open_suite
 
 TOOL = """\
 name: near
@@ -94,9 +94,6 @@ def test_a_timetable_that_is_none_is_told_with_its_line(tmp_path):
     good, bad = {"id": "b", "times": {"09": ["05"]}}, {"id": "c", "times": {"9 am": ["05"]}}
     (found,) = problems(suite(tmp_path / "a", tool=tool, places=rows(PLACE, good, bad)))
     assert "state/places.jsonl:3: times: found " in found
-    late = {"overlay": "one", "table": "places", "where": {"id": "b"}, "set": {"times": "late"}}
-    (found,) = problems(suite(tmp_path / "b", tool=tool, places=rows(PLACE, good), overlays=rows(late)))
-    assert "state/overlays.jsonl:1: times: found " in found
 
 
 def test_a_row_of_words_that_is_none_is_told_with_its_line(tmp_path):
@@ -107,39 +104,14 @@ def test_a_row_of_words_that_is_none_is_told_with_its_line(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        ([{"overlay": "one", "table": "places", "where": {"id": ["a", "b"]}, "hide": True}], "no row of places that is meant has id 'b'"),
-        ([{"overlay": "one", "table": "place", "add": [{"id": "c"}]}], "there is no table 'place' (did you mean 'places'?)"),
-        ([{"overlay": "one", "like": ["rain"], "hide": True}], "like: is not a known field"),
-        ([{"overlay": "one", "table": "places"}], "found none, expected one of set, hide, add"),
-        ([{"overlay": "one", "table": "places", "hide": True}], "set and hide need where"),
-        ([{"overlay": "one", "table": "places", "add": [{"id": "c"}], "hid": True}], "hid: is not a known field"),
-    ],
-)  # fmt: skip
-def test_an_overlay_that_cannot_be_laid_on_is_told_with_its_line(tmp_path, lines, told):
-    (found, *_) = problems(suite(tmp_path, overlays=rows(*lines)))
-    assert "state/overlays.jsonl:1: " in found
-    assert told in found
+def test_a_file_of_overlays_is_refused_with_where_its_lines_belong(tmp_path):
+    (found,) = problems(suite(tmp_path, overlays=rows({"overlay": "one", "table": "places", "add": [{"id": "c"}]})))
+    assert "state/overlays.jsonl: rows that single cases change stand in these cases: world, with rows" in found
 
 
-def test_overlays_are_laid_on_in_their_order_and_lint_tells_those_of_no_case(tmp_path):
-    lines = [
-        {"overlay": "one", "table": "places", "where": {"id": "a"}, "set": {"name": "Wet Books", "open": False}},
-        {"overlay": "two", "table": "places", "add": [{"id": "b"}]},
-        {"overlay": "one", "table": "places", "where": {"id": "a"}, "set": {"name": "Dry Books"}},
-        {"overlay": "nobody", "table": "places", "add": [{"id": "c"}]},
-    ]
-    opened = open_suite(suite(tmp_path, overlays=rows(*lines)))
-    assert [line.set for line in opened.overlays("one")] == [lines[0]["set"], lines[2]["set"]]
-    assert opened.overlays("three") == ()
-    (first, second) = [str(one.problem) for one in lint(opened) if one.rule == "orphan"]
-    assert "state/overlays.jsonl:2: the suite has no case 'two': nothing is changed" in first
-    assert "state/overlays.jsonl:4: the suite has no case 'nobody': nothing is changed" in second
-
-
-def test_a_column_that_only_overlays_give_is_one_of_the_table(tmp_path):
-    line = {"overlay": "one", "table": "places", "add": [{"id": "c", "name": "C", "stars": 5}]}
+def test_a_column_that_the_tool_declares_may_be_one_of_single_cases(tmp_path):
     tool = TOOL.replace("show: [id, name]", "show: [id, stars]")
-    assert open_suite(suite(tmp_path, tool=tool, overlays=rows(line))).tools["near"].answer.show == ("id", "stars")
+    with pytest.raises(SuiteError, match="has a column 'stars'"):
+        open_suite(suite(tmp_path / "a", tool=tool))
+    declared = f"{tool}entities: [{{items: places, name: name, id: id, fields: {{stars: rating}}}}]\n"
+    assert open_suite(suite(tmp_path / "b", tool=declared)).tools["near"].answer.show == ("id", "stars")

@@ -5,7 +5,8 @@ import json
 import pytest
 from suite_maker import MANIFEST, TOOLS, case_data, case_line, case_yaml, make_suite, recording_line
 
-from pytest_mapsat.suite import lint, open_suite
+from pytest_mapsat.cli import main
+from pytest_mapsat.suite import RULES, lint, open_suite
 
 COMPLETE = """\
 id: good
@@ -358,3 +359,20 @@ def test_an_output_that_no_agent_can_give_is_an_error(tmp_path):
 def test_a_suite_without_a_license_loads_with_a_note(tmp_path):
     found = findings(tmp_path, GOOD | {"suite.yaml": MANIFEST.replace("license: MIT\n", "")})
     assert [(one.rule, one.severity) for one in found] == [("no-license", "note")]
+
+
+def test_the_rules_are_listed_with_severity_and_what_each_looks_at(capsys):
+    assert main(["lint", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = (line for line in lines if line.startswith("never-fails "))
+    assert line.split(maxsplit=3) == ["never-fails", "warning", "requirement", "a check holds whatever an agent does"]
+    assert {line.split()[0] for line in lines} >= {*RULES, "localsearchbench"}
+    assert main(["lint"]) == 2
+    assert "name a suite, or give --list" in capsys.readouterr().err
+
+
+def test_a_finding_is_as_severe_as_the_table_says(tmp_path):
+    root = make_suite(tmp_path, {"one.yaml": case_yaml("one"), "more.yaml.bak": "id: two\n"})
+    found = lint(open_suite(root), dialogues=True)
+    assert {"not-read", "no-oracle"} <= {finding.rule for finding in found}
+    assert all(finding.severity == RULES[finding.rule].severity for finding in found)

@@ -7,7 +7,6 @@ from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.model import Entities, Match, ParameterMatch, Recording, Tool, case, suite
-from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -18,7 +17,7 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
     for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", SUITES + TOOLS, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    ((line,), (recording, _)) = (re.findall(r"```json\n(.*?)```", text, re.DOTALL) for text in (SUITES, TOOLS))
+    ((line,), (recording,)) = (re.findall(r"```json\n(.*?)```", text, re.DOTALL) for text in (SUITES, TOOLS))
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     (tmp_path / "more.jsonl").write_text(line, encoding="utf-8")
@@ -30,7 +29,7 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
         "ida-1",
         "lunch",
     ]
-    findings = [*lint(suite), *lint_recordings(suite)]
+    findings = lint(suite, dialogues=True)
     found = [
         finding for finding in findings if finding.severity != "note" and "case a-1" not in finding.problem.message
     ]

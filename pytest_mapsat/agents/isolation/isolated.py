@@ -260,14 +260,12 @@ class IsolatedSource(AgentSource):
         if kept is not None and kept.process is not None and kept.process.poll() is None:
             process, kept.process = kept.process, None
         else:
-            process = self._taken()
             try:
-                self._wait_for(process)
-            except BaseException as error:
-                process.close()
-                if isinstance(error, UsageError):
-                    raise self.fault(scrubbed(str(error), _DESCRIBED)) from None
-                raise
+                process = self._waiting()
+            except (
+                InfrastructureError
+            ):  # an agent has killed the keeper, and this process had nothing of an episode yet
+                process = self._waiting()
         return IsolatedConversation(process, self, toolbox, context, session)
 
     def close(self) -> None:
@@ -301,6 +299,18 @@ class IsolatedSource(AgentSource):
                 process = self._started()
             if not self._spare:
                 self._spare.append(self._started())
+        return process
+
+    def _waiting(self) -> AgentProcess:
+        """Return a process whose agent is imported. Raises as ``open`` does."""
+        process = self._taken()
+        try:
+            self._wait_for(process)
+        except BaseException as error:
+            process.close()
+            if isinstance(error, UsageError):
+                raise self.fault(scrubbed(str(error), _DESCRIBED)) from None
+            raise
         return process
 
     def _started(self) -> AgentProcess:

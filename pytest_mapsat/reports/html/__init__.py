@@ -42,7 +42,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
     title, state = view.headline(run)
     metrics = view.shown_metrics(run)
     rows = row_views(run)
-    told = told_views(rows, dialogues)
+    shown = told_views(rows, dialogues)
     outcomes = {outcome: view.outcome_title(outcome) for outcome in dict.fromkeys(row.outcome for row in rows)}
     page = environment().get_template("page.html.jinja")
     return page.render(
@@ -61,8 +61,8 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
         open_dimensions=_OPEN_DIMENSIONS,
         columns=[name for name in metrics if name != view.PASS_RATE][:_IN_TABLE],
         rows=rows,
-        told=told,
-        anchors={row.row.id: row.told.anchor for place, row in reversed([*enumerate(rows)]) if place in told},
+        told=shown,
+        anchors={row.row.id: row.told.anchor for place, row in reversed([*enumerate(rows)]) if place in shown},
         outcomes=outcomes,
         domains=sorted({domain for card in run.cases for domain in card.domains}),
         any_open=any(row.open for row in rows),

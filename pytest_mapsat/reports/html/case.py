@@ -261,14 +261,14 @@ def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int
         dialogues: gives scorecards whole, by their numbers in the run; None: they are.
     """
     counts = [*accumulate(len(row.views) for row in rows)]
-    told = {place: row.views for place, row in enumerate(rows) if counts[place] - len(row.views) < TOLD}
+    shown = {place: row.views for place, row in enumerate(rows) if counts[place] - len(row.views) < TOLD}
     if dialogues is None:
-        return told
-    numbers = sorted(case_view.number for views in told.values() for case_view in views)
+        return shown
+    numbers = sorted(case_view.number for views in shown.values() for case_view in views)
     whole = dict(zip(numbers, dialogues(numbers), strict=True))
     return {
         place: tuple(replace(case_view, card=whole[case_view.number]) for case_view in views)
-        for place, views in told.items()
+        for place, views in shown.items()
     }
 
 
@@ -333,8 +333,8 @@ def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
     kinds = Counter(step.kind for step in steps if isinstance(step, CallView))
     counted = [_count(thoughts, "thought", "thoughts")] if (thoughts := len(steps) - kinds.total()) else []
     if kinds:
-        told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        counted.append(f"{_count(kinds.total(), 'call', 'calls')}: {told}")
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        counted.append(f"{_count(kinds.total(), 'call', 'calls')}: {counts}")
     spent = [view.spent_text(turn.usage)]
     spent += [view.seconds_text(turn.timing.seconds)] if turn.timing is not None and turn.role == "agent" else []
     return TurnView(

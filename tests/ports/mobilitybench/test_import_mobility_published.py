@@ -66,6 +66,7 @@ def spoiled(arguments):
     return {**arguments, name: {"origin": "100.1,20.5", "location": "100.1,20.5", "longitude": "100.5"}.get(name, "无")}
 
 
+@pytest.mark.long_proof
 def test_a_call_that_cannot_be_resolved_is_the_agents_failure_and_the_answer_decides(suite, cases):
     """MobilityBench 3.1.4 and 3.2.4: DR is 0, and FPR that of the final answer."""
     wrong = "已为您规划路线，全程约1公里，预计1分钟，道路拥堵，天气雪，气温-33℃，地址北京市朝阳区建国路1号。"

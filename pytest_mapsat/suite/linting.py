@@ -1,0 +1,696 @@
+"""All that can be said of a suite without an agent: one table of rules, and one walk over what they look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Literal, NamedTuple, get_args
+
+from pytest_mapsat.formats import DataPath, Lines, shown_path
+from pytest_mapsat.model import (
+    DEFAULT_ASSERTED,
+    Absent,
+    Asked,
+    Between,
+    CallPattern,
+    Calls,
+    Case,
+    ClockTime,
+    Contains,
+    Equal,
+    Exempt,
+    ExpectedTool,
+    Json,
+    JsonObject,
+    Located,
+    Match,
+    Matches,
+    Not,
+    Noun,
+    Number,
+    OneOf,
+    OpenAt,
+    Output,
+    PlannedCall,
+    Problem,
+    PythonCheck,
+    SameItems,
+    Similar,
+    SuiteError,
+    Tool,
+    Unchanged,
+    WithinM,
+    canonical_json,
+    did_you_mean,
+    leaves,
+    listed,
+    shown,
+    unknown_types,
+)
+from pytest_mapsat.reading import acts_of, words_of
+from pytest_mapsat.registry import added_checks, installed_function
+from pytest_mapsat.sandbox import SandboxHook, distance_m, installed_sandboxes, number
+from pytest_mapsat.user_code import UserCodeError, call_user_code, installed
+
+from .common import CaseEntry
+from .crosscheck import OF_OUTPUT, TOOL_NAMERS, Place, Remark, Severity, nouns_in, part_at, path_below, tool_of
+from .opened import Suite, placed, read_answers, stale_labels
+from .tables import PlacedRecording, RequestKey, columns_of, read_recordings, request_key
+
+#: The entry point group in which installed packages name functions of a case and its suite that return a list of remarks.
+GROUP = "pytest_mapsat.lints"
+_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+#: So many undeclared paths of a tool are named.
+_SHOWN_PATHS = 5
+
+
+class Rule(NamedTuple):
+    """What lint looks for.
+
+    Attributes:
+        severity: ``error``: a run would stop at it or learn nothing from it; ``warning``: probably a mistake; ``note``: good to know. A rule may be milder, or stricter,
+            where it knows more.
+        looks_at: the part of a suite.
+        find: what finds it: a method of the walk over files, or a function of a case and its suite.
+        about: one line.
+    """
+
+    severity: Severity
+    looks_at: Literal["suite", "recordings", "tools", "labels", "case", "requirement", "dialogue"]
+    find: Callable[..., Any]
+    about: str
+
+
+def remark(rule: str, place: DataPath, message: str, hint: str = "", severity: Severity | None = None) -> Remark:
+    """Return a remark by one of the rules; its severity is that of the rule unless another is given."""
+    return Remark(severity or RULES[rule].severity, rule, place, message, hint)
+
+
+@dataclass(frozen=True)
+class LintFinding:
+    """One thing that lint found.
+
+    Attributes:
+        severity: how bad it is.
+        rule: its id in the table of rules, or one of a package's own.
+        problem: where and what.
+    """
+
+    severity: Severity
+    rule: str
+    problem: Problem
+
+    @property
+    def order(self) -> tuple[str, int, int, str, str]:
+        """What findings are sorted by: file, line, then the most severe first."""
+        problem = self.problem
+        return problem.path, problem.line, _SEVERITIES.index(self.severity), self.rule, problem.message
+
+    def __str__(self) -> str:
+        return f"{self.problem} [{self.severity}: {self.rule}]"
+
+    def to_json(self) -> JsonObject:
+        """Return the finding as JSON data."""
+        problem = self.problem
+        place = {"path": problem.path, "line": problem.line, "message": problem.message, "hint": problem.hint}
+        return {"severity": self.severity, "rule": self.rule, **place}
+
+
+def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
+    """Load everything in a suite and return all findings, sorted by file and line. ``dialogues``: play and judge the oracles, too."""
+    walk = _Walk(suite, dialogues=dialogues)
+    for find in dict.fromkeys(rule.find for rule in RULES.values() if rule.looks_at in _OF_FILES):
+        find(walk)
+    missed = {(found.problem.path, found.problem.line) for found in walk.findings if found.rule == "oracle-miss"}
+    # A miss of an oracle says what is wrong with its call.
+    kept = (
+        found
+        for found in walk.findings
+        if found.rule != "unknown-parameter" or (found.problem.path, found.problem.line) not in missed
+    )
+    return sorted(kept, key=lambda finding: finding.order)
+
+
+def findings_of(error: SuiteError, rule: str) -> list[LintFinding]:
+    """Return an error's problems as findings."""
+    return [LintFinding("error", rule, problem) for problem in error.problems]
+
+
+def added_rules() -> list[str]:
+    """Return the names of the functions that installed packages add."""
+    return [point.name for point in installed(GROUP)]
+
+
+class _Walk:
+    """A suite that is loaded once, and what is wrong with it."""
+
+    def __init__(self, suite: Suite, *, dialogues: bool) -> None:
+        self._suite = suite
+        self._cases: dict[str, Case] = {}
+        self._recordings: list[PlacedRecording] = []
+        self.findings: list[LintFinding] = []
+        looked_at = ("case", "requirement", "dialogue") if dialogues else ("case", "requirement")
+        finders = dict.fromkeys((rule.find, rule.looks_at) for rule in RULES.values() if rule.looks_at in looked_at)
+        self._finders: list[tuple[Callable[[Case, Suite], Iterable[Remark]], str]] = [*finders]
+        self._finders += [(installed_function(GROUP, name, "rule of lint"), "package") for name in added_rules()]
+
+    def _tell(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
+        self._found(rule, Problem(shown_path(place[0]), place[1], message, hint))
+
+    def _found(self, rule: str, *problems: Problem) -> None:
+        self.findings += [LintFinding(RULES[rule].severity, rule, problem) for problem in problems]
+
+    @contextmanager
+    def _errors_as(self, rule: str) -> Iterator[None]:
+        """Make findings of the problems of what cannot be read."""
+        try:
+            yield
+        except SuiteError as error:
+            self.findings += findings_of(error, rule)
+
+    def cases(self) -> None:
+        """Load the cases, and look at each."""
+        self._found("file", *self._suite.inventory.problems)
+        if not self._suite.inventory.cases:
+            self._tell("empty", (self._suite.root, 0), "the suite has no case files")
+        for path in self._suite.inventory.cases:
+            entries: Sequence[CaseEntry] = ()
+            with self._errors_as("case"):
+                entries = self._suite.entries(path)
+            for entry in entries:
+                with self._errors_as("case"):
+                    self._cases[entry.id] = case = self._suite.load(entry)
+                    self._look_at(case, entry)
+        with self._errors_as("sequence"):
+            self._suite.refuse_broken_sequences()
+        self._found("unused-requirement", *self._suite.common.unused())
+
+    def _look_at(self, case: Case, entry: CaseEntry) -> None:
+        remarks = [(remark, part) for find, part in self._finders for remark in find(case, self._suite)]
+        lines = self._suite.lines_of(entry) if remarks else Lines(entry.line)
+        for remark, part in remarks:
+            problem = placed(remark, entry.path, lines)
+            if part in ("case", "dialogue"):
+                problem = replace(problem, message=f"case {case.id}: {remark.message}")
+            self.findings.append(LintFinding(remark.severity, remark.rule, problem))
+
+    def recordings(self) -> None:
+        """Load the recordings, and look for those that are never served."""
+        with self._errors_as("recording"):
+            for _, spans in sorted(self._suite.recording_spans().items()):
+                for span in spans:
+                    with self._errors_as("recording"):
+                        self._recordings += read_recordings([span], self._suite.reader)
+        of_request: dict[RequestKey, list[PlacedRecording]] = {}
+        for placed_recording in self._recordings:
+            recording, place = placed_recording.recording, (placed_recording.path, placed_recording.line)
+            if recording.case not in self._cases:
+                message = f"the suite has no case {shown(recording.case)}: it is never served"
+                self._tell("orphan", place, message)
+            tool = self._suite.tools.get(recording.tool)
+            if tool is None:
+                message = f"the suite has no tool {shown(recording.tool)}: it is never served"
+                hint = did_you_mean(recording.tool, self._suite.tools)
+                self._tell("unknown-tool", place, message, hint)
+            parameters = recording.arguments if tool is None else tool.parameters.get("properties", {})
+            for name in sorted(recording.arguments.keys() - parameters.keys()):
+                message = f"the tool {recording.tool} has no parameter {shown(name)}"
+                problem = Problem(shown_path(place[0]), place[1], message, did_you_mean(name, parameters))
+                self.findings.append(LintFinding("warning", "unknown-parameter", problem))
+            of_request.setdefault(request_key(recording, tool), []).append(placed_recording)
+        for several in of_request.values():
+            results = [canonical_json(placed_recording.recording.result) for placed_recording in several]
+            where = f"{shown_path(several[0].path)}:{several[0].line}"
+            for at, placed_recording in enumerate(several[1:], 1):
+                place = placed_recording.path, placed_recording.line
+                if len(set(results[at - 1 :])) == 1:
+                    self._tell("duplicate-recording", place, f"the same recording stands in {where}")
+                else:
+                    message = f"{where} records another result of the same request: they answer in order, then the last"
+                    self._tell("conflict", place, message)
+
+    def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
+        """Return whether a hook gives a sandbox for a case, or breaks, which is told where its oracle is played."""
+        try:
+            return any(call_user_code(hook, case, self._suite) for case in self._cases.values() for hook in hooks)
+        except UserCodeError:
+            return True
+
+    def tools(self) -> None:
+        """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
+        expected = {name for case in self._cases.values() for name in tools_named(case)}
+        checks = [check for case in self._cases.values() for check in case.truth.checks for check in leaves(check)]
+        agreed = {check.tool for check in checks if isinstance(check, Calls) and check.agreed}
+        recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
+        added = set(self._suite.sandboxes or ()) - set(installed_sandboxes())
+        # A sandbox's answers are its own affair.
+        elsewhere = bool(self._suite.manifest.sandbox or (added and (not self._cases or self._any_made(added))))
+        hint = "pytest_mapsat_sandbox returned None for all cases" if added else ""
+        for name, tool in sorted(self._suite.tools.items()):
+            place = self._suite.tool_places[name]
+            if not elsewhere and name not in recorded and tool.answer is None:
+                if name in expected:
+                    message = f"the tool {name} has no recording: every call misses"
+                    self._tell("no-recordings", place, message, hint)
+                else:
+                    message = f"the tool {name} is not used: no recording, and no case expects it"
+                    self._tell("unused-tool", place, message)
+            if name in agreed and tool.effect == "write" and not tool.asks:
+                words = [word for act in sorted(acts_of(name, tool.description)) for word in words_of(act)]
+                message = f"a check wants agreement to calls of {name}, and the tool does not say with which words it is asked for"
+                self._tell("no-asks", place, message, f"add asks: [{', '.join(words) or 'cancel, 取消'}]")
+            for part, wrong in unknown_types(tool.parameters):
+                at = ".".join(map(str, ("parameters", *part)))
+                self._tell("unknown-type", place, f"the tool {name}: {at}: {wrong}")
+
+    def undeclared_fields(self) -> None:
+        """Tell tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
+        recordings = [placed_recording.recording for placed_recording in self._recordings]
+        results = [(recording.tool, recording.result) for recording in recordings if not recording.cut]
+        results += [
+            (name, self._suite.shape(name)) for name, tool in self._suite.tools.items() if tool.answer is not None
+        ]
+        undeclared: dict[str, set[str]] = {}
+        for name, result in results:
+            if (tool := self._suite.tools.get(name)) is not None:
+                undeclared.setdefault(name, set()).update(tool.undeclared(result))
+        for name, paths in sorted(undeclared.items()):
+            named = [shown(path) if path else "the result itself" for path in sorted(paths)]
+            if named:
+                message = f"the tool {name} does not declare {listed(named, _SHOWN_PATHS)}: no claim is held against it"
+                hint = "say in fields what it means, or that it is ignored"
+                self._tell("undeclared-field", self._suite.tool_places[name], message, hint)
+
+    def files(self) -> None:
+        """Tell what the manifest lacks, and files that are not read."""
+        suite = self._suite
+        if (miscounted := suite.miscounted()) is not None:
+            self._found("case-count", miscounted)
+        if suite.manifest.license is None:
+            hint = "others may use it only where license: says under which"
+            self._tell("no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
+        self._found("not-read", *suite.inventory.unread)
+
+    def labels(self) -> None:
+        """Tell what is wrong with labels of people; nothing where the cases that they are held against cannot be read."""
+        if any(finding.severity == "error" for finding in self.findings):
+            return
+        with self._errors_as("label"):
+            read_answers(self._suite)
+        with self._errors_as("label"):
+            self._found("label", *stale_labels(self._suite))
+
+
+def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a branch
+    """Give what the truth of a case lacks."""
+    truth = case.truth
+    unchecked = [requirement.id for requirement in truth.by_kind if not requirement.leaves]
+    if unchecked:
+        message = f"{len(unchecked)} of {len(truth.requirements)} requirements have no check and need a judge: {' '.join(unchecked)}"
+        yield remark("no-check", ("truth",), message)
+    if not truth.asked and not truth.implicit:
+        message = "has no requirement of kind asked, hard or soft: nothing says what would satisfy the user, so no run can evaluate it"
+        yield remark("no-requirements", ("truth",), message)
+    timeless = truth.requirements if case.visible.context.now is None else ()
+    for index, requirement in enumerate(timeless):
+        if any(isinstance(noun, ClockTime) for _, noun in nouns_in(requirement, ())):
+            message = f"{requirement.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
+            yield remark("no-time", ("truth", "requirements", index), message)
+    visible = case.visible.model_copy(update={"interactions": ()}).model_dump_json().casefold()
+    for index, preference in enumerate(truth.preferences):
+        if json.dumps(preference, ensure_ascii=False)[1:-1].casefold() in visible:
+            message = f"{shown(preference)} stands word for word in what the agent sees"
+            hint = "what a memory is for, no context tells"
+            yield remark("preference-told", ("truth", "preferences", index), message, hint)
+    if not truth.reference_turns:
+        message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
+        yield remark("no-clarification", ("truth",), message)
+    if not truth.oracle:
+        yield remark("no-oracle", ("truth",), "has no oracle dialogue: baseline:oracle cannot run it")
+    if not truth.user.answers and truth.user.confirms is None and suite.manifest.episode.user != "silent":
+        yield remark("no-script", ("truth",), "has no scripted answers: the scripted user has no preferences")
+    if case.visible.context.location is not None and suite.manifest.coordinates is None:
+        message = "it stands at a place, and suite.yaml does not say in which coordinates"
+        yield remark("no-coordinates", ("visible", "context", "location"), message, "add coordinates: wgs84, or gcj02")
+
+
+def drafts(case: Case, _: Suite) -> Iterator[Remark]:
+    """Give what of a case is proposed and accepted by no person yet."""
+    hint = "mapsat review SUITE shows it beside its evidence; until then no run counts the case"
+    for index, requirement in enumerate(case.truth.requirements):
+        if requirement.draft:
+            message = f"proposes {requirement.id} ({requirement.kind}): {shown(requirement.text)}"
+            yield remark("draft", ("truth", "requirements", index), message, hint)
+    for index, answer in enumerate(case.truth.user.answers):
+        if answer.draft:
+            message = f"proposes that the user answers {shown(answer.say)} when asked for {shown(answer.asked[0])}"
+            yield remark("draft", ("truth", "user", "answers", index), message, hint)
+
+
+def unasserted(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Give that a case has requirements and none that fails its item by what the suite asserts."""
+    kinds = DEFAULT_ASSERTED if suite.manifest.asserted is None else suite.manifest.asserted
+    if not case.truth.requirements or "none" in kinds or "success" in kinds:
+        return
+    if not any(getattr(case.truth, kind) for kind in kinds):
+        message = f"no item can fail: it has no requirement of {', '.join(kinds)}, which are asserted"
+        yield remark("not-asserted", ("truth",), message)
+
+
+# -- checks that no call or output fulfils, that never fail, or decide nothing --
+
+#: Texts in which a pattern that means something does not find it everywhere.
+_TEXTS = ("", " ", "\n", "a", "7", "!", "是", "No.\nSorry", "-" * 5000)
+#: No two places lie further apart, metres.
+_FARTHEST_M = distance_m(0, 0, 180, 0)
+#: Beyond it lies no number that anybody means.
+_HUGE = 1e100
+
+
+def unfulfillable(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Give what of a case no call of the suite's tools, and no output, can ever fulfil: errors for lint, which no run stops at."""
+    for place, noun in nouns_in(case.truth, ("truth",), TOOL_NAMERS):
+        if (tool := suite.tools.get(tool_of(noun) or "")) is not None:
+            yield from _parameters(noun, place, tool)
+    schema = case.visible.output_schema
+    for place, noun in nouns_in(case.truth, ("truth",), OF_OUTPUT):
+        if not isinstance(noun, Output) or not schema:
+            continue
+        if noun.equals and noun.path:
+            for wrong in _impossible({noun.path: noun.equals}, schema):
+                yield replace(wrong, place=(*place, "equals", *wrong.place[1:]))
+        for name, match in noun.entry.items():
+            for wrong in _impossible({path_below(noun.path, schema, name): match}, schema):
+                yield replace(wrong, place=(*place, "entry", name, *wrong.place[1:]))
+
+
+def never_failing(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Give the checks and matches of a case that hold whatever an agent does."""
+    whole = {
+        noun.table
+        for _, noun in nouns_in(case.truth, ("truth",), frozenset({Exempt}))
+        if isinstance(noun, Exempt) and not noun.where and not noun.columns
+    }
+    for place, noun in nouns_in(case.truth, ("truth",)):
+        why = _why_always(noun, case.visible.output_schema)
+        if isinstance(noun, Unchanged) and noun.exempt and suite.tables and whole >= {*suite.tables}:
+            why = "every row of every table may change"
+        if why:
+            yield remark("never-fails", place, f"it can never fail: {why}")
+
+
+def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911  a line for each kind
+    """Return why a check or match always holds; empty where it may not."""
+    match noun:
+        case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
+            return "" if noun.agreed else "at_least: 0 asks for no call, and without at_most any number is allowed"
+        case Asked() if not noun.at_least and noun.at_most is None:
+            return "any number of questions is allowed: give at_least or at_most"
+        case Matches() if all(noun.compiled.search(text) for text in _TEXTS):
+            return f"{shown(noun.pattern)} is found in every text"
+        case Exempt() if "columns" in noun.model_fields_set and not noun.columns:
+            return "columns: [] exempts whole rows, with all their columns: name those that may change"
+        case ClockTime() if (noun.after or "00:00", noun.before or "23:59") == ("00:00", "23:59") and not noun.bounds:
+            return "" if noun.if_absent == "fail" else "every time of day lies between them"
+        case Number() | Between() if (-inf if noun.min is None else noun.min) <= -_HUGE and (
+            inf if noun.max is None else noun.max
+        ) >= _HUGE:
+            said = isinstance(noun, Number) and (noun.bounds or noun.if_absent == "fail")
+            return "" if said else "every number lies between them"
+        case WithinM() | Located() if noun.metres >= _FARTHEST_M:
+            return "every place on Earth is as near as that"
+        case Similar() if noun.at_least == 0:
+            return "every text is as similar as that"
+        case Not(check=Output() as output) if output.path and not isinstance(output.equals, Absent):
+            asked = part_at(output.path, schema)
+            return "" if asked else f"no output is asked for {shown(output.path)}: name it in visible.output_schema"
+    return ""
+
+
+def deciding_nothing(case: Case, _: Suite) -> Iterator[Remark]:
+    """Give the checks in Python of a case in which nothing can fail: errors for lint; a run leaves their labels open."""
+    checks = added_checks()
+    for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
+        added = checks.get(noun.name) if isinstance(noun, PythonCheck) else None
+        if added is not None and added.shape.forgets:
+            message = f"the check {added.name} decides nothing: {added.shape.forgets}"
+            yield remark("no-assertion", (*place, "kind"), message)
+
+
+def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Give the columns that the beginning of a case sets in a table, and that none of its rows has and no tool declares: no error, as a tool may look for a column that few rows have."""
+    declared = {field for tool in suite.tools.values() for entities in tool.entities for field in entities.fields}
+    for index, patch in enumerate(case.world.rows):
+        if not patch.set or patch.table not in suite.tables:
+            continue
+        added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
+        held = {*columns_of(suite.tables[patch.table]), *(column for row in added for column in row)}
+        for column in patch.set.keys() - held - declared:
+            hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
+            message = f"no row of the table {patch.table} has a column {shown(column)}"
+            yield remark("unknown-column", ("world", "rows", index, "set", column), message, hint)
+
+
+def tools_named(case: Case) -> Iterator[str]:
+    """Give the tools that a case expects, checks or plays, as often as it names them."""
+    names = (tool_of(noun) for _, noun in nouns_in(case.truth, ("truth",), TOOL_NAMERS))
+    return filter(None, names)
+
+
+def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
+    declared = tool.parameters.get("properties", {})
+    # Expected tools and planned calls are read by metrics: a slip there passes no item.
+    severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
+    for where, name in _named_parameters(noun):
+        if name not in declared and name.partition(".")[0] not in declared:
+            message = f"the tool {tool.name} has no parameter {shown(name)}"
+            hint = did_you_mean(name, declared) or "no call can ever fulfil this"
+            yield remark("unknown-parameter", (*place, *where), message, hint, severity)
+    if isinstance(noun, ExpectedTool):
+        matches, field = noun.match, "match"
+    elif isinstance(noun, (Calls, CallPattern)):
+        matches, field = noun.arguments, "with"
+    else:
+        return
+    matches = {path: match for path, match in matches.items() if path in declared or path.partition(".")[0] in declared}
+    for wrong in _impossible(matches, tool.parameters):
+        message = f"no call of {tool.name} can fulfil {wrong.place[0]}: {wrong.message}"
+        yield replace(wrong, severity=severity, place=(*place, field, *wrong.place), message=message)
+
+
+def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
+    if isinstance(noun, ExpectedTool):
+        yield from ((("required", index), name) for index, name in enumerate(noun.required))
+        yield from ((("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose))
+        yield from _matched("match", noun.match)
+    elif isinstance(noun, (Calls, CallPattern)):
+        yield from _matched("with", noun.arguments)
+    elif isinstance(noun, PlannedCall):
+        yield from ((("arguments", name), name) for name in noun.arguments)
+
+
+def _matched(field: str, matches: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+    for name, match in matches.items():
+        yield (field, name), name
+        if isinstance(match, WithinM) and match.lat_from is not None:
+            yield (field, name, "lat_from"), match.lat_from
+
+
+# -- matches that no value can fulfil ----------------------------------------------------------------------------------
+
+_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
+_NUMBERS = frozenset({"number", "integer"})
+#: The types of which a value can fulfil a match; other matches take any.
+_TYPES: dict[type[Noun], frozenset[str]] = {
+    Contains: frozenset({"string", "number", "integer", "array"}),
+    Similar: frozenset({"string", "number", "integer"}),
+    Between: frozenset({"string", "number", "integer"}),
+    WithinM: frozenset({"string", "array", "object"}),
+    OpenAt: frozenset({"string"}),
+    SameItems: frozenset({"array"}),
+}
+
+
+def _never(message: str, hint: str = "") -> Remark:
+    return remark("never-matches", (), message, hint)
+
+
+def _impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Remark]:
+    """Yield what among matches no object of a schema can fulfil."""
+    for path, match in matches.items():
+        part = schema
+        names = [path] if path in _properties(schema) else path.split(".")
+        for index, name in enumerate(names):
+            below = _impossible_below(part, name)
+            if isinstance(below, Remark):
+                at = ".".join(names[:index]) or "it"
+                yield replace(below, place=(path,), message=f"{at} {below.message}")
+                break
+            part = below
+        else:
+            yield from (replace(wrong, place=(path, *wrong.place)) for wrong in _unmatched(match, part))
+
+
+def _properties(schema: Json) -> Mapping[str, Json]:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _types(schema: Json) -> frozenset[str]:
+    """Return the types that a value may have; none where the schema leaves that open."""
+    types = schema.get("type") if isinstance(schema, Mapping) else None
+    names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _impossible_below(schema: Json, name: str) -> Json | Remark:
+    """Return the schema of what stands under a name, None where that is open, or why nothing can."""
+    if not isinstance(schema, Mapping):
+        return None
+    types, properties = _types(schema), _properties(schema)
+    if types and types <= _SCALARS:
+        return _never(f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}")
+    if name == "*" or name.isdecimal():
+        return schema.get("items") if "array" in types else None
+    if name in properties:
+        return properties[name]
+    if types == {"array"}:
+        return _never(f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element")
+    hint = did_you_mean(name, properties)
+    closed = bool(properties) and (bool(hint) or schema.get("additionalProperties") is False)
+    return _never(f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
+
+
+def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a branch per kind of match
+    """Yield why no value of a schema can fulfil a match; nothing where one may."""
+    if not isinstance(schema, Mapping):
+        return
+    types = _types(schema)
+    allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(allowed, list | tuple) and allowed:
+        bound = getattr(match, "bound", None) is not None  # what will be found is not known here
+        if not bound and all(match.fits(value) is False for value in allowed) and not isinstance(match, Absent):
+            hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
+            yield _never(f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
+        return
+    takes = _TYPES.get(type(match), frozenset())
+    if isinstance(match, WithinM) and match.lat_from is not None:
+        takes = _NUMBERS | {"string"}
+    if types and takes and not types & takes:
+        yield _never(f"a value of type {' or '.join(sorted(types))} can never fulfil {match.op}")
+    elif isinstance(match, Between):
+        yield from _out_of_range(match, schema, types)
+    elif isinstance(match, Equal):
+        yield from _unequal(match.value, schema, types)
+    elif isinstance(match, OneOf):
+        wrong = [next(_unequal(value, schema, types), None) for value in match.values]
+        if all(wrong):
+            yield from filter(None, wrong[:1])
+    elif isinstance(match, SameItems):
+        for index, value in enumerate(match.values):
+            item = Equal(op="equal", value=value)
+            yield from (replace(inner, place=("values", index)) for inner in _unmatched(item, schema.get("items")))
+
+
+def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
+    if match.min is not None and match.max is not None and match.min > match.max:
+        yield _never(f"no number is at least {match.min:g} and at most {match.max:g}")
+        return
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if types and types <= _NUMBERS:
+        if isinstance(most, int | float) and match.min is not None and match.min > most:
+            yield _never(f"the schema allows at most {most:g}")
+        elif isinstance(least, int | float) and match.max is not None and match.max < least:
+            yield _never(f"the schema allows at least {least:g}")
+
+
+def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
+    """Yield why no value of a schema equals one, however it is written: ``"5"`` equals 5."""
+    if not types:
+        return
+    if isinstance(value, Mapping | list | tuple):
+        if not types & {"object" if isinstance(value, Mapping) else "array", "string"}:
+            yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
+        return
+    figure = number(value)
+    written = {
+        "string": value is not None,
+        "number": figure is not None,
+        "integer": figure is not None and figure.is_integer(),
+        "boolean": isinstance(value, bool) or str(value).strip().casefold() in ("true", "false"),
+        "null": value is None,
+    }
+    if not any(written.get(name) for name in types):
+        yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
+    elif figure is not None:
+        yield from _out_of_range(Between(op="between", min=figure, max=figure), schema, types)
+
+
+def of_dialogue(case: Case, suite: Suite) -> Iterable[Remark]:
+    """Give what shows where the oracle is played; what plays it lives in a room above, and is found by its name."""
+    remarks: Iterable[Remark] = resolve_name("pytest_mapsat.proof.oracles:dialogue_remarks")(case, suite)
+    return remarks
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+#: What is looked at file by file; the rest, case by case.
+_OF_FILES = ("suite", "recordings", "tools", "labels")
+RULES: Mapping[str, Rule] = {
+    "file": Rule("error", "suite", _Walk.cases, "something in the folder must not be read, such as a link that leads out of it"),
+    "empty": Rule("error", "suite", _Walk.cases, "there is no case"),
+    "case": Rule("error", "suite", _Walk.cases, "a case cannot be loaded"),
+    "sequence": Rule("error", "suite", _Walk.cases, "the tasks of a sequence do not follow each other"),
+    "unused-requirement": Rule("note", "suite", _Walk.cases, "no case uses a common requirement"),
+    "recording": Rule("error", "recordings", _Walk.recordings, "a recording cannot be read"),
+    "orphan": Rule("warning", "recordings", _Walk.recordings, "a recording is of no case"),
+    "unknown-tool": Rule("warning", "recordings", _Walk.recordings, "a recording is of no tool"),
+    "duplicate-recording": Rule("warning", "recordings", _Walk.recordings, "a recording stands twice"),
+    "conflict": Rule("note", "recordings", _Walk.recordings, "two recordings answer one request in different ways"),
+    "no-recordings": Rule("warning", "tools", _Walk.tools, "nothing answers a tool that a case expects"),
+    "unused-tool": Rule("note", "tools", _Walk.tools, "nothing answers a tool, and no case expects it"),
+    "no-asks": Rule("note", "tools", _Walk.tools, "a tool that needs agreement does not say with which words it is asked for"),
+    "unknown-type": Rule("warning", "tools", _Walk.tools, "a parameter has a type that no model knows"),
+    "undeclared-field": Rule("warning", "tools", _Walk.undeclared_fields, "results have fields whose meaning the tool does not declare"),
+    "case-count": Rule("error", "suite", _Walk.files, "the manifest says another number of cases"),
+    "no-license": Rule("note", "suite", _Walk.files, "the suite has no license"),
+    "not-read": Rule("warning", "suite", _Walk.files, "a file looks like cases and is not read"),
+    "label": Rule("warning", "labels", _Walk.labels, "a label no longer counts; an error where it cannot be read or fits no case"),
+    "no-check": Rule("note", "case", gaps, "requirements have no check and need a judge"),
+    "no-requirements": Rule("error", "case", gaps, "no requirement says what would satisfy the user"),
+    "no-time": Rule("warning", "case", gaps, "a check reads a time of day, and the case has no date"),
+    "preference-told": Rule("warning", "case", gaps, "the agent sees a preference of the user word for word"),
+    "no-clarification": Rule("note", "case", gaps, "there is neither a clarification policy nor an oracle dialogue"),
+    "no-oracle": Rule("note", "case", gaps, "there is no oracle dialogue"),
+    "no-script": Rule("note", "case", gaps, "the scripted user has no answers"),
+    "no-coordinates": Rule("warning", "case", gaps, "a place has coordinates, and the suite does not say which"),
+    "draft": Rule("note", "case", drafts, "a proposal is not accepted yet"),
+    "not-asserted": Rule("warning", "case", unasserted, "the case has no requirement of a kind that fails an item"),
+    "unknown-parameter": Rule("error", "requirement", unfulfillable, "no call gives a parameter that is asked for; a warning of an expected tool, an oracle or a recording"),
+    "never-matches": Rule("error", "requirement", unfulfillable, "no value fits a match"),
+    "unknown-column": Rule("warning", "requirement", unknown_columns, "the world of a case sets a column that its table lacks"),
+    "no-assertion": Rule("error", "requirement", deciding_nothing, "a check in Python asserts nothing"),
+    "never-fails": Rule("warning", "requirement", never_failing, "a check holds whatever an agent does"),
+    "oracle": Rule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
+    "oracle-miss": Rule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
+    "oracle-rest": Rule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
+    "oracle-fails": Rule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),
+    "oracle-open": Rule("note", "dialogue", of_dialogue, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
+    "oracle-tools": Rule("warning", "dialogue", of_dialogue, "the oracle does not fulfil an expected tool"),
+    "hop-evidence": Rule("warning", "dialogue", of_dialogue, "the query of a hop does not find its evidence"),
+    "hop-guessable": Rule("warning", "dialogue", of_dialogue, "a hop needs no earlier result"),
+    "question-tells": Rule("warning", "dialogue", of_dialogue, "the question names the evidence"),
+    "label-visible": Rule("error", "dialogue", of_dialogue, "a result says which row is right"),
+    "no-such-path": Rule("warning", "dialogue", of_dialogue, "no result has a path that a check or an answer reads; an error where another is nearly the same"),
+    "unknown-check": Rule("warning", "dialogue", of_dialogue, "no package adds a check in Python"),
+    "no-sandbox": Rule("error", "dialogue", of_dialogue, "the sandbox of a case cannot be made"),
+    "reference": Rule("error", "dialogue", of_dialogue, "the reference calls cannot be played"),
+    "silence-passes": Rule("note", "dialogue", of_dialogue, "an agent that says and does nothing passes"),
+    "holds-at-start": Rule("error", "dialogue", of_dialogue, "a requirement on the end holds before the agent has done anything"),
+    "nothing-to-change": Rule("warning", "dialogue", of_dialogue, "a requirement holds where nothing changes, and no other fails"),
+}  # fmt: skip
