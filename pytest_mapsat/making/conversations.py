@@ -568,7 +568,7 @@ def _object(value: Json) -> JsonObject:
 def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
     trajectory = span_trajectory(dialogue, name)
     place = f"{name}: span {shown(dialogue.span)} (line {dialogue.line})"
-    talk = _Talk()
+    talk = _ChatReader()
     if dialogue.instructions:
         talk.add("system", dialogue.instructions, place)
     for spans, turn in zip(dialogue.turns, trajectory.turns, strict=True):
@@ -670,7 +670,7 @@ def _response(data: Json) -> list[Json]:
 
 
 def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str) -> Log:
-    talk = _Talk()
+    talk = _ChatReader()
     for where, data in messages:
         if not isinstance(data, (dict, str)):
             talk.note(where, f"found {shown(data)}, expected a message: left out")
@@ -700,7 +700,7 @@ def _tools(listed: list[Json]) -> dict[str, JsonObject]:
     return tools
 
 
-class _Talk:
+class _ChatReader:
     """A conversation as it is read, message by message.
 
     Attributes:

@@ -100,33 +100,29 @@ class Condition:
             return apart is not None and apart <= float(self.value or 0)
         if self.sort == "shown":
             return any(place is first for first in choice.offer[: int(self.value or 0)])
-        return self._value_fits(value)
-
-    def concerns(self, choice: Choice) -> bool:
-        """Return whether a choice can tell anything of it: the list that was shown must be known."""
-        return self.sort != "shown" or choice.of is None
-
-    def _value_fits(self, value: Json) -> bool:
         if self.sort == "has":
             return isinstance(value, list) and self.value in value
         if self.sort == "is":
             return type(value) is type(self.value) and value == self.value
         return is_figure(value) and bool(value >= self.value if self.sort == "least" else value <= self.value)
 
-    @property
-    def match(self) -> Json:
-        """What a value of the field must fit, as a check writes it."""
-        match self.sort:
-            case "has":
-                return {"op": "contains", "text": str(self.value)}
-            case "least" | "most":
-                return {"op": "between", "min" if self.sort == "least" else "max": plain(self.value)}
-            case "open_at":
-                return {"op": "open_at", "time": self.value}
-            case _:
-                return list(self.value) if isinstance(self.value, tuple) else self.value
+    def concerns(self, choice: Choice) -> bool:
+        """Return whether a choice can tell anything of it: the list that was shown must be known."""
+        return self.sort != "shown" or choice.of is None
 
-    def where(self, clock: str, point: tuple[float, float] | None) -> JsonObject:
+    @cached_property
+    def match(self) -> Match:
+        """What a value of the field must fit, as a check has it; what depends on the moment is in ``where``."""
+        match: Json = list(self.value) if isinstance(self.value, tuple) else self.value
+        if self.sort == "has":
+            match = {"op": "contains", "text": str(self.value)}
+        elif self.sort in ("least", "most"):
+            match = {"op": "between", "min" if self.sort == "least" else "max": plain(self.value)}
+        elif self.sort == "open_at":
+            match = {"op": "open_at", "time": self.value}
+        return _MATCH.validate_python(match)
+
+    def where(self, clock: str, point: tuple[float, float] | None) -> Mapping[str, Match | JsonObject]:
         """Return it as the matches of a check, by field, for a case at a time of day and a point."""
         if self.sort == "open_then":
             return {self.field: {"op": "open_at", "time": clock}}
@@ -207,14 +203,9 @@ class Difference(Condition):
         """The needs that it is itself, and not only about: those of its value, or of its name where the value is yes, no or a figure."""
         return needs_of(self.text) if self.text else self.needs
 
-    @cached_property
-    def _as_read(self) -> Match:
-        """Its match as a check reads it."""
-        return _MATCH.validate_python(self.match)
-
     def kept_by(self, thing: Thing) -> bool | None:
         """Return whether a thing may be recommended by it; None where the records do not tell."""
-        held = [self._as_read.fits(value) for value in thing.values.get(self.field, (None,))]
+        held = [self.match.fits(value) for value in thing.values.get(self.field, (None,))]
         fits = True if True in held else None if None in held else False
         return fits if fits is None or not self.forbids else not fits
 
@@ -829,7 +820,7 @@ def requirement_of(
     name: str,
     kind: Literal["asked", "hard", "soft"],
     text: str,
-    where: Mapping[str, Json],
+    where: Mapping[str, Match | Json],
     told: Mapping[str, Any] = MappingProxyType({}),
     *,
     forbids: bool = False,

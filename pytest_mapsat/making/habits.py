@@ -488,11 +488,6 @@ class Moment:
         """What the user took before, by time."""
         return [choice for _, choice in self.user.choices if choice.at < self.query.at]
 
-    @property
-    def of_kind(self) -> list[Choice]:
-        """The choices of the kind of place that the session is about."""
-        return [choice for choice in self.choices if choice.place.kind == self.session.kind]
-
 
 class Kinds:
     """The kinds of places of a catalogue, and which of them a text or an event is about.

@@ -57,7 +57,7 @@ from .habits import (
     restore,
     spoken,
 )
-from .logs import Event, Log, Place, UserLog, open_log
+from .logs import BehaviourLog, Event, Place, UserLog, open_log
 from .tools import meaning_of
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
@@ -86,9 +86,9 @@ class CaseMaker:
         each: how many cases a user has for one kind of place, the latest ones.
     """
 
-    def __init__(self, log: Log, each: int) -> None:
+    def __init__(self, log: BehaviourLog, each: int) -> None:
         self._places = log.places
-        self._told = log.told
+        self._oddities = log.oddities
         self._each = each
         self._kinds = Kinds(log.places)
         self._catalogue = Catalogue(log.places.values())
@@ -108,7 +108,7 @@ class CaseMaker:
                 continue
             name, _, line = event.line.rpartition(":")
             message = f"there is no place {shown(event.place)} in the catalogue"
-            self._told.add("unknown places", Problem(name, int(line), message))
+            self._oddities.add("unknown places", Problem(name, int(line), message))
         sessions = tuple(restore(events, self._kinds))
         choices = [(each, self._choice(each, each.anchor)) for each in sessions if each.anchor is not None]
         return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
@@ -515,7 +515,9 @@ def build_from_logs(
             if profile:
                 profiles[uid] = profile
         if not written:
-            counts = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
+            counts = "".join(
+                f"; {count} {what}" for what, count in sorted((report.left_out + log.oddities.counts).items())
+            )
             raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
         with replacing(suite / "cases.jsonl") as file:
             for _, start, length in sorted(written):
@@ -533,12 +535,12 @@ def build_from_logs(
             description="Cases out of logs of behaviour.",
         )
         write_manifest(suite / "suite.yaml", manifest)
-        report.odd = dict(sorted(log.told.counts.items()))
-        report.odd_lines = [str(problem) for problems in log.told.examples.values() for problem in problems]
+        report.odd = dict(sorted(log.oddities.counts.items()))
+        report.odd_lines = [str(problem) for problems in log.oddities.examples.values() for problem in problems]
     return report
 
 
-def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, Case]]:
+def _cases(maker: CaseMaker, log: BehaviourLog, report: LogReport) -> Iterator[tuple[str, JsonObject, Case]]:
     """Give the cases of all users, each with the id of its user and the profile; all goes into the report."""
     for user in log.users():
         restored = maker.restore(user)
@@ -549,7 +551,7 @@ def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str,
                 yield user.uid, user.profile, outcome.case
 
 
-def _write_tables(folder: Path, log: Log, profiles: Mapping[str, JsonObject]) -> None:
+def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonObject]) -> None:
     kinds = sorted({place.kind for place in log.places.values()})
     words = [{"sort": kind, "words": [kind.replace("_", " ")]} for kind in kinds if "_" in kind]
     write_rows(folder / "places.jsonl", map(_row, log.places.values()))

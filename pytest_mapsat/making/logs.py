@@ -89,7 +89,7 @@ class UserLog(NamedTuple):
 
 
 @dataclass
-class Told:
+class Oddities:
     """What is odd in a log: how often by sort, and the first places of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -103,11 +103,11 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Log:
+class BehaviourLog:
     """A folder of logs, read: the catalogue is in memory, events lie in files by user."""
 
     places: Mapping[str, Place]
-    told: Told
+    oddities: Oddities
     spills: tuple[Path, ...]
 
     def users(self) -> Iterator[UserLog]:
@@ -134,10 +134,10 @@ class Log:
             event = event._replace(shown=tuple(event.shown), point=point_of(event.point))
             key = canonical_json(event._replace(line=""))
             if key in events:
-                self.told.counts["events that stand twice"] += 1
+                self.oddities.counts["events that stand twice"] += 1
                 continue
             if event.at < latest:
-                self.told.counts["times before that of the event above"] += 1
+                self.oddities.counts["times before that of the event above"] += 1
             latest = event.at
             events[key] = event
         return UserLog(uid, profile, tuple(sorted(events.values(), key=lambda event: event.at)))
@@ -153,12 +153,12 @@ class _Reader:
     """Reads the lines of a log: broken ones are told and skipped; what is personal is refused with its lines, or replaced as they are read.
 
     Args:
-        told: takes the places of what is found.
+        oddities: takes the places of what is found.
         redact: whether each value gets an alias, and each point is rounded to about 100 m.
     """
 
-    def __init__(self, told: Told, *, redact: bool) -> None:
-        self._told, self._redact = told, redact
+    def __init__(self, oddities: Oddities, *, redact: bool) -> None:
+        self._oddities, self._redact = oddities, redact
         self._personal = PersonalData()
         self._plain: set[str] = set()
 
@@ -174,7 +174,7 @@ class _Reader:
             self._plain.add(key)
             return data
         for datum in self._personal.found:
-            self._told.add(PERSONAL, Problem(line.path, line.line, str(datum).lstrip(".")))
+            self._oddities.add(PERSONAL, Problem(line.path, line.line, str(datum).lstrip(".")))
         self._personal.found.clear()
         cleaned = self._personal.clean(data)
         return cleaned if isinstance(cleaned, dict) else {}
@@ -198,7 +198,7 @@ class _Reader:
             except SuiteError as error:
                 broken += 1
                 refused = [*refused, *error.problems][:_SHOWN_AT_MOST]
-                self._told.add("broken lines", error.problems[0])
+                self._oddities.add("broken lines", error.problems[0])
             else:
                 if parsed is not None:
                     yield parsed
@@ -214,7 +214,7 @@ class _Reader:
         sort = _text(data, _NAMES["type"])
         if sort not in TYPES:
             message = f"found the type {shown(sort)}, expected one of {', '.join(TYPES)}"
-            self._told.add("unknown types", Problem(line.path, line.line, message, did_you_mean(sort, TYPES)))
+            self._oddities.add("unknown types", Problem(line.path, line.line, message, did_you_mean(sort, TYPES)))
             return None
         at, moment = _moment(line, next((data[name] for name in _NAMES["at"] if name in data), None))
         need = _NEEDS[sort]
@@ -253,13 +253,13 @@ class _Reader:
 
     def refuse(self) -> None:
         """Raise SuiteError where there is something personal, and nothing may replace it."""
-        if (count := self._told.counts.get(PERSONAL)) and not self._redact:
+        if (count := self._oddities.counts.get(PERSONAL)) and not self._redact:
             told = f"there are personal data in {count} places; --redact puts an alias in the place of each"
-            raise SuiteError(*self._told.examples[PERSONAL], Problem("the log", 0, told))
+            raise SuiteError(*self._oddities.examples[PERSONAL], Problem("the log", 0, told))
 
 
 @contextmanager
-def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
+def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
     """Give a folder of logs, its events sorted into files by user, which are gone afterwards.
 
     Args:
@@ -274,9 +274,9 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
         raise UsageError(
             f"{folder}: there is no {' and no '.join(lacking)}; a folder of logs has {EVENTS} and {PLACES}"
         )
-    told = Told()
-    reader = _Reader(told, redact=redact)
-    places = _read_places(folder / PLACES, told, reader)
+    oddities = Oddities()
+    reader = _Reader(oddities, redact=redact)
+    places = _read_places(folder / PLACES, oddities, reader)
     with tempfile.TemporaryDirectory(prefix="mapsat-logs-") as name, ExitStack() as files:
         spills = tuple(Path(name) / f"{number:02}.jsonl" for number in range(_SPILLS))
         opened = [files.enter_context(path.open("wb", buffering=1 << 16)) for path in spills]
@@ -293,7 +293,7 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
                 spill(uid, profile)
         files.close()
         reader.refuse()
-        yield Log(places, told, spills)
+        yield BehaviourLog(places, oddities, spills)
 
 
 def _event_files(folder: Path) -> list[Path]:
@@ -321,7 +321,7 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
     return point
 
 
-def _read_places(path: Path, told: Told, reader: _Reader) -> dict[str, Place]:
+def _read_places(path: Path, oddities: Oddities, reader: _Reader) -> dict[str, Place]:
     places: dict[str, Place] = {}
     odd: set[str] = set()
 
@@ -341,7 +341,7 @@ def _read_places(path: Path, told: Told, reader: _Reader) -> dict[str, Place]:
             if key not in odd:
                 odd.add(key)
                 wrong = f"the column {shown(key)} is left out: expected 1 to {_LONGEST_COLUMN} characters, and no dot"
-                told.add("columns left out", Problem(line.path, line.line, wrong, "rename it"))
+                oddities.add("columns left out", Problem(line.path, line.line, wrong, "rename it"))
         return Place(**texts, city=city, point=_point(line, data), row={**texts, **own, "city": city})
 
     for place in reader.parsed(path, parse):

@@ -180,7 +180,7 @@ def test_a_brief_tells_nothing_of_what_is_hidden(scenes):
     ("line", "message"),
     [
         ('{"case": "charger-01"', "queries.jsonl:2: "),
-        ('{"case": "charger-01"}', 'expected {"case": "...", "query": "..."}'),
+        ('{"case": "charger-01"}', "query: is missing"),
         ('{"case": "nowhere-01", "query": "Where else?"}', "case 'nowhere-01' is none of the suite"),
         ('{"case": "charger-01", "query": "Again?"}', "case 'charger-01' stands twice"),
         ('{"case": "car-park-01", "query": "Where?"}', "the query of case 'car-park-01' stands twice"),

@@ -7,11 +7,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
-from pytest_mapsat.formats import add_files, limits, parse_json_line, parse_yaml, read_lines
+from pydantic import StringConstraints
+
+from pytest_mapsat.formats import Placed, add_files, parse_yaml, read_nouns
 from pytest_mapsat.making.worlds import BuildRequest, Draws, package_data
-from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool, UsageError, hint_at, shown
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    Json,
+    JsonObject,
+    Noun,
+    SuiteManifest,
+    Tool,
+    UsageError,
+    hint_at,
+    shown,
+)
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
 
@@ -402,11 +415,11 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     of_seed = {"schema_version": SUITE_SCHEMA, "version": f"seed-{request.seed}", "cases": count}
     manifest = SuiteManifest.model_validate({**of_seed, **plan_data()["manifest"]})
     writer = Writer(world.tables, manifest)
-    wordings = _Wordings(request.seed, [entry.text for entry in queries.values()])
+    wordings = _Wordings(request.seed, [placed.noun.query for placed in queries.values()])
     by_file: dict[str, list[JsonObject]] = {}
     for number, scene in enumerate(scenes):
         written = queries.get(scene.id)
-        query = wordings.query(scene) if written is None else written.text
+        query = wordings.query(scene) if written is None else written.noun.query
         case = writer.case(scene, number, query, written=written is not None)
         by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
     content = {f"tools/{name}": data for name, data in tool_files()}
@@ -521,29 +534,24 @@ def wordings(language: str) -> Any:
     return package_data(__package__, f"wordings_{language}.yaml")
 
 
-class _Query(NamedTuple):
-    """A query that somebody wrote, and where it stands."""
+class _Query(Noun):
+    """A query that somebody wrote for a case."""
 
-    text: str
-    place: str
+    case: str
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-def _written_queries(path: Path | None) -> dict[str, _Query]:
+def _written_queries(path: Path | None) -> dict[str, Placed[_Query]]:
     """Return the queries of a file of JSON lines with ``case`` and ``query``, by case. Raises UsageError, SuiteError."""
-    queries: dict[str, _Query] = {}
+    queries: dict[str, Placed[_Query]] = {}
     texts: set[str] = set()
-    for line in read_lines(path, limits.CASE_BYTES) if path else ():
-        place = f"{path}:{line.number}"
-        entry = parse_json_line(line.data, str(path), line.number)
-        case, query = (entry.get("case"), entry.get("query")) if isinstance(entry, dict) else (None, None)
-        if not isinstance(query, str) or not query.strip() or not isinstance(case, str):
-            raise UsageError(f'{place}: found {shown(entry)}, expected {{"case": "...", "query": "..."}}')
-        if case in queries:
-            raise UsageError(f"{place}: case {shown(case)} stands twice")
-        if query.strip() in texts:
-            raise UsageError(f"{place}: the query of case {shown(case)} stands twice")
-        texts.add(query.strip())
-        queries[case] = _Query(query.strip(), place)
+    for placed in read_nouns(path, _Query) if path else ():
+        case, query = placed.noun.case, placed.noun.query
+        if case in queries or query in texts:
+            what = "" if case in queries else "the query of "
+            raise UsageError(f"{placed.place}: {what}case {shown(case)} stands twice")
+        texts.add(query)
+        queries[case] = placed
     return queries
 
 
