@@ -135,7 +135,7 @@ def queries(seed: int, count: int, *, own: bool):
 
 def right(row, wants, rating, price, hour):
     """Return whether a merchant is what a query asks for."""
-    from pytest_mapsat.sandbox.canonical import open_at
+    from pytest_mapsat.model import open_at
 
     return (
         all(value in row[column] if column == "tags" else row[column] == value for column, value in wants.items())

@@ -139,7 +139,7 @@ _TABLE = (
     Option(
         "user",
         "SPEC",
-        "who speaks for the user: scripted, silent, llm:MODEL, or scripted+llm:MODEL (the model only chooses a prepared answer)",
+        "who speaks for the user: scripted, silent, or llm:MODEL",
         default="scripted",
         ini=True,
         suite="episode.user",
@@ -199,8 +199,7 @@ _TABLE = (
     Option(
         "unrecorded",
         "MODE",
-        "what answers a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite; simulate:MODEL: "
-        "a model, kept and marked as such",
+        "what answers a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite",
         default="strict",
         changes="episode",
         fields=("on_miss",),

@@ -61,6 +61,22 @@ def store_folder() -> Path:
         raise UsageError(f"the home folder {whose} is not known; name a folder with {FOLDER_VARIABLE}") from None
 
 
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Let one process at a time run the block, by a lock on a file: where the system has locks, and the file can be written."""
+    try:
+        import fcntl  # noqa: PLC0415  not on Windows
+
+        lock = path.open("ab")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 class Store:
     """Values by name, kept on disk.
 

@@ -1,4 +1,4 @@
-"""Where trajectories come from: callables, baselines, the oracle, models, recorded files."""
+"""Where trajectories come from: callables, baselines, the oracle, models, recorded files. ``isolation`` is a room of its own in it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,42 +1,175 @@
-"""Between an agent's tools and the sandbox that answers: calls and thoughts are recorded, counted and, when the reply is over, refused.
+"""Between an agent and the sandbox that answers it: the thread that it runs on, and the channel of its calls.
 
-The agent is handed a function that holds a number. The sandbox, with its recordings, is found by that number in a table of this
-module, so that nothing that an agent holds leads to it.
+A worker is used for one episode after another; only one whose agent outlived its time is replaced. The waiting thread ends the episode.
+
+On the channel calls and thoughts are recorded, counted and, when the reply is over, refused. The agent is handed a function that holds a number. The sandbox,
+with its recordings, is found by that number in a table of this module, so that nothing that an agent holds leads to it.
 """
 
 from __future__ import annotations
 
+import concurrent.futures.thread
 import itertools
 import json
 import os
 import select
+import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import contextmanager, suppress
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from math import inf
-from threading import TIMEOUT_MAX, Lock
+from queue import SimpleQueue
+from threading import TIMEOUT_MAX, Lock, Thread, current_thread, main_thread
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
+from pytest_mapsat import agents
 from pytest_mapsat.agents import KeptAgent, as_json
+from pytest_mapsat.formats import Unknown, data_of
 from pytest_mapsat.guard import not_the_agents
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     CallPart,
     InfrastructureError,
     Json,
     JsonObject,
+    Provenance,
+    ReportedCall,
     Retrieval,
     RunOptions,
     Step,
+    StepStatus,
     Tool,
     UsageError,
     json_size,
+    same,
+    shown,
     tool_name,
 )
 from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed, unknown_tool
+from pytest_mapsat.user_code import Surroundings
 
-from .threads import Overdue
+
+class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in error
+    """The job was not done in its time; its thread is left behind."""
+
+
+#: What is to be called, with what, in which context, and who waits for what comes of it.
+_Job = tuple[Future[Any], Context, Callable[[Any], Any], Any]
+
+
+class Worker:
+    """A thread for an agent.
+
+    Attributes:
+        idle: false while a job runs, and for ever after one was overdue.
+    """
+
+    def __init__(self) -> None:
+        self.idle = True
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="mapsat-agent", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            future, context, function, argument = job
+            settle: Callable[[Any], None] = future.set_result
+            try:
+                outcome = context.run(function, argument)
+            except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+                settle, outcome = future.set_exception, error
+            with suppress(InvalidStateError):  # it was given up
+                settle(outcome)
+            # Kept until the next job comes, they would keep an agent and its exceptions alive.
+            del job, future, context, function, argument, settle, outcome
+
+    def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
+        """Return ``function(argument)``, or raise what it raised.
+
+        Raises:
+            Overdue: it took longer than ``timeout`` seconds, or was left behind.
+        """
+        job: Future[Any] = Future()
+        # With many episodes at once, only the main thread can know what the agent has changed.
+        surroundings = Surroundings() if current_thread() is main_thread() else None
+        self.idle = False
+        _under_way.add(job)
+        self._jobs.put((job, copy_context(), function, argument))
+        try:
+            with waiting():
+                job.exception(max(timeout, 0))
+            self.idle = True
+        except (TimeoutError, CancelledError):
+            raise Overdue from None
+        finally:
+            _under_way.discard(job)
+            if surroundings is not None:
+                surroundings.restore()
+        return job.result()
+
+    def dismiss(self) -> None:
+        """Let the thread end when the job does, whenever that is."""
+        self._jobs.put(None)
+
+    def stop(self) -> None:
+        """Let the thread end, and wait for it."""
+        self.dismiss()
+        self._thread.join(1)
+
+
+_under_way: set[Future[Any]] = set()
+_idle: list[Worker] = []
+_left_behind: list[Worker] = []
+
+
+def leave_behind() -> int:
+    """End the episodes whose agents are in a reply now, as if their time were over; return how many there are."""
+    jobs = list(_under_way)
+    for job in jobs:
+        job.cancel()
+    return len(jobs)
+
+
+@contextmanager
+def leased() -> Iterator[Worker]:
+    """Give a worker for one episode."""
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = Worker()
+    try:
+        yield worker
+    finally:
+        if worker.idle:
+            _idle.append(worker)
+        else:
+            worker.dismiss()
+            _left_behind.append(worker)
+
+
+def shutdown() -> None:
+    """Stop the threads that wait for work, and the agents' event loop."""
+    while _idle:
+        _idle.pop().stop()
+    if "pytest_mapsat.agents.callables" in sys.modules:
+        agents.shutdown()
+    if _left_behind:
+        _left_behind.clear()
+        _forget_executors()
+
+
+def _forget_executors() -> None:
+    """Let Python end without the executors of agents that were left behind: it would wait for their threads for ever.
+
+    Those threads are daemons, like ours that started them, which Python's own table of executors does not ask.
+    """
+    threads = getattr(concurrent.futures.thread, "_threads_queues", {})
+    for thread in [thread for thread in threads if thread.daemon]:
+        del threads[thread]
 
 
 @dataclass(frozen=True)
@@ -410,3 +543,134 @@ def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) 
         return None, _FORKED
     channel = _channels.get(number)
     return (None, _OVER) if channel is None else method(channel, *given)
+
+
+#: Asked after each reply: the calls since it was last asked, or all of the dialogue so far.
+Reporter = Callable[[], Sequence[ReportedCall]]
+
+#: So many calls are looked at in one report and taken of one reply; so many characters of a name, of arguments and of a result.
+_MOST_TOLD, _MOST_CALLS, _LONGEST_NAME, _MOST_TEXT = 2_000, 1_000, 200, 1_000_000
+#: What tools and services put into a result in place of an answer.
+_ERROR_KEYS, _ERROR_STATES = ("error", "errors", "isError", "is_error"), ("error", "failed", "failure")
+
+
+class Reports:
+    """What one source has reported of the calls of an episode.
+
+    Args:
+        ask: returns its reports since it was last asked, in their order.
+        source: who that is, as notes of calls say it: ``reported by the service``.
+        tools: those of the case, by name; calls of others are taken as well.
+        anew: whether no report has the calls of an earlier one.
+
+    Attributes:
+        cut: whether there were more calls than are taken.
+    """
+
+    def __init__(
+        self, ask: Callable[[], Iterable[object]], source: str, tools: Mapping[str, Tool], *, anew: bool = False
+    ) -> None:
+        self._ask = ask
+        self._provenance = Provenance(kind="reported", note=source)
+        self._tools = tools
+        self._anew = anew
+        self.cut = False
+        self._before: list[tuple[str, Step]] = []
+
+    def new(self, known: Sequence[Step]) -> list[Step]:
+        """Return the calls that were not reported before.
+
+        Args:
+            known: the calls of this reply that are known already. Each may be reported once more, as may each call of an earlier report.
+
+        Raises:
+            InfrastructureError: what is reported is no list of calls.
+        """
+        new: list[Step] = []
+        left = [("", step) for step in known if step.kind == "call"]
+        for told in self._ask():
+            if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
+                raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
+            before = [] if self._anew else [*self._before]
+            for call in map(self._step, told[:_MOST_TOLD]):
+                told_before, known_already = _taken(call, before), _taken(call, left)
+                self._before += [] if told_before else [call]
+                new += [] if told_before or known_already else [call[1]]
+            self.cut |= len(told) > _MOST_TOLD or len(new) > _MOST_CALLS
+        return new[:_MOST_CALLS]
+
+    def _step(self, call: object) -> tuple[str, Step]:
+        """Return a call as a step, behind the id that it was reported with."""
+        tool = call.get("tool") if isinstance(call, Mapping) else None
+        if not isinstance(call, Mapping) or not isinstance(tool, str) or not tool.strip():
+            raise InfrastructureError(
+                f"expected a reported call with the name of its tool, found {shown(as_json(call))}"
+            )
+        unknown: list[CallPart] = ["changed"]
+        arguments, result = (_value(call.get(part)) if part in call else _UNKNOWN for part in ("arguments", "result"))
+        if not isinstance(arguments, dict):
+            arguments = {}
+            unknown.append("arguments")
+        if isinstance(result, Unknown):
+            result = None
+            unknown.append("result")
+        step = Step(
+            kind="call",
+            tool=tool_name(self._tools, str(as_json(tool))[:_LONGEST_NAME]),
+            arguments=arguments,
+            result=result,
+            status=_status(call.get("status"), result, told="result" not in unknown),
+            provenance=self._provenance,
+            unknown=tuple(unknown),
+        )
+        named = call.get("id")
+        return (str(named) if isinstance(named, (str, int)) else ""), step
+
+
+_UNKNOWN = Unknown()
+
+
+class _NoJsonError(Exception):
+    """A value is none that JSON has, so that a copy of it would be another."""
+
+
+def _no_json(_: object) -> Json:
+    raise _NoJsonError
+
+
+def _value(value: object) -> Json | Unknown:
+    """Return a copy of what is reported, JSON text read; what is cut off, hidden, too large or none of JSON is unknown."""
+    try:
+        data = data_of(as_json(value, _no_json)) if value is not None else None
+    except _NoJsonError:
+        return _UNKNOWN
+    return _UNKNOWN if isinstance(data, Unknown) or json_size(data) > _MOST_TEXT else data
+
+
+def _status(status: object, result: Json, *, told: bool) -> StepStatus:
+    """Return what became of a call: what is reported, else what its result shows; one that may be an error is unknown."""
+    if status in ("ok", "error"):
+        return "ok" if status == "ok" else "error"
+    says_error = isinstance(result, dict) and (
+        any(map(result.get, _ERROR_KEYS)) or str(result.get("status")).lower() in _ERROR_STATES
+    )
+    return "unknown" if status is not None or says_error or not told else "ok"
+
+
+def _taken(call: tuple[str, Step], others: list[tuple[str, Step]]) -> bool:
+    """Return whether one of some calls may be this one, and take it from them."""
+    twin = next((other for other in others if _may_be_one(other, call)), None)
+    if twin is not None:
+        others.remove(twin)
+    return twin is not None
+
+
+def _may_be_one(one: tuple[str, Step], other: tuple[str, Step]) -> bool:
+    """Return whether two reports may be of one call: nothing in them differs, and neither do their ids."""
+    (its_id, here), (other_id, there) = one, other
+    if here.tool != there.tool or (its_id and other_id and its_id != other_id):
+        return False
+    parts: tuple[CallPart, ...] = ("arguments", "result")
+    return all(
+        part in (*here.unknown, *there.unknown) or same(getattr(here, part), getattr(there, part)) for part in parts
+    )

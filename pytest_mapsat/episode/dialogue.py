@@ -42,9 +42,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import ScriptedUser, User
 
-from .channel import Channel, Hands, Limits, Remembering, late_calls, port
-from .reported import Reporter, Reports
-from .threads import Overdue, Worker, leased
+from .channel import Channel, Hands, Limits, Overdue, Remembering, Reporter, Reports, Worker, late_calls, leased, port
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource

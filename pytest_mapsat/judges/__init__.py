@@ -11,7 +11,6 @@ from .exact import matching as matching
 from .findings import Finding as Finding
 from .findings import calibrate as calibrate
 from .findings import colour as colour
-from .findings import match_in_words as match_in_words
 from .judge import ChecksJudge as ChecksJudge
 from .judge import DialogueKey as DialogueKey
 from .judge import Judge as Judge

@@ -35,13 +35,14 @@ from pytest_mapsat.model import (
     any_true,
     change_lines,
     did_you_mean,
+    fits_row,
     mismatches,
     shown,
     values_at,
     values_of,
 )
 from pytest_mapsat.model.match import MAX_VALUES
-from pytest_mapsat.sandbox import ReturnedRow, UnknownEndError, differences, fits, id_text, returned_rows, satisfies
+from pytest_mapsat.sandbox import ReturnedRow, UnknownEndError, differences, id_text, returned_rows
 
 from .agreed import Agreements
 from .context import Context
@@ -54,7 +55,6 @@ from .findings import (
     every,
     first_few,
     judges,
-    match_in_words,
     matches_in_words,
 )
 
@@ -290,7 +290,7 @@ class _Made:
             return False
         if "arguments" in step.unknown:
             return None if pattern.arguments else True
-        return fits(
+        return fits_row(
             pattern.arguments, step.arguments, results=(*self.steps[:at], *self.context.calls[len(self.steps) :])
         )
 
@@ -347,7 +347,7 @@ def output(check: Output, context: Context) -> Finding:
     """The structured output has, at ``path``, values that match, or ids that a tool returned; without both, it fits the case's schema."""
     if check.equals is None:
         return _fits_schema(check, context) if check.tool is None else _look_up(check, check.tool, context)
-    wanted = f"{check.path or 'a structured output'} {match_in_words(check.equals)} in {_reply_in_words(check.turn)}"
+    wanted = f"{check.path or 'a structured output'} {check.equals.words()} in {_reply_in_words(check.turn)}"
     given = _given(check.turn, context)
     if not given:
         return Finding(False, _without(check.turn, context), wanted)
@@ -359,7 +359,7 @@ def output(check: Output, context: Context) -> Finding:
     # What stands behind the values that are read at most is not known.
     passed = (any_true if check.quantifier == "any" else all_true)([*held, *[None][: len(values) // MAX_VALUES]])
     if passed is None:
-        return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
+        return Finding(None, f"it is unclear whether {_listed(values)} is {check.equals.words()}", wanted)
     deciding = values if passed else [value for value, holds in zip(values, held, strict=True) if not holds]
     return Finding(passed, f"{check.path or 'the structured output'} is {_listed(deciding)}", wanted)
 
@@ -368,7 +368,7 @@ def _value_fits(match: Match, value: Json, context: Context) -> bool | None:
     """Return whether a value at a path fits; where an element does not have the path, ``absent`` does."""
     if value is _MISSING:
         return isinstance(match, Absent)
-    return satisfies(match, value, results=context.calls)
+    return match.fits(value, results=context.calls)
 
 
 def _fits_schema(check: Output, context: Context) -> Finding:
@@ -455,7 +455,7 @@ class _LookUp:
     def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
         """Judge the entry that ``entry`` matches."""
         matches, calls = self._check.entry, self._context.calls
-        held = [isinstance(entry, Mapping) and fits(matches, entry, results=calls) for entry in entries]
+        held = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
         meant = [entry for entry, fit in zip(entries, held, strict=True) if fit is not False]
         words = matches_in_words(matches)
         if None in held:
@@ -482,7 +482,7 @@ class _LookUp:
         rows = self._rows(self._tool, row_id, turn)
         if not rows:
             return self._unreturned(row_id, turn)
-        held = {fits(self._check.where, row.record, results=self._context.calls) for row in rows}
+        held = {fits_row(self._check.where, row.record, results=self._context.calls) for row in rows}
         if len(held) > 1 or None in held:
             return self._finding(None, f"it is unclear whether the row with the {name} {shown(row_id)} fits")
         if True in held:
@@ -494,7 +494,7 @@ class _LookUp:
         lacking = [
             f"{path} is {_listed(values_of(rows[0].record, path))}"
             for path, match in self._check.where.items()
-            if not fits({path: match}, rows[0].record, results=self._context.calls)
+            if not fits_row({path: match}, rows[0].record, results=self._context.calls)
         ]
         return self._finding(
             False, f"the row with the {name} {shown(row_id)} does not fit: {'; '.join(lacking[:SHOWN_AT_MOST])}"
@@ -597,7 +597,7 @@ def state(check: EndState, context: Context) -> Finding:
         rows = context.end.rows(check.table, check)
     except MapsatError as error:
         return _untold(error, wanted)
-    held = [fits(check.where, row, results=context.calls) for row in rows]
+    held = [fits_row(check.where, row, results=context.calls) for row in rows]
     fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
     if slip := _slip(check, fitting, context):
         return _broken(slip, wanted)
@@ -614,7 +614,7 @@ def _having(
 ) -> Finding:
     """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
-    held = [fits({name: match}, row, results=context.calls) for row, name, match in cells]
+    held = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
     lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
     if lacking:
         key = end.key(check.table)
@@ -729,7 +729,7 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | No
     sides = [row for row in (change.before, change.after) if row is not None]
     if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
         return False
-    return any_true(fits(exempt.where, row, results=context.calls) for row in sides)
+    return any_true(fits_row(exempt.where, row, results=context.calls) for row in sides)
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
-from pytest_mapsat.model import Bound, ClockTime, FigureRole, Json, Number, Quote, TimeRole, all_true
+from pytest_mapsat.model import Bound, ClockTime, FigureRole, Json, Number, Quote, TimeRole, all_true, range_in_words
 from pytest_mapsat.reading import (
     ABOUT_SHARE,
     CLOCK,
@@ -54,7 +54,6 @@ from .findings import (
     first_few,
     judges,
     number_in_words,
-    range_in_words,
     thing_in_words,
     time_in_words,
     unclear,

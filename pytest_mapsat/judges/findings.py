@@ -20,16 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeVar
 from pytest_mapsat.formats import read_calibration, signed
 from pytest_mapsat.metrics import wilson_interval
 from pytest_mapsat.model import (
-    Absent,
     BaseCheck,
-    Between,
     Bound,
     Calibration,
     Check,
     ClockTime,
-    Contains,
     EndState,
-    Equal,
     ErrorRate,
     Family,
     Grounded,
@@ -38,19 +34,14 @@ from pytest_mapsat.model import (
     Match,
     Misread,
     Number,
-    OneOf,
-    OpenAt,
-    Present,
     Quote,
     Recommends,
     ReplySize,
     SameEnd,
-    SameItems,
-    Similar,
     Step,
     Unchanged,
-    WithinM,
     listed,
+    range_in_words,
     shown,
 )
 
@@ -252,52 +243,9 @@ def _listed(phrases: Iterable[str], joint: str) -> str:
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {joint} {listed[-1]}"
 
 
-def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per kind of match
-    """Return what a match asks for, as it reads behind a name: ``at least 4.5``."""
-    match match:
-        case Equal():
-            return f"equal to {shown(match.value)}"
-        case OneOf():
-            return f"one of {', '.join(shown(value) for value in match.values)}"
-        case Contains():
-            return f"containing {shown(match.text) if match.of is None else _bound_in_words(match.of)}"
-        case Similar():
-            return f"similar to {shown(match.text)}"
-        case Between():
-            return range_in_words(match.min, match.max)
-        case WithinM():
-            return f"within {match.metres:g} m of {match.lon:g},{match.lat:g}"
-        case OpenAt():
-            return f"open at {match.time}"
-        case Bound():
-            return f"equal to {_bound_in_words(match)}"
-        case Present():
-            return "given"
-        case Absent():
-            return "not given"
-        case SameItems():
-            return f"of {', '.join(map(shown, match.values)) or 'nothing'}, in any order"
-
-
-def _bound_in_words(bound: Bound) -> str:
-    return f"{bound.path} of {bound.source}" if bound.path else bound.source
-
-
 def matches_in_words(matches: Mapping[str, Match]) -> str:
     """Return all matches of a mapping in words, by name."""
-    return " and ".join(f"{name} {match_in_words(match)}" for name, match in matches.items())
-
-
-def range_in_words(low: float | None, high: float | None, unit: str = "") -> str:
-    """Return ``between 1 and 2 km``, ``at least 1 km`` or ``at most 2 km``."""
-    behind = f" {unit}" if unit else ""
-    if low is not None and low == high:
-        return f"exactly {low:g}{behind}"
-    if low is not None and high is not None:
-        return f"between {low:g} and {high:g}{behind}"
-    return (
-        f"at least {low:g}{behind}" if low is not None else f"at most {high:g}{behind}" if high is not None else "any"
-    )
+    return " and ".join(f"{name} {match.words()}" for name, match in matches.items())
 
 
 def count_in_words(low: int, high: int | None) -> str:

@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
     values_at,
 )
 from pytest_mapsat.reading import Document, Mention, Span, fold_phrase, pack_of
-from pytest_mapsat.sandbox import distance_m, satisfies
+from pytest_mapsat.sandbox import distance_m
 
 from .context import Context
 from .findings import (
@@ -47,7 +47,6 @@ from .findings import (
     every,
     first_few,
     judges,
-    match_in_words,
     one_of,
     quoted,
     unclear,
@@ -843,7 +842,7 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
     for path, match in where.items():
         pairs = [(value, record) for record in records for value in values_at(record, path)]
         fits = (
-            satisfies(match, value, arguments=record if isinstance(record, dict) else None, results=calls)
+            match.fits(value, arguments=record if isinstance(record, dict) else None, results=calls)
             for value, record in pairs or [(None, records[0])]
         )
         held.append(any_true(fits))
@@ -897,7 +896,7 @@ def _attributes(where: Mapping[str, Match]) -> str:
     """Return attributes as what a thing has: ``rating at least 4.5 and a value for phone``."""
     given = {Present: "a value for", Absent: "no value for"}
     return " and ".join(
-        f"{given[type(match)]} {name}" if type(match) in given else f"{name} {match_in_words(match)}"
+        f"{given[type(match)]} {name}" if type(match) in given else f"{name} {match.words()}"
         for name, match in where.items()
     )
 

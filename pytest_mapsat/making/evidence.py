@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from pytest_mapsat.model import Evidence, Json, JsonObject, Match, Recommends, Requirement, Tool, digest, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text, lexicon_of, read
 from pytest_mapsat.recording import changes_something
-from pytest_mapsat.sandbox import distance_m, open_at, opening_hours, satisfies
+from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
 
 from .logs import Place
 
@@ -214,7 +214,7 @@ class Difference(Condition):
 
     def kept_by(self, thing: Thing) -> bool | None:
         """Return whether a thing may be recommended by it; None where the records do not tell."""
-        held = [satisfies(self._as_read, value) for value in thing.values.get(self.field, (None,))]
+        held = [self._as_read.fits(value) for value in thing.values.get(self.field, (None,))]
         fits = True if True in held else None if None in held else False
         return fits if fits is None or not self.forbids else not fits
 

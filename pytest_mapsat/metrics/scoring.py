@@ -139,12 +139,11 @@ def _warnings(metric_input: MetricInput, faults: Mapping[str, Fault]) -> tuple[s
 
 
 def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
-    """Return the dialogue of an episode with its labels, what it consists of, and what the models of user, judge and sandbox spent (None for one that was not asked)."""
+    """Return the dialogue of an episode with its labels, what it consists of, and what the models of user and judge spent (None for one that was not asked)."""
     calls, replies = trajectory.calls, trajectory.replies
     spent: dict[str, list[Usage]] = {
         "user_spent": [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)],
         "judge_spent": [verdict.usage] if verdict.usage else [],
-        "sandbox_spent": [call.usage for call in calls if call.usage is not None],
     }
     return {
         "trial": trajectory.trial,

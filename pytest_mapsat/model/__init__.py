@@ -11,14 +11,12 @@ if TYPE_CHECKING:
     from .base import *
     from .case import *
     from .checks import *
-    from .computing import *
     from .match import *
     from .run import *
     from .schema import *
-    from .scorecard import *
-    from .suite import *
     from .tool import *
     from .trajectory import *
+    from .values import *
     from .verdict import *
 else:
     _NAMES = {
@@ -30,20 +28,23 @@ else:
         ),
         "match": (
             "Absent Between Bound Contains Equal Match OneOf OpenAt Present SameItems Similar WithinM "
-            "values_at values_of"
+            "FoundValues NO_HOPS fits_row range_in_words same_value values_at values_of"
+        ),
+        "values": (
+            "DAY_WORDS LEAST_M_PER_DEGREE MAX_LAT MAX_LON Point SAME_POINT_M UnfitError boolean day_of distance_m fold moment normalise number open_at "
+            "opening_hours parsed_json point_of refuse_oversized says_nothing text_similarity tokens word_pattern"
         ),
         "schema": "limits_broken mismatches schema_problem unknown_types",
         "checks": "KINDS leaves",
-        "computing": (
+        "tool": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
             "RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
-            "Searched TableAnswer Threshold ToolAnswer Words"
-        ),
-        "tool": (
+            "Searched TableAnswer ToolAnswer Words "
             "CutByDistance CutByLabel Entities FieldKind FieldRole Fields ITEM Meaning MeaningTree "
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
+            "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "
             "Behavior Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool Interaction LevelRule Location Message "
             "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
@@ -53,17 +54,16 @@ else:
             "TurnTiming Usage WatchedTable calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (
+            "CallCounts CardRequirement EpisodeTiming MSB_METRICS Metric PASSED Scorecard "
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "
             "JudgeRate JudgedFailure Judging Label LabelKind Mark Misread OBSERVATION Outcome PeopleLabels QUALITY "
             "Quote ReplySize STATE UNDECIDED USER Verdict evidence_digest fits mark_value reply_digest "
             "outcome_word reply_of step_name thing_name user_name wording_digest"
         ),
-        "scorecard": "CallCounts CardRequirement EpisodeTiming MSB_METRICS Metric PASSED Scorecard",
         "run": (
             "Accounting Aggregate CaseChange CaseSide Change ComparedRun Comparison ComparisonOutcome "
             "Direction Gate GateOutcome JudgeInfo Lost RUN_SCHEMA RequirementChange RuleResult Run "
             "RunManifest RunOptions RunRequest RunTiming SuiteInfo Unlike"
         ),
-        "suite": "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()}, rest="checks")

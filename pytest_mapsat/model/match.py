@@ -6,29 +6,156 @@ stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .base import Identifier, Json, Latitude, Level, Longitude, Noun
+from .base import Identifier, Json, Latitude, Level, Longitude, Noun, all_true, any_true, canonical_json, shown
+from .trajectory import Step
+from .values import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point_of, text_similarity
+
+#: Bounds the values that a path with many ``*`` leads to in a large result.
+MAX_VALUES = 10_000
 
 
-class Equal(Noun):
+class FoundValues:
+    """What calls returned, so that a value that many of them returned is read once.
+
+    Args:
+        steps: the calls.
+    """
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self._steps = list(steps)
+        self._read: dict[str, int] = {}
+        self._values: dict[str, dict[str, Json]] = {}
+        self._texts: dict[str, dict[str, str]] = {}
+
+    def add(self, step: Step) -> None:
+        """Add a call."""
+        self._steps.append(step)
+
+    @property
+    def untold(self) -> bool:
+        """Whether a record does not tell what one of the calls returned."""
+        return any(step.status == "unknown" for step in self._steps)
+
+    def at(self, path: str) -> Collection[Json]:
+        """Return the values at a dotted path in the results of those that were answered, each once and 10,000 at most."""
+        values, texts = self._values.setdefault(path, {}), self._texts.setdefault(path, {})
+        for step in self._steps[self._read.get(path, 0) :] if len(values) < MAX_VALUES else ():
+            for value in values_at(step.result, path) if step.status == "ok" else ():
+                key = value if isinstance(value, str) else canonical_json([value])
+                if key not in values:
+                    values[key] = value
+                    text = _text_of(value)
+                    if text is not None and (form := normalise(text)):
+                        texts[form] = text
+        self._read[path] = len(self._steps)
+        return values.values()
+
+    def texts(self, path: str) -> Mapping[str, str]:
+        """Return those of them that are text or numbers, by the form in which texts are compared."""
+        self.at(path)
+        return self._texts[path]
+
+
+NO_HOPS: Mapping[str, FoundValues] = MappingProxyType({})
+
+
+class Condition(Noun):
+    """What all matches share: whether a value satisfies it, and how it reads."""
+
+    @property
+    def bound(self) -> Bound | None:
+        """Where the values stand that it is held against; None for one that has its own."""
+        return None
+
+    def fits(
+        self,
+        value: Json,
+        *,
+        arguments: Mapping[str, Json] | None = None,
+        results: Sequence[Step] = (),
+        hops: Mapping[str, FoundValues] = NO_HOPS,
+    ) -> bool | None:
+        """Return whether a value satisfies it, or None where it cannot be said.
+
+        Args:
+            value: the value, None where there is none.
+            arguments: all arguments of the call the value stands in (for ``WithinM.lat_from``).
+            results: the earlier steps of the dialogue (for ``Bound``).
+            hops: what those of them returned that fulfil an expected tool, by its id (for ``Bound.call``).
+
+        Returns:
+            None for a ``Bound`` to a result of a tool that does not exist, opening hours that are absent or cannot be read, a latitude
+            that stands in arguments which were not given, and a value that is nested beyond measure. A ``Bound`` to a call that was not made, or that
+            returned nothing there, does not hold.
+        """
+        try:
+            if (bound := self.bound) is None:
+                if isinstance(self, WithinM) and self.lat_from is not None:
+                    if arguments is None:
+                        return None
+                    value = [value, arguments.get(self.lat_from)]
+                return self.holds(value)
+            called = (step for step in results if step.kind == "call" and step.tool in (bound.tool, ""))
+            found = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
+            if self._holds_for(value, bound, found):
+                return True
+            return None if found.untold or not (found.at(bound.path) or bound.call) else False
+        except RecursionError:
+            return None
+
+    def holds(self, value: Json) -> bool | None:
+        """Return whether a value satisfies a match that has no ``bound``; None where it cannot be said."""
+        raise NotImplementedError
+
+    def _holds_for(self, value: Json, bound: Bound, found: FoundValues) -> bool:
+        """Return whether it holds for one of the values that earlier results have."""
+        raise NotImplementedError
+
+    def words(self) -> str:
+        """Return what it asks for, as it reads behind a name: ``at least 4.5``."""
+        raise NotImplementedError
+
+
+class Equal(Condition):
     """The value equals ``value`` after both are brought to one form (``"5"`` equals ``5``)."""
 
     op: Literal["equal"]
     value: Json
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value equals it, however it is written."""
+        return bool(_loose(self.value) == _loose(value))
 
-class OneOf(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"equal to {shown(self.value)}"
+
+
+class OneOf(Condition):
     """The value equals one of ``values``."""
 
     op: Literal["one_of"]
     values: tuple[Json, ...] = Field(min_length=1)
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value equals one of them."""
+        form = _loose(value)
+        return any(_loose(wanted) == form for wanted in self.values)
 
-class Bound(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"one of {', '.join(map(shown, self.values))}"
+
+
+class Bound(Condition):
     """The value equals one found in an earlier result of the same dialogue.
 
     ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object, an empty path for the result itself.
@@ -50,16 +177,28 @@ class Bound(Noun):
 
     @property
     def bound(self) -> Bound:
-        """Where the values stand that it is held against: itself, as of those matches that have ``of``."""
+        """Itself, as of those matches that have ``of``."""
         return self
+
+    @property
+    def place(self) -> str:
+        """Where its values stand, in words."""
+        return f"{self.path} of {self.source}" if self.path else self.source
 
     @property
     def source(self) -> str:
         """Whose results are meant, in words."""
         return f"the result of {self.call}" if self.tool is None else f"an earlier {self.tool} result"
 
+    def _holds_for(self, value: Json, bound: Bound, found: FoundValues) -> bool:
+        return any(_is_close(source, value, self.tolerance) for source in found.at(bound.path))
 
-class Contains(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"equal to {self.place}"
+
+
+class Contains(Condition):
     """The value is text that contains ``text``, or a list that has it as an element. ``of``: one of the values that a result had there, in place of ``text``."""
 
     op: Literal["contains"]
@@ -77,16 +216,36 @@ class Contains(Noun):
         """The place of a value that an earlier result had, where it takes one."""
         return self.of
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value has the text."""
+        return _has_text({normalise(self.text): self.text}, value)
 
-class Similar(Noun):
+    def _holds_for(self, value: Json, bound: Bound, found: FoundValues) -> bool:
+        return _has_text(found.texts(bound.path), value)
+
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"containing {shown(self.text) if self.of is None else self.of.place}"
+
+
+class Similar(Condition):
     """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1)."""
 
     op: Literal["similar"]
     text: str = Field(min_length=1)
     at_least: Level = 0.8
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value is text that is so alike."""
+        text = _text_of(value)
+        return text is not None and text_similarity(self.text, text) >= self.at_least
 
-class Between(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"similar to {shown(self.text)}"
+
+
+class Between(Condition):
     """The value is a number (numeric text counts) from ``min`` to ``max``, ends included."""
 
     op: Literal["between"]
@@ -99,8 +258,19 @@ class Between(Noun):
             raise ValueError("between needs min, max or both")
         return self
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value is a number within the limits."""
+        amount = number(value)
+        if amount is None:
+            return False
+        return (self.min is None or amount >= self.min) and (self.max is None or amount <= self.max)
 
-class WithinM(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return range_in_words(self.min, self.max)
+
+
+class WithinM(Condition):
     """The value is a point at most ``metres`` from ``lon``, ``lat`` (great circle).
 
     A point is ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``. In an expected call the
@@ -114,8 +284,17 @@ class WithinM(Noun):
     metres: float = Field(gt=0)
     lat_from: str | None = None
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value is a point near enough."""
+        place = point_of(value)
+        return place is not None and distance_m(*place, self.lon, self.lat) <= self.metres
 
-class OpenAt(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"within {self.metres:g} m of {self.lon:g},{self.lat:g}"
+
+
+class OpenAt(Condition):
     """The value is opening hours (``"09:00-22:00"``, several joined by a comma or semicolon, ``"24h"``) open at ``time``.
 
     ``time`` is ``HH:MM``; hours may run past midnight (``"18:00-02:00"``).
@@ -124,24 +303,59 @@ class OpenAt(Noun):
     op: Literal["open_at"]
     time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value is hours that hold the time."""
+        return open_at(value, self.time) if isinstance(value, str) else None
 
-class Present(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"open at {self.time}"
+
+
+class Present(Condition):
     """The value is there and not null, empty text, ``[]`` or ``{}``."""
 
     op: Literal["present"]
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value says something."""
+        return value is not None and value not in ("", [], {}, ())
 
-class Absent(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return "given"
+
+
+class Absent(Condition):
     """The value is missing, null or empty."""
 
     op: Literal["absent"]
 
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value says nothing."""
+        return value is None or value in ("", [], {}, ())
 
-class SameItems(Noun):
+    def words(self) -> str:
+        """See ``Condition``."""
+        return "not given"
+
+
+class SameItems(Condition):
     """The value is a list with the elements of ``values``, each as often as there, in any order."""
 
     op: Literal["same_items"]
     values: tuple[Json, ...]
+
+    def holds(self, value: Json) -> bool | None:
+        """Return whether the value is a list of just these."""
+        if not isinstance(value, (list, tuple)) or len(value) != len(self.values):
+            return False
+        wanted, given = (Counter(canonical_json(_loose(element)) for element in side) for side in (self.values, value))
+        return wanted == given
+
+    def words(self) -> str:
+        """See ``Condition``."""
+        return f"of {', '.join(map(shown, self.values)) or 'nothing'}, in any order"
 
 
 _Match = Annotated[
@@ -164,10 +378,6 @@ Match = Annotated[
         json_schema_input_type=_Match | str | float | bool | None | Annotated[list[Json], Field(min_length=1)],
     ),
 ]
-
-
-#: Bounds the values that a path with many ``*`` leads to in a large result.
-MAX_VALUES = 10_000
 
 
 def values_at(data: Json, path: str, gap: Sequence[Any] = ()) -> list[Json]:
@@ -201,3 +411,92 @@ def _members(value: Json, key: str, missing: Sequence[Any]) -> Iterable[Any]:
         if key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
             return value[int(key) : int(key) + 1] or missing
     return missing
+
+
+def fits_row(
+    matches: Mapping[str, Match],
+    row: Mapping[str, Json],
+    *,
+    results: Sequence[Step] = (),
+    hops: Mapping[str, FoundValues] = NO_HOPS,
+) -> bool | None:
+    """Return whether an object satisfies matches under its names, or at dotted paths (``items.*.dish``): at each, one value at least.
+
+    ``row`` is a row, or the arguments of a call, ``results`` and ``hops`` as for ``Condition.fits``. None where no match surely fails, and for one it cannot be said.
+    """
+    return all_true(
+        [
+            any_true(match.fits(value, arguments=row, results=results, hops=hops) for value in values_of(row, path))
+            for path, match in matches.items()
+        ]
+    )
+
+
+def range_in_words(low: float | None, high: float | None, unit: str = "") -> str:
+    """Return ``between 1 and 2 km``, ``at least 1 km`` or ``at most 2 km``."""
+    behind = f" {unit}" if unit else ""
+    if low is not None and low == high:
+        return f"exactly {low:g}{behind}"
+    if low is not None and high is not None:
+        return f"between {low:g} and {high:g}{behind}"
+    return (
+        f"at least {low:g}{behind}" if low is not None else f"at most {high:g}{behind}" if high is not None else "any"
+    )
+
+
+def same_value(wanted: Json, value: Json) -> bool:
+    """Return whether two values say the same in their canonical forms: numbers, points, dates and times, texts without case, blanks and punctuation.
+
+    Lists and objects say the same where their members do, in order.
+    """
+    here, there = point_of(wanted), point_of(value)
+    if here is not None and there is not None:
+        return distance_m(*here, *there) <= SAME_POINT_M
+    return bool(_loose(wanted, _read) == _loose(value, _read))
+
+
+def _read(text: str) -> Any:
+    """Return one form for all spellings of a text."""
+    at = moment(text)
+    return ("text", normalise(text)) if at is None else ("moment", at)
+
+
+def _typed(text: str) -> Any:
+    """Return one form for a text in any case and spacing."""
+    text = "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return ("boolean", text == "true") if text in ("true", "false") else ("text", text)
+
+
+def _loose(value: Json, read: Callable[[str], Any] = _typed) -> Any:
+    """Return a form in which values that are written differently are equal; kinds are kept apart (true is not 1)."""
+    if isinstance(value, Mapping):
+        return {str(key): _loose(member, read) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_loose(element, read) for element in value]
+    figure = number(value)
+    if figure is not None:
+        return ("number", figure)
+    if isinstance(value, str):
+        return read(value)
+    return ("boolean", value) if isinstance(value, bool) else value
+
+
+def _has_text(texts: Mapping[str, str], value: Json) -> bool:
+    """Return whether a value has one of some texts in it, which stand here by their normal forms; a list has it as an element."""
+    if isinstance(value, (list, tuple)):
+        elements = [_loose(element) for element in value]
+        return any(_loose(text) in elements for text in texts.values())
+    text = _text_of(value)
+    form = None if text is None else normalise(text)
+    return form is not None and any(other in form for other in texts)
+
+
+def _text_of(value: Json) -> str | None:
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
+
+
+def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
+    amount, given = number(wanted), number(value)
+    if amount is None or given is None:
+        return bool(_loose(wanted) == _loose(value))
+    return abs(amount - given) <= tolerance * abs(amount) + 1e-9

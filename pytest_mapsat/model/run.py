@@ -7,9 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from .base import DEFAULT_ASSERTED, Asserted, Bounds, Identifier, Noun
-from .scorecard import MSB_METRICS, Metric, Scorecard
 from .trajectory import MOST_BUILD
-from .verdict import LabelKind, Outcome, Quote
+from .verdict import MSB_METRICS, LabelKind, Metric, Outcome, Quote, Scorecard
 
 #: What a comparison, or one of its rules, comes to; ``invalid``: the runs cannot be compared.
 ComparisonOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
@@ -242,7 +241,7 @@ class RunOptions(Noun):
     with % their share, that may stay undecided. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
     ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
-    tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
+    tools were asked for what no recording answered. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
     ``http``: how a service was spoken to; empty: as usual, or as the agent's spec says.
     ``agent_memory``: the memory of an agent over a user's tasks.
@@ -263,7 +262,7 @@ class RunOptions(Noun):
     sample_seed: int = Field(default=0, ge=0, strict=True)
     shard: str = Field(default="", pattern=r"^([1-9][0-9]{0,5}/[1-9][0-9]{0,5})?$")
     allow_undecided: str = Field(default="0", pattern=r"^([0-9]{1,9}|[0-9]{1,3}(\.[0-9]{1,6})?%)$")
-    on_miss: str = Field(default="strict", pattern=r"^(strict|record|simulate:.{1,200})$")
+    on_miss: str = Field(default="strict", pattern=r"^(strict|record)$")
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
     profile: bool = False
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)

@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from .base import Json, JsonObject, Noun, digest, same, shown
 
-ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "reported", "miss"]
+ProvenanceKind = Literal["exact", "computed", "near", "composed", "recorded", "reported", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
 #: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
@@ -44,7 +44,7 @@ class Difference(Noun):
 class Provenance(Noun):
     """Where the answer to one call came from.
 
-    ``kind``: a recording (``exact``, ``near``, ``composed`` of several, ``simulated`` by a model), the data of a sandbox (``computed``), a recorded
+    ``kind``: a recording (``exact``, ``near``, ``composed`` of several), the data of a sandbox (``computed``), a recorded
     dialogue, a tool of the agent's own, of which it was reported (``reported``), or nowhere (``miss``).
     ``recording``: key of the recording that answered; ``differences``: what a near or composed answer does not share with the call; for a
     miss: what keeps the nearest recording, ``recording``, from answering. ``candidates``: how many conflicting recordings stood behind the answer.
@@ -95,7 +95,7 @@ def _cell(row: JsonObject | None, name: str) -> str:
 
 
 class Usage(Noun):
-    """What a speaker, a judge or a simulated answer spent: tokens, and money in US dollars. Null: not known."""
+    """What a speaker, or a judge spent: tokens, and money in US dollars. Null: not known."""
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
@@ -123,7 +123,7 @@ class Step(Noun):
     """One step inside a turn: a thought, or a call with its result; ``memory`` is a call of a tool of the agent's own memory, which changes nothing and counts nowhere.
 
     ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
-    writes of the episode so far, which a recording made after them bears. ``usage``: what a model spent that was asked for the answer; null where none was.
+    writes of the episode so far, which a recording made after them bears.
     ``unknown``: what a record made elsewhere does not tell of the call: its field then holds nothing, and no check may take that for the truth.
     """
 
@@ -137,7 +137,6 @@ class Step(Noun):
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
-    usage: Usage | None = None
     unknown: tuple[CallPart, ...] = ()
 
 

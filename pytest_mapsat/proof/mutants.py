@@ -40,22 +40,13 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     Verdict,
+    fits_row,
     trajectory_digest,
     values_at,
 )
 from pytest_mapsat.reading import Document, Quantity, Vocabulary, fold_phrase
 from pytest_mapsat.reports import call_text, cell_width, columns, cut, printable, wrap
-from pytest_mapsat.sandbox import (
-    End,
-    SandboxSuite,
-    differences,
-    end_of,
-    fits,
-    make_sandbox,
-    net_changes,
-    returned_rows,
-    satisfies,
-)
+from pytest_mapsat.sandbox import End, SandboxSuite, differences, end_of, make_sandbox, net_changes, returned_rows
 from pytest_mapsat.suite import Suite
 
 from .oracles import play_oracle
@@ -89,13 +80,13 @@ class Thing:
         """Return whether a check may want it, by its name and by ``where``; None where its recordings differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
-        held = {bool(fits(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
+        held = {bool(fits_row(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
         return not check.where or (held.pop() if len(held) == 1 else None)
 
     def is_forbidden(self, check: Recommends) -> bool:
         """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
         records = [record for _, record in self.recordings if isinstance(record, dict)]
-        breaks = bool(check.none_where and records) and all(fits(check.none_where, record) for record in records)
+        breaks = bool(check.none_where and records) and all(fits_row(check.none_where, record) for record in records)
         return breaks or self.is_one_of(check.none_of)
 
 
@@ -527,7 +518,7 @@ def other_argument(run: OracleRun) -> Iterator[Mutant]:
             def breaks(check: Check, _finding: Finding, tool: str = tool, new: str = new) -> bool:
                 if not isinstance(check, Calls) or check.tool != tool or "mode" not in check.arguments:
                     return False
-                return check.least > 0 and satisfies(check.arguments["mode"], new) is False
+                return check.least > 0 and check.arguments["mode"].fits(new) is False
 
             turned = run.with_calls(tool, lambda arguments, new=new: {**arguments, "mode": new})  # type: ignore[misc]  # bound now
             yield Mutant(f"{tool} was called for the mode {new}", turned, breaks)
@@ -557,7 +548,7 @@ def _handed_over(run: OracleRun) -> Iterator[tuple[Output, str, list[JsonObject]
             given = run.output.get(check.path)
             entries: list[JsonObject] = given if isinstance(given, list) else []
             for at, entry in enumerate(entries):
-                if isinstance(entry, dict) and check.id in entry and (not check.entry or fits(check.entry, entry)):
+                if isinstance(entry, dict) and check.id in entry and (not check.entry or fits_row(check.entry, entry)):
                     yield check, check.id, entries, at
 
 
@@ -572,8 +563,8 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
     def breaks(check: Check, _finding: Finding) -> bool:
         if not isinstance(check, Output) or check.id is None or check.path != changed.path:
             return False
-        meant = [entry for entry in entries if not check.entry or fits(check.entry, entry)]
-        ids = {str(row.get(check.id)) for row in _rows(run, check) if fits(check.where, row)}
+        meant = [entry for entry in entries if not check.entry or fits_row(check.entry, entry)]
+        ids = {str(row.get(check.id)) for row in _rows(run, check) if fits_row(check.where, row)}
         found = all(str(entry.get(check.id or "")) in ids for entry in meant)
         return not meant or (bool(check.entry) and len(meant) > 1) or not found
 

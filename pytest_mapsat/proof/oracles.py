@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.judges import ChecksJudge, Context, match_in_words
+from pytest_mapsat.judges import ChecksJudge, Context
 from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
 from pytest_mapsat.model import (
     Absent,
@@ -43,6 +43,7 @@ from pytest_mapsat.model import (
     UsageError,
     Verdict,
     did_you_mean,
+    fits_row,
     shown,
     values_at,
     values_of,
@@ -53,7 +54,6 @@ from pytest_mapsat.sandbox import (
     FoundValues,
     Ranker,
     SandboxSuite,
-    fits,
     holds_evidence,
     hop_calls,
     id_text,
@@ -124,7 +124,7 @@ def _is_expected(step: Step, case: Case) -> bool:
         and not (isinstance(noun, Calls) and noun.never)
         and noun.tool == step.tool
         and (bool(noun.arguments) if isinstance(noun, CallPattern) or noun.answered == "any" else not noun.answered)
-        and fits(noun.arguments, step.arguments) is not False
+        and fits_row(noun.arguments, step.arguments) is not False
         for noun in expected
     )
 
@@ -381,7 +381,9 @@ class _Dialogue:
             yield "hop-evidence", field, message, "an agent that asks the same cannot do better"
         names = {entities.name for entities in tool.entities}
         rows = [row for result in results for row in returned_rows(tool, result)]
-        wanted = [row for row in rows if any(fits(evidence.where, row.record) for evidence in expected.evidence_rows)]
+        wanted = [
+            row for row in rows if any(fits_row(evidence.where, row.record) for evidence in expected.evidence_rows)
+        ]
         texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
         given_away = next((text for text in texts if self._asks(normalise(text))), None)
         if given_away is not None:
@@ -406,7 +408,7 @@ class _Dialogue:
             yield rule, ("required",), f"{subject}: no call of {expected.name} gives {missing}", ""
         elif name is not None and match is not None:
             asked = dict.fromkeys(shown(value) for call in own for value in values_of(call.arguments, name))
-            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match_in_words(match)}"
+            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match.words()}"
             hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that contains it"
             part = isinstance(match, Bound) and self._keeps(index, match={name: Contains(op="contains", of=match)})
             yield rule, ("match", name), message, hint if part else ""
@@ -649,7 +651,7 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
         own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
         for row in rankers[tool].rows(part):
             for at, hop in own:
-                if any(all(fits({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
+                if any(all(fits_row({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
                     ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
     return [frozenset(relevant) for relevant in ids]
 

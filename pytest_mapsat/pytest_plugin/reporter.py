@@ -412,10 +412,9 @@ class Reporter:
         self.beginning.note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
-        kinds: tuple[ProvenanceKind, ...] = ("recorded", "simulated", "miss")
+        kinds: tuple[ProvenanceKind, ...] = ("recorded", "miss")
         with_gaps = [card for card in self._cards if any(card.card.sandbox.get(kind) for kind in kinds)]
-        whose = "of your own tools" if self.settings.tools else "of a model, to be looked over,"
-        self._own_answers = kept_lines(*keep_answers(self._lines(with_gaps), self.suites.of_cases()), whose)
+        self._own_answers = kept_lines(*keep_answers(self._lines(with_gaps), self.suites.of_cases()))
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
         return lines_of(cards, self.episodes.journal)

@@ -17,7 +17,6 @@ from pytest_mapsat.agents import MODEL_KINDS
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import parse_allowance
 from pytest_mapsat.judges import default_votes
-from pytest_mapsat.llm import named_model
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, only_python, refuse_ini, typed
@@ -37,7 +36,7 @@ _SWITCH_OFF = "leave --mapsat-isolate out (an ini file's: -o mapsat_isolate=off)
 _OF_SUITES = {option.name: option for option in OPTIONS.values() if option.suite}
 
 #: How the specs of models begin.
-_MODEL_KINDS = frozenset({*MODEL_KINDS, "agentic", "llm", "llm-lean", "rag", "scripted+llm", "simulate"})
+_MODEL_KINDS = frozenset({*MODEL_KINDS, "agentic", "llm", "llm-lean", "rag"})
 
 #: Reads a whole number from 1, as an option of no upper bound.
 _ANY_NUMBER = OPTIONS["judge-votes"]._replace(most=999_999_999)
@@ -313,10 +312,8 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
 def _tools(config: pytest.Config) -> str:
     """Return the spec of the tools that are asked where no recording answers; empty where none are."""
     mode, tools = _value(config, "unrecorded"), _text(config, "tools")
-    if mode not in ("strict", "record") and not mode.startswith("simulate:"):
-        raise pytest.UsageError(f"--mapsat-unrecorded: found {mode!r}, expected strict, record or simulate:MODEL")
-    if mode.startswith("simulate:"):
-        named_model(_unrated("unrecorded", mode, {}).partition(":")[2], f"--mapsat-unrecorded={mode}")
+    if mode not in ("strict", "record"):
+        raise pytest.UsageError(f"--mapsat-unrecorded: found {mode!r}, expected strict or record")
     if mode == "record" and not tools:
         raise pytest.UsageError(
             "--mapsat-unrecorded=record asks your own tools: name them with --mapsat-tools=module:attr"

@@ -338,8 +338,8 @@ class _Summary:
             self._say("judge    ", text)
 
     def _spent(self) -> None:
-        """Give what agent, user, judge and simulated answers spent, each where it says so in some episode."""
-        fields = {"agent": "spent", "user": "user_spent", "judge": "judge_spent", "sandbox": "sandbox_spent"}
+        """Give what agent, user and judge spent, each where it says so in some episode."""
+        fields = {"agent": "spent", "user": "user_spent", "judge": "judge_spent"}
         sums = []
         for name, field in fields.items():
             parts = [part for card in self._run.cases if (part := getattr(card, field)) is not None]

@@ -322,13 +322,11 @@ def within_ceilings() -> Iterator[None]:
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether anything in a run is a model: the agent, its memory, the user, the judge, or what answers calls without a recording."""
-    simulated = request.options.on_miss.startswith("simulate:")
+    """Return whether anything in a run is a model: the agent, its memory, the user or the judge."""
     return (
-        simulated
-        or memory_asks_model(request.options.agent_memory)
+        memory_asks_model(request.options.agent_memory)
         or request.agent.partition(":")[0] in MODEL_KINDS
-        or request.user.partition(":")[0] in ("llm", "scripted+llm")
+        or request.user.startswith("llm:")
         or asks_model(request.judge)
     )
 
@@ -354,8 +352,4 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
 
         names += PROMPTS
         names += (name for kind, name in BESIDE_PROMPTS.items() if kind in judged)
-    if request.options.on_miss.startswith("simulate:"):
-        from pytest_mapsat.recording import SIMULATION_PROMPTS  # noqa: PLC0415 (likewise)
-
-        names += SIMULATION_PROMPTS
     return marks(*names)

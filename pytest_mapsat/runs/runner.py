@@ -242,17 +242,10 @@ class Runner:
 
     def _answering(self, suite: Suite, case: Case) -> Sandbox:
         """Return what answers an agent's calls: the sandbox of the case, then the user's own tools where they are to be asked."""
-        kind, _, model = self.request.options.on_miss.partition(":")
-        sandbox = make_sandbox(case, suite, misses=kind != "strict")
-        if kind == "simulate" and self.client is not None:
-            from pytest_mapsat.llm import Voice, named_model  # noqa: PLC0415 (only where it is asked for)
-            from pytest_mapsat.recording import SimulatingSandbox  # noqa: PLC0415 (likewise)
-
-            voice = Voice(self.client, *named_model(model, "--mapsat-unrecorded"), "sandbox")
-            return SimulatingSandbox(sandbox, voice, case, partial(_examples, suite, case))
+        sandbox = make_sandbox(case, suite, misses=self.request.options.on_miss != "strict")
         if self.own_tools is None:
             return sandbox
-        from pytest_mapsat.recording import Kept, RecordingSandbox  # noqa: PLC0415 (likewise)
+        from pytest_mapsat.recording import Kept, RecordingSandbox  # noqa: PLC0415 (only where it is asked for)
 
         return RecordingSandbox(sandbox, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
 
@@ -393,14 +386,6 @@ def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTimi
         if turn.timing is not None:
             seconds[turn.role] += turn.timing.seconds
     return EpisodeTiming(**{name: round(value, 6) for name, value in seconds.items()})
-
-
-def _examples(suite: Suite, case: Case) -> Iterator[Recording]:
-    """Yield the recorded calls of a suite, those of one case first."""
-    yield from suite.recordings(case.id)
-    for other in sorted(suite.recording_spans()):
-        if other != case.id:
-            yield from suite.recordings(other)
 
 
 def judge_of(suite: Suite, spec: str, *, decisions: Iterable[Path] | None = None, **known: Any) -> Judge:
@@ -570,13 +555,13 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
     return kept, list(dict.fromkeys(unanswered))
 
 
-def kept_lines(kept: Sequence[Keeping], unanswered: Sequence[str], whose: str = "of your own tools") -> list[str]:
+def kept_lines(kept: Sequence[Keeping], unanswered: Sequence[str]) -> list[str]:
     """Return the lines that tell what became of the answers of own tools, or of a model in their place."""
     lines = []
     for kept_answers in kept:
         present = f", {kept_answers.known} already there" if kept_answers.known else ""
         answers = "answer" if kept_answers.added == 1 else "answers"
-        lines.append(f"{kept_answers.added} {answers} {whose} added to {kept_answers.path.name}{present}")
+        lines.append(f"{kept_answers.added} {answers} of your own tools added to {kept_answers.path.name}{present}")
         lines += [f"not kept: {problem}" for problem in kept_answers.problems]
     more = len(unanswered) - _REASONS_TOLD
     lines += [f"no answer: {reason}" for reason in unanswered[:_REASONS_TOLD]]

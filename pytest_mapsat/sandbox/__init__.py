@@ -3,21 +3,20 @@
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
+from pytest_mapsat.model import DAY_WORDS as DAY_WORDS
+from pytest_mapsat.model import FoundValues as FoundValues
+from pytest_mapsat.model import UnfitError as UnfitError
+from pytest_mapsat.model import day_of as day_of
+from pytest_mapsat.model import distance_m as distance_m
+from pytest_mapsat.model import normalise as normalise
+from pytest_mapsat.model import number as number
+from pytest_mapsat.model import open_at as open_at
+from pytest_mapsat.model import opening_hours as opening_hours
+from pytest_mapsat.model import point_of as point_of
+from pytest_mapsat.model import same_value as same_value
+from pytest_mapsat.model import text_similarity as text_similarity
+from pytest_mapsat.model import tokens as tokens
 
-from .canonical import DAY_WORDS as DAY_WORDS
-from .canonical import UnfitError as UnfitError
-from .canonical import canonical as canonical
-from .canonical import day_of as day_of
-from .canonical import distance_m as distance_m
-from .canonical import normalise as normalise
-from .canonical import number as number
-from .canonical import open_at as open_at
-from .canonical import opening_hours as opening_hours
-from .canonical import point_of as point_of
-from .canonical import text_similarity as text_similarity
-from .canonical import tokens as tokens
-from .cells import cell_of as cell_of
-from .cells import key_text as key_text
 from .end import End as End
 from .end import EndError as EndError
 from .end import UnknownEndError as UnknownEndError
@@ -28,12 +27,20 @@ from .end import maybe_writing as maybe_writing
 from .end import play_reference as play_reference
 from .end import reference_digest as reference_digest
 from .end import tables_of as tables_of
+from .hops import ReturnedRow as ReturnedRow
+from .hops import holds_evidence as holds_evidence
+from .hops import hop_calls as hop_calls
+from .hops import id_text as id_text
+from .hops import named_items as named_items
+from .hops import returned_rows as returned_rows
 from .layers import RecordedSandbox as RecordedSandbox
 from .layers import Refused as Refused
 from .layers import Sandbox as Sandbox
 from .layers import SandboxFactory as SandboxFactory
 from .layers import SandboxHook as SandboxHook
 from .layers import SandboxSuite as SandboxSuite
+from .layers import Toolbox as Toolbox
+from .layers import ToolsClosed as ToolsClosed
 from .layers import in_time as in_time
 from .layers import installed_sandboxes as installed_sandboxes
 from .layers import make_sandbox as make_sandbox
@@ -42,17 +49,8 @@ from .layers import unknown_tool as unknown_tool
 from .resolver import MISS_RESULT as MISS_RESULT
 from .resolver import Answer as Answer
 from .resolver import recording_key as recording_key
-from .satisfy import FoundValues as FoundValues
-from .satisfy import ReturnedRow as ReturnedRow
-from .satisfy import fits as fits
-from .satisfy import holds_evidence as holds_evidence
-from .satisfy import hop_calls as hop_calls
-from .satisfy import id_text as id_text
-from .satisfy import named_items as named_items
-from .satisfy import returned_rows as returned_rows
-from .satisfy import same_value as same_value
-from .satisfy import satisfies as satisfies
 from .spec import argument_problems as argument_problems
+from .spec import canonical as canonical
 from .spec import rule_of as rule_of
 from .state import NoSuchRowError as NoSuchRowError
 from .state import Row as Row
@@ -60,14 +58,14 @@ from .state import Rows as Rows
 from .state import State as State
 from .state import Table as Table
 from .state import as_seen as as_seen
+from .state import cell_of as cell_of
 from .state import fresh as fresh
 from .state import frozen as frozen
+from .state import key_text as key_text
 from .state import net_changes as net_changes
 from .state import rows_meant as rows_meant
 from .state import unknown_table as unknown_table
 from .state import unmet as unmet
-from .toolbox import Toolbox as Toolbox
-from .toolbox import ToolsClosed as ToolsClosed
 
 if TYPE_CHECKING:
     from .large import LARGE_BYTES as LARGE_BYTES

@@ -37,7 +37,6 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .cells import face, key_text
 from .layers import SandboxSuite, in_time, make_sandbox
 from .state import (
     MOST_CHANGES,
@@ -48,8 +47,10 @@ from .state import (
     Table,
     Writing,
     as_seen,
+    face,
     fresh,
     frozen,
+    key_text,
     net_changes,
     unknown_table,
 )

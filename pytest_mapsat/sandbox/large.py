@@ -7,7 +7,7 @@ import json
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -27,7 +27,7 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.store import ARRAYS, store_folder
+from pytest_mapsat.store import ARRAYS, alone, store_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -277,7 +277,7 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return make()
-    with _alone(path):
+    with alone(path.with_suffix(".lock")):
         if (arrays := _opened(path)) is not None:
             return arrays
         arrays = make()
@@ -295,22 +295,6 @@ def _code() -> list[str]:
         (file for file in files(__package__).iterdir() if file.name.endswith(".py")), key=lambda file: file.name
     )
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sources]
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time make a file, where the folder allows locks."""
-    try:
-        import fcntl  # noqa: PLC0415  not on Windows
-
-        lock = path.with_suffix(".lock").open("ab")
-    except (ImportError, OSError):
-        yield
-        return
-    with lock:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _write(path: Path, arrays: Arrays) -> None:

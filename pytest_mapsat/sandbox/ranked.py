@@ -1,41 +1,640 @@
-"""Answers that are the rows of one part of a large table, those first that fulfil most of what a free text asks."""
+"""Answers that are the rows of one part of a large table, those first that fulfil most of what a free text asks.
+
+``PartIndex`` says which rows of a part have a value or a word, and their figures and opening hours: all in arrays of numbers, rows in the order of their ids,
+so that every machine builds the same index and uses its file as it lies there. ``Query`` holds a text against it. ``RankedCall`` is one call of a tool.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import islice
+import json
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import chain, islice, pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pytest_mapsat.model import (
+    Between,
     Context,
+    Equal,
     EqualTo,
     Json,
     JsonObject,
+    Match,
+    OpenAt,
     ParameterMatch,
     RankedAnswer,
+    RankedField,
     SuiteManifest,
     UsageError,
     canonical_json,
+    fold,
     hint_at,
+    number,
+    open_at,
     shown,
+    word_pattern,
 )
-from pytest_mapsat.reading import Vocabulary
+from pytest_mapsat.reading import Bound, Denials, Opening, Vocabulary, conditions_of
 
-from .canonical import fold
-from .large import Arrays, FileRows, Keys, Parts, kept_arrays
-from .ranked_index import PartIndex, build, units_of
-from .ranked_query import Lexicon, Query, between, minute_of
+from .large import Arrays, FileRows, Keys, Parts, hashed, kept_arrays
 from .rows import Ground, TableCall, canonical_values
-from .search import split
+from .search import Wordbook, is_run, split
 from .spec import Call, Spec, UnanswerableError, spec_of
 from .state import fresh
 
 if TYPE_CHECKING:
     from .layers import SandboxSuite
+
+
+#: The longest value that a text is looked through for, words and Chinese characters.
+LONGEST_VALUE = 24
+#: How deep texts are looked for in a column of running text, and how many characters of one row count.
+_DEEP, _MOST_TEXT = 6, 20_000
+_NAN = float("nan")
+#: Whole numbers of fewer bits become figures as they are.
+_EXACT = 64
+#: How finely the rarity of a word is told: eighths of a power of two.
+_EIGHTHS = 8
+
+
+def units_of(text: str, book: Wordbook) -> tuple[str, ...]:
+    """Return the words of a text as they are compared, each Chinese character for itself."""
+    return tuple(chain.from_iterable(word if is_run(word) else (word,) for word in book.stems(text)))
+
+
+class _Terms:
+    """What counts for the text score in texts: words, and pairs of neighbouring Chinese characters."""
+
+    def __init__(self, book: Wordbook) -> None:
+        self._book = book
+        self._of_words: dict[str, tuple[str, ...]] = {}
+        self.of = lru_cache(maxsize=65536)(self._of)
+
+    def _of(self, text: str) -> frozenset[str]:
+        """Return the terms of a text that may come again."""
+        terms: set[str] = set()
+        self.add(text, terms)
+        return frozenset(terms)
+
+    def add(self, text: str, terms: set[str]) -> None:
+        """Add the terms of a text to others."""
+        of_words = self._of_words
+        for word in word_pattern().findall(fold(text)):
+            if is_run(word):
+                terms.update(map("".join, pairwise(word)) if len(word) > 1 else word)
+                continue
+            if word not in of_words:
+                of_words[word] = tuple(self._book.stems(word))
+            terms.update(of_words[word])
+
+
+def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
+    """Give the texts in a value, those of lists and objects in it included."""
+    if isinstance(value, str):
+        yield value[:_MOST_TEXT]
+    elif deep and isinstance(value, (list, dict)):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _texts(member, deep - 1)
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers of things, in the order in which they are first met."""
+
+    def __missing__(self, thing: Any) -> int:
+        """Give a thing its number."""
+        self[thing] = fresh_number = len(self)
+        return fresh_number
+
+
+class _Sets:
+    """Which rows have each of some things; rows are added in their order."""
+
+    def __init__(self) -> None:
+        self.things = _Numbers()
+        self._of_rows = array("I")
+        self._counts = array("I")
+
+    def add(self, things: Iterable[Hashable]) -> None:
+        """Take in the next row with all that it has, each thing once."""
+        before = len(self._of_rows)
+        self._of_rows.extend(map(self.things.__getitem__, things))
+        self._counts.append(len(self._of_rows) - before)
+
+    def packed(self, order: np.ndarray, by_id: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the rows of all things in an order: where those of each begin, and the lists of all. ``by_id``: the rows in the order of their ids."""
+        counts = np.array(self._counts, np.int64)
+        begins = np.cumsum(counts) - counts
+        counts, begins = counts[by_id], begins[by_id]
+        shift = begins - (np.cumsum(counts) - counts)
+        things = np.array(self._of_rows, np.uint32)[np.repeat(shift, counts) + np.arange(int(counts.sum()))]
+        things = np.argsort(order).astype(np.uint32)[things]
+        ends = np.cumsum(np.bincount(things, minlength=len(self.things)))
+        rows = np.arange(len(counts), dtype=np.min_scalar_type(len(counts)))
+        return {
+            "start": np.concatenate([[0], ends]).astype(np.uint64),
+            "rows": np.repeat(rows, counts)[np.argsort(things, kind="stable")],
+        }
+
+
+def build(rows: Iterable[JsonObject], by_id: np.ndarray, fields: Mapping[str, RankedField], book: Wordbook) -> Arrays:
+    """Return the index of some rows.
+
+    Args:
+        rows: the rows, in any order.
+        by_id: the places of the rows in the order of their ids.
+        fields: column -> what it holds.
+        book: the declared words, for spellings that are one.
+    """
+    builder = _Builder(fields, book)
+    for row in rows:
+        builder.add(row)
+    return builder.done(by_id)
+
+
+class _Builder:
+    """Takes rows in, one after another, and returns their index."""
+
+    def __init__(self, fields: Mapping[str, RankedField], book: Wordbook) -> None:
+        def holding(*kinds: str) -> list[tuple[int, str]]:
+            return [(at, column) for at, (column, field) in enumerate(fields.items()) if field.holds in kinds]
+
+        self._book = book
+        self._terms = _Terms(book)
+        self._valued, self._running = holding("name", "word", "words"), holding("text")
+        self._named = {at for at, _ in holding("name")}
+        self._figures = {column: array("d") for _, column in holding("figure")}
+        self._hours = {column: (_Numbers(), array("I")) for _, column in holding("hours")}
+        self._values, self._strong, self._weak = _Sets(), _Sets(), _Sets()
+        self._count = 0
+
+    def add(self, row: JsonObject) -> None:
+        """Take the next row in."""
+        self._count += 1
+        held = dict.fromkeys((at, value) for at, column in self._valued for value in _values(row.get(column)))
+        self._values.add(held)
+        own: set[str] = set()
+        for at, value in held:
+            if type(value) is str:
+                if at in self._named:
+                    self._terms.add(value, own)
+                else:
+                    own |= self._terms.of(value)
+        self._strong.add(own)
+        others: set[str] = set()
+        for _, column in self._running:
+            for text in _texts(row.get(column)):
+                self._terms.add(text, others)
+        self._weak.add(others - own)
+        for column, amounts in self._figures.items():
+            value = row.get(column)
+            amount = value if type(value) is int and value.bit_length() < _EXACT else number(value)
+            amounts.append(_NAN if amount is None else amount)
+        for column, (numbers, codes) in self._hours.items():
+            hours = row.get(column)
+            codes.append(numbers[hours if isinstance(hours, str) else ""])
+
+    def done(self, by_id: np.ndarray) -> Arrays:
+        """Return the index of the rows that were taken in, by their ids."""
+        arrays: dict[str, np.ndarray] = {}
+        for name, sets in (("strong", self._strong), ("weak", self._weak)):
+            hashes = np.array([hashed(term) for term in sets.things], np.uint64)
+            order = np.argsort(hashes, kind="stable")
+            arrays[f"{name}.hash"] = hashes[order]
+            arrays |= {f"{name}.{key}": held for key, held in sets.packed(order, by_id).items()}
+        values = self._values
+        arrays |= {f"values.{key}": held for key, held in values.packed(np.arange(len(values.things)), by_id).items()}
+        arrays |= _value_arrays(list(values.things), self._book)
+        arrays |= {
+            f"figure.{column}": np.array(amounts, np.float64)[by_id] for column, amounts in self._figures.items()
+        }
+        arrays |= {f"hours.{column}": np.array(codes, np.uint32)[by_id] for column, (_, codes) in self._hours.items()}
+        hours = {column: list(numbers) for column, (numbers, _) in self._hours.items()}
+        return Arrays({"rows": self._count, "hours": hours}, arrays)
+
+
+def _values(value: Json) -> Iterator[Any]:
+    """Give the values of a column that holds a word or a list of words: texts as they are, others as JSON in a tuple."""
+    for member in value if isinstance(value, list) else (value,):
+        if isinstance(member, str):
+            yield member
+        elif isinstance(member, (int, float)):
+            yield (canonical_json(member),)
+
+
+def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str, np.ndarray]:
+    """Return the distinct values of all columns, and by the hash of their words where texts stand among them."""
+    keyed: list[tuple[int, int]] = []
+    for at, (_, value) in enumerate(values):
+        if isinstance(value, str):
+            units = units_of(value, book)
+            keyed += [(hashed(" ".join(units)), at)] if 0 < len(units) <= LONGEST_VALUE else []
+    keyed.sort()
+    written = ",".join(canonical_json(value) if isinstance(value, str) else value[0] for _, value in values)
+    return {
+        "key.hash": np.array([key for key, _ in keyed], np.uint64),
+        "key.value": np.array([at for _, at in keyed], np.uint32),
+        "value.column": np.array([column for column, _ in values], np.uint16),
+        "value.text": np.frombuffer(f"[{written}]".encode("utf-8", "surrogatepass"), np.uint8),
+    }
+
+
+class PartIndex:
+    """The index of one part, ready to be asked. Safe to be used from several threads.
+
+    Args:
+        kept: the index as ``build`` made it.
+        fields: column -> what it holds.
+
+    Attributes:
+        count: how many rows the part has.
+    """
+
+    def __init__(self, kept: Arrays, fields: Mapping[str, RankedField]) -> None:
+        self._arrays = kept.arrays
+        self._hours: Mapping[str, list[str]] = kept.info["hours"]
+        self._columns = {column: at for at, column in enumerate(fields)}
+        self.count: int = kept.info["rows"]
+        # What is remembered must not hold the index itself: the memory of one that is given up is free at once.
+        self.open_at = lru_cache(maxsize=256)(partial(_open_at, self._arrays, self._hours))
+        self.values = lru_cache(maxsize=64)(partial(_values_of, self._arrays, self._columns))
+
+    def has(self, hashes: Sequence[int]) -> list[list[int]]:
+        """Return for each hash of words the values of columns that have just these words."""
+        keys = self._arrays["key.hash"]
+        wanted = np.array(hashes, np.uint64)
+        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+        held = self._arrays["key.value"]
+        return [held[start:end].tolist() if end > start else [] for start, end in zip(first, last, strict=True)]
+
+    def with_values(self, values: Iterable[int]) -> np.ndarray:
+        """Return a truth value for each row: whether it has one of some values of columns."""
+        mask = np.zeros(self.count, np.bool_)
+        for at in values:
+            mask[self._rows("values", at)] = True
+        return mask
+
+    def figure(self, column: str) -> np.ndarray:
+        """Return a column of figures, NaN where a row has none."""
+        return self._arrays[f"figure.{column}"]
+
+    def fitting(self, column: str, match: Match, *, wanted: bool = True) -> np.ndarray:
+        """Return the rows whose figure, or opening hours, are known to fit a match, or not to."""
+        if isinstance(match, OpenAt):
+            return self.open_at(column, minute_of(match.time), wanted)
+        if not isinstance(match, Between):
+            raise TypeError(f"no index answers {match.op}")
+        figures = self.figure(column)
+        mask = between(figures, match.min, match.max)
+        return mask if wanted else ~mask & between(figures, None, None)
+
+    def text_scores(self, terms: Iterable[str]) -> np.ndarray:
+        """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
+        scores = np.zeros(self.count, np.int32)
+        hashes = np.array([hashed(term) for term in terms], np.uint64)
+        held = {name: self._places(name, hashes) for name in ("strong", "weak")}
+        for strong, weak in zip(held["strong"], held["weak"], strict=True):
+            places = (("strong", strong, 3), ("weak", weak, 1))
+            having = sum(len(self._rows(name, at)) for name, at, _ in places if at is not None)
+            for name, at, weight in places:
+                if at is not None:
+                    scores[self._rows(name, at)] += weight * _rarity(self.count, having)
+        return scores
+
+    def _places(self, name: str, hashes: np.ndarray) -> list[int | None]:
+        """Return where words stand among those that names and words have, or running texts alone; None for one that none has."""
+        keys = self._arrays[f"{name}.hash"]
+        places = np.searchsorted(keys, hashes).tolist()
+        return [
+            at if at < len(keys) and keys[at] == wanted else None for at, wanted in zip(places, hashes, strict=True)
+        ]
+
+    def _rows(self, name: str, at: int) -> np.ndarray:
+        """Return the rows that have one thing."""
+        start, end = self._arrays[f"{name}.start"][at : at + 2].tolist()
+        return self._arrays[f"{name}.rows"][start:end]
+
+
+def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], column: str) -> dict[int, Json]:
+    """Return the distinct values of one column."""
+    values = json.loads(arrays["value.text"].tobytes().decode("utf-8", "surrogatepass"))
+    return {int(at): values[at] for at in np.flatnonzero(arrays["value.column"] == columns[column])}
+
+
+def _open_at(
+    arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, minute: int, wanted: bool = True
+) -> np.ndarray:
+    """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
+    clock = f"{minute // 60:02}:{minute % 60:02}"
+    fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
+    open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]
+    return open_rows
+
+
+@lru_cache(maxsize=4096)
+def _rarity(count: int, having: int) -> int:
+    """Return how rare something is that so many of the rows have, in eighths of a power of two; at least 1."""
+    eighths: int = (count**_EIGHTHS // max(having, 1) ** _EIGHTHS).bit_length() - 1
+    return max(eighths, 1)
+
+
+def query_terms(units: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return what counts for the text score among words of a query with their places, each once."""
+    terms: dict[str, None] = {}
+    for at, (unit, _, end) in enumerate(units):
+        following = units[at + 1] if at + 1 < len(units) else None
+        before = units[at - 1] if at else None
+        if not is_run(unit):
+            terms[unit] = None
+        elif following is not None and is_run(following[0]) and following[1] == end:
+            terms[unit + following[0]] = None
+        elif before is None or not is_run(before[0]) or before[2] != units[at][1]:
+            terms[unit] = None
+    return list(terms)
+
+
+#: Bits of the number by which rows are ordered: below the conditions the text score, below that the row.
+_TEXT_BITS, _ROW_BITS = 22, 22
+#: What a unit of a declared figure is in the canonical unit of figures in a text.
+_SCALES = {"km": 1000.0, "h": 60.0, "s": 1 / 60, "d": 1440.0}
+_OF_MONEY = ("per_head", "price", "total", "budget")
+#: The units that a column may have for a figure in a canonical unit.
+_ALIKE = {"yuan": ("yuan", "money"), "m": ("m", "km"), "min": ("min", "h", "s", "d")}
+_STARS = 5
+#: Words of a query with their places.
+_Units = Sequence[tuple[str, int, int]]
+
+
+class Meaning(NamedTuple):
+    """What a phrase stands for in a column that says so."""
+
+    column: str
+    match: Match
+
+
+class Lexicon:
+    """The phrases that stand for others: declared words that mean the same, and those that fields say stand for a condition."""
+
+    def __init__(self, answer: RankedAnswer, book: Wordbook, words: Iterable[JsonObject]) -> None:
+        self.book = book
+        self.fields = answer.fields
+        self.groups: dict[str, tuple[str, ...]] = {}
+        self.meanings: dict[str, list[Meaning]] = {}
+        for row in words:
+            if isinstance(row.get("sort"), str):
+                group = dict.fromkeys(" ".join(units_of(word, book)) for word in (row["sort"], *row.get("words", ())))
+                for key in group:
+                    self.groups[key] = tuple(dict.fromkeys((*self.groups.get(key, ()), *group)))
+        for column, field in answer.fields.items():
+            for phrase, value in field.says.items():
+                self.meanings.setdefault(" ".join(units_of(phrase, book)), []).append(
+                    Meaning(column, _meant(field, value))
+                )
+
+    def units(self, text: str) -> _Units:
+        """Return the words of a folded text as they are compared, with their places."""
+        units: list[tuple[str, int, int]] = []
+        for match in word_pattern().finditer(text):
+            word, start = match.group(), match.start()
+            if is_run(word):
+                units += [(char, start + at, start + at + 1) for at, char in enumerate(word)]
+            else:
+                units += [(stem, start, match.end()) for stem in self.book.stems(word)]
+        return units
+
+
+def _meant(field: RankedField, value: Any) -> Match:
+    """Return what a phrase stands for as a match."""
+    if isinstance(value, Between):
+        return value
+    return OpenAt(op="open_at", time=value.zfill(5)) if field.holds == "hours" else Equal(op="equal", value=value)
+
+
+class _Phrase(NamedTuple):
+    """Words of a query that stand for something: which of its words, as places among them, and where in the text."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+    key: str
+
+
+class Query:
+    """A free text, held against one part of a table.
+
+    Args:
+        text: the text.
+        index: the index of the part.
+        lexicon: what its columns hold, and the declared words.
+        vocabulary: the domain words and the currency of the suite.
+        minute: the case's own time of day, minutes after midnight; None for none.
+        skip: the words that name the part, as places in the folded text.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        index: PartIndex,
+        lexicon: Lexicon,
+        *,
+        vocabulary: Vocabulary,
+        minute: int | None = None,
+        skip: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self._index = index
+        self._fields = lexicon.fields
+        self._lexicon = lexicon
+        self._minute = minute
+        self._text = fold(text)
+        self._units = lexicon.units(self._text)
+        self._asked = conditions_of(self._text, vocabulary)
+        self._skip = skip
+
+    @cached_property
+    def phrases(self) -> list[_Phrase]:
+        """The phrases of the text that a column, or a declaration, has; the longest at each place, none overlapping another."""
+        spans = [
+            (first, last)
+            for first in range(len(self._units))
+            for last in range(first + 1, min(first + LONGEST_VALUE, len(self._units)) + 1)
+        ]
+        keys = [" ".join(unit for unit, _, _ in self._units[first:last]) for first, last in spans]
+        values = dict(zip(keys, self._index.has([hashed(key) for key in keys]), strict=True))
+        by_first: dict[int, tuple[int, str]] = {}
+        for (first, last), key in zip(spans, keys, strict=True):
+            if values[key] or key in self._lexicon.groups or key in self._lexicon.meanings:
+                by_first[first] = last, key  # the longest comes last
+        phrases: list[_Phrase] = []
+        at = 0
+        while at < len(self._units):
+            last, key = by_first.get(at, (at, ""))
+            if key:
+                phrases.append(_Phrase(at, last, self._units[at][1], self._units[last - 1][2], key))
+            at = max(last, at + 1)
+        return phrases
+
+    def ordered(self, keep: np.ndarray | None, most: int) -> list[int]:
+        """Return the rows that fit best, by their place in the part: most conditions first, then the text score, then the id.
+
+        A row that fits in nothing is left out, unless the text says nothing that any row has.
+
+        Args:
+            keep: a truth value for each row; none keeps all.
+            most: the most rows.
+        """
+        count = self._index.count
+        conditions, scores = self._fulfilled()
+        order = (conditions.astype(np.int64) << (_TEXT_BITS + _ROW_BITS)) + (
+            np.minimum(scores, (1 << _TEXT_BITS) - 1).astype(np.int64) << _ROW_BITS
+        )
+        fits = order > 0
+        if keep is not None:
+            fits = fits & keep if fits.any() else keep
+        rows = np.flatnonzero(fits)
+        order = order[rows] + (count - rows)
+        if len(rows) > most:
+            best = np.argpartition(-order, most - 1)[:most]
+            rows, order = rows[best], order[best]
+        return [int(row) for row in rows[np.argsort(-order)]]
+
+    def _fulfilled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many conditions each row fulfils, and its text score."""
+        asked = self._asked
+        taken = [(bound.start, bound.end) for bound in asked.bounds]
+        taken += [(opening.start, opening.end) for opening in asked.openings]
+        phrases = [phrase for phrase in self.phrases if not _within(phrase, (*taken, *self._skip))]
+        whole = [(phrase.start, phrase.end) for phrase in phrases]
+        masks: dict[Any, np.ndarray] = {}
+        dropped = [*taken, *self._skip]
+        for phrase, denied in self._denied(phrases):
+            key, mask = self._of_phrase(phrase.key, denied=denied)
+            masks[key] = mask
+            dropped += [(phrase.start, phrase.end)] if denied else []
+        for bound in asked.bounds:
+            if not any(start <= bound.start and bound.end <= end for start, end in whole) and (
+                held := self._of_bound(bound)
+            ):
+                masks[held[0]] = held[1]
+        for opening in asked.openings:
+            if not any(start <= opening.start and opening.end <= end for start, end in whole):
+                masks |= self._of_opening(opening)
+        total = np.zeros(self._index.count, np.int16)
+        for mask in masks.values():
+            total += mask
+        plain = [span for span in asked.asking if not any(start < span[1] and span[0] < end for start, end in whole)]
+        units = [
+            unit
+            for unit in self._units
+            if not any(start <= unit[1] and unit[2] <= end for start, end in (*dropped, *plain))
+        ]
+        return total, self._index.text_scores(query_terms(units))
+
+    def _denied(self, phrases: Sequence[_Phrase]) -> Iterator[tuple[_Phrase, bool]]:
+        """Give the phrases, and whether the text turns each down."""
+        denials = Denials(self._text)
+        denied, end = False, 0
+        for phrase in phrases:
+            denied = denials.denies(phrase.start, phrase.end) or (denied and denials.goes_on(end, phrase.start))
+            end = phrase.end
+            yield phrase, denied
+
+    def _of_phrase(self, key: str, *, denied: bool) -> tuple[object, np.ndarray]:
+        """Return what tells a condition from others, and the rows that fulfil it; where it is turned down, those that do not have what it means."""
+        group = tuple(sorted(self._lexicon.groups.get(key, (key,))))
+        values = {at for listed in self._index.has([hashed(word) for word in group]) for at in listed}
+        mask = self._index.with_values(sorted(values))
+        mask = ~mask if denied else mask
+        for meaning in (meaning for word in group for meaning in self._lexicon.meanings.get(word, ())):
+            meant = self._of_meaning(meaning, denied=denied)
+            mask = mask & meant if denied else mask | meant
+        return ("words", group, denied), mask
+
+    def _of_meaning(self, meaning: Meaning, *, denied: bool) -> np.ndarray:
+        """Return the rows that hold what a phrase stands for; where it is turned down, those that are known not to."""
+        column, match = meaning
+        if not isinstance(match, Equal):
+            return self._index.fitting(column, match, wanted=not denied)
+        wanted = canonical_json(match.value)
+        held = self._index.values(column).items()
+        mask = self._index.with_values(at for at, other in held if canonical_json(other) == wanted)
+        return ~mask if denied else mask
+
+    def _of_bound(self, bound: Bound) -> tuple[object, np.ndarray] | None:
+        """Return what tells a condition on a figure from others, and the rows that fulfil it; None where no column holds such a figure."""
+        column = self._column_of(bound)
+        if column is None:
+            return None
+        scale = _SCALES.get(self._fields[column].unit or "", 1.0)
+        low, high = (None if limit is None else round(limit / scale, 9) for limit in (bound.low, bound.high))
+        return ("figure", column, low, high, bound.strict), between(
+            self._index.figure(column), low, high, strict=bound.strict
+        )
+
+    def _column_of(self, bound: Bound) -> str | None:
+        """Return the column that a figure is held against: by its role, else by its unit, else where the part's own figures are like it."""
+        value = bound.low if bound.low is not None else bound.high or 0
+        figures = {column: field for column, field in self._fields.items() if field.holds == "figure"}
+        stars = [column for column, field in figures.items() if field.unit == "star"]
+        same = [column for column, field in figures.items() if bound.role and field.role == bound.role]
+        if same or bound.role == "rating":
+            columns = same or stars
+        elif bound.unit != "count" or bound.role in _OF_MONEY:
+            units = _ALIKE.get("yuan" if bound.role in _OF_MONEY else bound.unit, (bound.unit,))
+            columns = [column for column, field in figures.items() if field.unit in units]
+            columns.sort(key=lambda column: "yuan" in units and figures[column].role not in _OF_MONEY)
+        elif bound.role:
+            columns = []
+        elif value <= _STARS and stars:
+            columns = stars
+        else:
+            columns = [column for column in figures if column not in stars and self._is_like(column, value)]
+        return columns[0] if columns and bound.unit != "foreign" else None
+
+    def _is_like(self, column: str, value: float) -> bool:
+        """Return whether a number is one that a column of figures might hold."""
+        held = self._index.figure(column)
+        held = held[~np.isnan(held)]
+        return bool(len(held) and np.min(held) <= value <= np.max(held))
+
+    def _of_opening(self, opening: Opening) -> Iterable[tuple[object, np.ndarray]]:
+        """Give the conditions on opening hours, where a column holds any."""
+        minutes = opening.minutes or (() if self._minute is None else (self._minute,))
+        columns = [column for column, field in self._fields.items() if field.holds == "hours"]
+        if minutes and columns:
+            join = np.logical_and if opening.every else np.logical_or
+            masks = [join.reduce([self._index.open_at(column, minute) for minute in minutes]) for column in columns]
+            yield ("open", minutes), np.logical_or.reduce(masks)
+
+
+def _within(phrase: _Phrase, spans: Iterable[tuple[int, int]]) -> bool:
+    """Return whether a phrase lies in one of some places, or partly does; one that holds more than a place stands for itself."""
+    return any(
+        phrase.start < end
+        and start < phrase.end
+        and not (phrase.start <= start and end <= phrase.end and phrase.end - phrase.start > end - start)
+        for start, end in spans
+    )
+
+
+def between(figures: np.ndarray, low: float | None, high: float | None, *, strict: bool = False) -> np.ndarray:
+    """Return a truth value for each figure: whether it lies between two bounds; NaN never does."""
+    mask: np.ndarray = ~np.isnan(figures)
+    if low is not None:
+        mask = mask & (figures > low if strict else figures >= low)
+    if high is not None:
+        mask = mask & (figures < high if strict else figures <= high)
+    return mask
+
+
+def minute_of(clock: str) -> int:
+    """Return the minute of the day of a time, HH:MM."""
+    hour, minute = map(int, clock.split(":"))
+    return hour % 24 * 60 + minute
+
 
 #: Characters of a query; no sensible one is longer, and time grows with it.
 _LONGEST = 1000
@@ -274,10 +873,7 @@ class RankedCall(TableCall[RankedAnswer]):
             held = {at: canonical_values(value, match) for at, value in index.values(rule.column).items()}
             wanted = self._wanted(match, given, (form for forms in held.values() for form in forms))
             return index.with_values(at for at, forms in held.items() if forms & wanted)
-        if rule.op == "open_at":
-            return index.open_at(rule.column, minute_of(self._clock(name, given)))
-        bound = self._figure(name, given)
-        return between(index.figure(rule.column), *((bound, None) if rule.op == "least" else (None, bound)))
+        return index.fitting(rule.column, self._match_of(name, rule, given))
 
 
 class Ranker:

@@ -13,11 +13,14 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
+    LEAST_M_PER_DEGREE,
+    SAME_POINT_M,
     CutByDistance,
     CutByLabel,
     Difference,
     Json,
     JsonObject,
+    Point,
     Provenance,
     ProvenanceKind,
     Recording,
@@ -25,22 +28,15 @@ from pytest_mapsat.model import (
     Step,
     StepStatus,
     Tool,
-    Usage,
     digest,
-    values_at,
-)
-
-from .canonical import (
-    LEAST_M_PER_DEGREE,
-    SAME_POINT_M,
-    Canonical,
-    Point,
     distance_m,
     number,
     point_of,
     text_similarity,
+    values_at,
 )
-from .spec import BadArgumentsError, Call, Parameter, Spec, spec_of
+
+from .spec import BadArgumentsError, Call, Canonical, Parameter, Spec, spec_of
 from .state import fresh
 
 #: What an agent gets when no recording answers; it says nothing of other recordings.
@@ -64,7 +60,6 @@ class Answer:
         provenance: where the result came from; none for an error, which no recording was asked about.
         changed: the rows that the call changed.
         writes: digest of all writes of the episode so far; empty where this call wrote nothing.
-        usage: what a model spent that was asked for the result; None where none was.
     """
 
     result: Json
@@ -72,7 +67,6 @@ class Answer:
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
-    usage: Usage | None = None
 
     def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
         """Return the step of the call that brought this answer; ``name``: the id of the call."""
@@ -186,7 +180,7 @@ class Entry:
     @cached
     def provenance(self) -> Provenance:
         """The provenance of an answer that is this recording unchanged."""
-        return Provenance(kind="simulated" if self.recording.simulated else "exact", recording=self.key)
+        return Provenance(kind="exact", recording=self.key)
 
     @cached
     def result_digest(self) -> str:
@@ -222,8 +216,6 @@ class _Candidate(NamedTuple):
     @property
     def kind(self) -> ProvenanceKind:
         """What an answer of this recording is."""
-        if self.entry.recording.simulated:
-            return "simulated"
         kinds = {deviation.kind for deviation in self.found}
         return "composed" if self.removed or kinds & {"wider", "more"} else "near" if kinds else "exact"
 
@@ -266,8 +258,7 @@ class Resolver:
         """The recordings that may answer nearly; most calls are answered without them."""
         alike: dict[tuple[Canonical, ...], list[Entry]] = {}
         for entry in self._entries:
-            if not entry.recording.simulated:
-                alike.setdefault(self._alike_key(entry.call), []).append(entry)
+            alike.setdefault(self._alike_key(entry.call), []).append(entry)
         return alike
 
     def _exact_key(self, call: Call) -> tuple[Canonical, ...]:
@@ -303,8 +294,7 @@ class Resolver:
             for entry in self._exact.get(self._exact_key(call), ())
             if entry.recording.writes == writes and _are_near(self._same_places, call, entry.call)
         ]
-        seen = [entry for entry in entries if not entry.recording.simulated]
-        served = self._served(call, map(_Candidate, seen or entries))
+        served = self._served(call, map(_Candidate, entries))
         whole = [candidate for candidate in served if not candidate.removed]
         return self._answer(call, whole) if whole else None
 
@@ -393,25 +383,20 @@ class Resolver:
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
         entries = [entry for entry in self._entries if entry.recording.writes == writes]
+        key, differences = "" if short is None else short.key, tuple[Difference, ...]()
         if short is not None:
             note = f"the recording of {name} that would answer holds a part of its result only, and is never served"
-            provenance = Provenance(kind="miss", recording=short.key, candidates=0, note=note)
         elif not entries:
-            provenance = Provenance(
-                kind="miss", candidates=0, note=f"the case has no recording of {name}{unread}{self._more}"
-            )
+            note = f"the case has no recording of {name}{unread}{self._more}"
         else:
             nearest = self._nearest(call, entries)
             why = "" if nearest.blocked else self._why_uncut(call, nearest)
-            provenance = Provenance(
-                kind="miss",
-                recording=nearest.entry.key,
-                differences=tuple(
-                    _difference(deviation, call, nearest.entry.call) for deviation in nearest.blocked or nearest.found
-                ),
-                candidates=0,
-                note=f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}",
+            key = nearest.entry.key
+            differences = tuple(
+                _difference(item, call, nearest.entry.call) for item in nearest.blocked or nearest.found
             )
+            note = f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}"
+        provenance = Provenance(kind="miss", recording=key, differences=differences, candidates=0, note=note)
         return Answer(fresh(MISS_RESULT), "miss", provenance)
 
     def _nearest(self, call: Call, entries: Iterable[Entry]) -> _Candidate:
@@ -433,7 +418,7 @@ class Resolver:
             self._cut(call, candidate)
         except _CannotCutError as reason:
             return f": {reason}"
-        return ": a simulated answer stands for its own call only"
+        return ""
 
 
 def _variants(recording: Recording) -> Iterator[JsonObject]:

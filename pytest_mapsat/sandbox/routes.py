@@ -9,10 +9,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
+    SAME_POINT_M,
     Context,
     Json,
     JsonObject,
     Local,
+    Point,
     RankedAnswer,
     RoundAnswer,
     RoutesAnswer,
@@ -20,14 +22,17 @@ from pytest_mapsat.model import (
     RowsAnswer,
     SuiteManifest,
     Tool,
+    boolean,
     did_you_mean,
+    distance_m,
+    number,
+    point_of,
     shown,
 )
 
-from .canonical import SAME_POINT_M, Point, boolean, distance_m, members, number, point_of
-from .rows import Ground, PointIndex, RowsCall, place_of
+from .rows import AT_START, BEYOND_M, WHOLE, Ground, PointIndex, RowsCall, place_of
 from .search import texts
-from .spec import Call, Spec, UnanswerableError
+from .spec import Call, Spec, UnanswerableError, members
 from .state import Table, fresh
 
 if TYPE_CHECKING:
@@ -35,6 +40,10 @@ if TYPE_CHECKING:
 
     from .ranked import RankedParts
 
+#: How far an end of a trip may lie from a point of the network, metres.
+_SNAP_M = 150.0
+#: Local ways are rounded to so many metres.
+_ROUND_M = 10
 #: An end is joined to so many points of the network.
 _JOINTS = 3
 #: What makes routes of equal time differ: the shorter one is the quicker, minutes a metre.
@@ -148,9 +157,9 @@ class Network:
         if row.get("both", True):
             yield Way(destination, origin, minutes, metres, row)
 
-    def joints(self, spot: Point, snap_m: float, reach_m: float) -> _Joints:
+    def joints(self, spot: Point, reach_m: float) -> _Joints:
         """Return where a trip from a spot may enter the network; 0 metres for a point that is as good as there."""
-        here = self._index.nearest(spot, snap_m)
+        here = self._index.nearest(spot, _SNAP_M)
         return [(0.0, here[0][1])] if here else self._index.nearest(spot, reach_m, _JOINTS)
 
     def direct(self, origins: _Joints, destinations: _Joints) -> bool:
@@ -237,14 +246,14 @@ class Router:
     def answer(self, spec: Spec, call: Call) -> JsonObject:
         """Return the result of a call. Raises UnanswerableError."""
         answer = self._answer
-        mode = spec.value(call, answer.mode)
+        mode = spec.value(call, "mode")
         if mode not in answer.local:
             hint = did_you_mean(str(mode), answer.local) or f"it is one of {', '.join(answer.local)}"
-            raise UnanswerableError(f"{answer.mode} is {shown(mode)} ({hint})")
-        ends = [self.end(spec.given(call, name), name) for name in (answer.origin, answer.destination)]
+            raise UnanswerableError(f"mode is {shown(mode)} ({hint})")
+        ends = [self.end(spec.given(call, name), name) for name in ("origin", "destination")]
         avoided = frozenset(column for name, column in answer.avoid.items() if boolean(spec.given(call, name)) is True)
         routes = self.between(ends[0], ends[1], str(mode), avoided)
-        echoed = {key: mode if name == answer.mode else spec.given(call, name) for key, name in answer.echo.items()}
+        echoed = {key: mode if name == "mode" else spec.given(call, name) for key, name in answer.echo.items()}
         return {**echoed, answer.items: routes}
 
     def end(self, value: Json, name: str) -> Point:
@@ -262,14 +271,14 @@ class Router:
         """Return the routes between two points, the quickest first. Raises UnanswerableError for a trip that is too long."""
         answer, local = self._answer, self._answer.local[mode]
         apart = distance_m(*origin, *destination)
-        if apart > answer.beyond_m:
+        if apart > BEYOND_M:
             far = f"{apart / 1000:.0f} km apart as the crow flies"
             raise UnanswerableError(f"the two ends are {far}: no way is known that is so long")
         network = self._network(mode, avoided)
         reach = apart if local.reach_m is None else local.reach_m
-        starts, ends = (network.joints(spot, answer.snap_m, reach) for spot in (origin, destination))
+        starts, ends = (network.joints(spot, reach) for spot in (origin, destination))
         if apart <= SAME_POINT_M or (apart <= reach and not network.direct(starts, ends)):
-            metres = max(round(local.detour * apart / local.round_m) * local.round_m, ceil(apart))
+            metres = max(round(local.detour * apart / _ROUND_M) * _ROUND_M, ceil(apart))
             minutes = ceil(local.plus_min + metres / local.m_per_min) if metres else 0
             return [{answer.metres: metres, answer.minutes: minutes, **fresh(local.more)}]
         routes = [route for route in network.routes(starts, ends, local, answer.alternatives) if route.ways]
@@ -324,14 +333,14 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: Spec,
         return inf if given is None else given, stop
 
     order = min(permutations(sorted(rows, key=rank)), key=length)
-    named = {None: answer.at_start} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
+    named = {None: AT_START} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
     walked = list(pairwise((None, *order, None)))
     whole = sum(legs[leg][0] for leg in walked), sum(legs[leg][1] for leg in walked)
     told = [(named[start], named[end], legs[start, end]) for start, end in walked]
     return {
-        answer.order: [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
+        "order": [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
         answer.legs: [
-            {"from": origin, "to": destination, answer.metres: metres, answer.minutes: minutes}
-            for origin, destination, (metres, minutes) in (*told, (answer.whole, answer.whole, whole))
+            {"from": origin, "to": destination, "m": metres, "min": minutes}
+            for origin, destination, (metres, minutes) in (*told, (WHOLE, WHOLE, whole))
         ],
     }

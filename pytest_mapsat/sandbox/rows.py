@@ -8,17 +8,24 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
+    LEAST_M_PER_DEGREE,
     Around,
+    Between,
+    ColumnHolds,
     Context,
+    Equal,
     EqualTo,
     Json,
     JsonObject,
+    Match,
     MetresFrom,
     NextTimes,
     OfRoute,
     OnDay,
+    OpenAt,
     OpenNow,
     ParameterMatch,
+    Point,
     RankedAnswer,
     Reference,
     Refers,
@@ -28,27 +35,22 @@ from pytest_mapsat.model import (
     RowsAnswer,
     Searched,
     Tool,
-    Words,
-    did_you_mean,
-    shown,
-)
-
-from .canonical import (
-    LEAST_M_PER_DEGREE,
-    Canoniser,
-    Point,
     UnfitError,
+    Words,
     day_of,
+    did_you_mean,
     distance_m,
     moment,
     normalise,
     number,
     open_at,
     point_of,
+    shown,
 )
+
 from .large import FileRows
 from .search import Hit, SearchIndex, Wordbook, texts
-from .spec import Call, Spec, UnanswerableError
+from .spec import Call, Canoniser, Spec, UnanswerableError
 from .state import Part, Table, View, fresh
 
 #: The nearest points are looked for so far away first.
@@ -57,6 +59,10 @@ _NO_WORDS = Table("", ())
 #: Characters of a text that is looked up; no sensible one is longer, and time grows with it.
 _LONGEST = 300
 _DAY = 24 * 60
+#: Beyond this, metres as the crow flies, nothing is known: no row lies there, and no trip is so long.
+BEYOND_M = 100_000.0
+#: What the start and the whole round are called in a leg.
+AT_START, WHOLE = "start", "whole round"
 _LISTED = 5
 #: Whether a row, by its place in a part of a table, is left.
 Keep = Callable[[Part, int], bool]
@@ -282,26 +288,25 @@ class TableCall(Generic[Answer]):
             return echo | rows[0]
         return {**echo, **({answer.count: len(rows)} if answer.count else {}), answer.items: rows}
 
-    def _test(self, name: str, rule: Any, given: Json) -> Callable[[Json], bool]:
+    def _match_of(self, name: str, rule: OnDay | ColumnHolds, given: Json) -> Match:
         """Return what one parameter asks of a column's value."""
         if isinstance(rule, OnDay):
             day = day_of(given, self._ground.now, rule.words)
             if day is None:
                 raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
-            return lambda value: value == day
+            return Equal(op="equal", value=day)
         if rule.op == "user":
             if str(given) != self._ground.context.uid:
                 raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
-            return lambda value: str(value) == str(given)
+            return Equal(op="equal", value=given)
         if rule.op == "open_at":
-            clock = self._clock(name, given)
-            return lambda value: open_at(str("" if value is None else value), clock) is True
-        bound, least = self._figure(name, given), rule.op == "least"
-        return lambda value: (amount := number(value)) is not None and (amount >= bound if least else amount <= bound)
+            return OpenAt(op="open_at", time=self._clock(name, given))
+        bound = self._figure(name, given)
+        return Between(op="between", **{"min" if rule.op == "least" else "max": bound})
 
     def _clock(self, name: str, given: Json) -> str:
         at_time = moment(given if isinstance(given, str) else number(given))
-        clock = at_time.partition("T")[2][:5] if at_time else ""
+        clock = at_time.partition("T")[2][:5].replace("24:", "00:") if at_time else ""
         if not clock:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a time of day: HH:MM")
         return clock
@@ -415,8 +420,10 @@ class RowsCall(TableCall[RowsAnswer]):
             return self._refers(name, rule, given)
         if isinstance(rule, EqualTo):
             return self._equal(name, rule, given)
-        test = self._test(name, rule, given)
-        return lambda part, at: test(part.table.rows[at].get(rule.column))
+        match = self._match_of(name, rule, given)
+        if rule.op == "user":  # to the letter: no other user's rows are shown
+            return lambda part, at: str(part.table.rows[at].get(rule.column)) == str(given)
+        return lambda part, at: match.fits(part.table.rows[at].get(rule.column)) is True
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
         match = self._spec.rule(name)
@@ -445,7 +452,7 @@ class RowsCall(TableCall[RowsAnswer]):
         if metres is None or metres < 0:
             raise UnanswerableError(f"{rule.within} is {shown(radius)}, expected metres")
         indexes = {id(part.table): point_index(part.table, rule.lon, rule.lat) for part in self._view.parts}
-        if not any(True for index in indexes.values() for _ in index.within(centre, rule.beyond_m)):
+        if not any(True for index in indexes.values() for _ in index.within(centre, BEYOND_M)):
             where = f"{centre[0]:g},{centre[1]:g}"
             raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
@@ -555,8 +562,8 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         return {**dict.fromkeys(answer.echo, ""), answer.items: [route]}
     if isinstance(answer, RoundAnswer):
         stop = _every(rows.get(answer.places.table, ()))
-        leg = {"from": answer.at_start, "to": answer.whole, answer.metres: 0, answer.minutes: 0}
-        return {answer.order: [{key: stop.get(column) for key, column in answer.show.items()}], answer.legs: [leg]}
+        leg = {"from": AT_START, "to": WHOLE, "m": 0, "min": 0}
+        return {"order": [{key: stop.get(column) for key, column in answer.show.items()}], answer.legs: [leg]}
     return None
 
 

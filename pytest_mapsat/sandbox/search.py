@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_mapsat.model import Json, JsonObject, Searched
-
-from .canonical import Point, distance_m, normalise, number, tokens
+from pytest_mapsat.model import Json, JsonObject, Point, Searched, distance_m, normalise, number, tokens
 
 #: The longest declared phrase, in words; longer ones are never found.
 _MOST_WORDS = 6

@@ -1,39 +1,191 @@
-"""A tool's matching rules, made ready for reading many calls."""
+"""A tool's matching rules, made ready for reading many calls: one canonical form for every way in which an argument can be written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pytest_mapsat.model import (
+    MAX_LAT,
+    MAX_LON,
+    SAME_POINT_M,
     Json,
     JsonObject,
     ParameterMatch,
     ParameterType,
     Tool,
+    UnfitError,
+    boolean,
+    canonical_json,
     did_you_mean,
     hint_at,
     limits_broken,
     mismatches,
-    shown,
-)
-
-from .canonical import (
-    SAME_POINT_M,
-    Canonical,
-    Canoniser,
-    UnfitError,
-    as_text,
-    boolean,
-    members,
+    moment,
     normalise,
     number,
+    parsed_json,
+    point_of,
+    refuse_oversized,
+    says_nothing,
+    shown,
     tokens,
-    unpacked,
 )
+
+# -- the canonical form of a parameter's value: hashable, its own canonical form, None for what says nothing -------------------
+
+Canonical = Any
+_SEPARATORS = re.compile(r"[,，、;；|]")
+#: A prefix may hide a suffix and a synonym both; more rounds than this mean that synonyms go in a circle.
+_TRIMS = 8
+
+
+class Canoniser:
+    """Brings the values of one parameter to their canonical form."""
+
+    def __init__(self, rule: ParameterMatch) -> None:
+        self._form = _FORMS[rule.type]
+        self._prefixes = tuple(filter(None, map(normalise, rule.prefixes)))
+        self._suffixes = tuple(filter(None, map(normalise, rule.suffixes)))
+        self._head = {normalise(word): normalise(head) for head, words in rule.synonyms.items() for word in words}
+
+    def __call__(self, value: Json) -> Canonical:
+        """Return the canonical form of a value, None for one that says nothing. Raises UnfitError where it cannot be of the declared type."""
+        if value is None or says_nothing(value):
+            return None
+        if not isinstance(value, (int, float)):
+            refuse_oversized(value)
+        return self._form(value, self._trimmed)
+
+    def _trimmed(self, word: str) -> str:
+        """Return a normalised word as its head word, without declared prefixes and suffixes; never an empty one."""
+        for _ in range(_TRIMS):
+            before, word = word, self._head.get(word, word)
+            for prefix in self._prefixes:
+                if word.startswith(prefix) and len(word) > len(prefix):
+                    word = word.removeprefix(prefix)
+            for suffix in self._suffixes:
+                if word.endswith(suffix) and len(word) > len(suffix):
+                    word = word.removesuffix(suffix)
+            if word == before:
+                break
+        return word
+
+
+def canonical(value: Json, rule: ParameterMatch) -> Canonical:
+    """Return the canonical form of one value; see :class:`Canoniser`, which is quicker for many."""
+    return Canoniser(rule)(value)
+
+
+def as_text(value: Json) -> str:
+    """Return a scalar as text: 5.0 is written as 5. Raises UnfitError where it is neither text nor a finite number."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UnfitError("text")
+    amount = _sure(number(value), "text or a finite number")
+    return str(int(amount)) if amount.is_integer() else repr(amount)
+
+
+def members(value: Json) -> list[Json]:
+    """Return the members of a list, of JSON text of one, or of text joined by commas; a single value is its own."""
+    if isinstance(value, str):
+        parsed = parsed_json(value) if value.lstrip()[:1] == "[" else None
+        value = parsed if isinstance(parsed, list) else _SEPARATORS.split(value)
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return [member.strip() if isinstance(member, str) else member for member in listed if not says_nothing(member)]
+
+
+def unpacked(text: str) -> Json:
+    """Return what JSON text holds, however often it was put into text again; other text is returned as it is."""
+    value: Json = text
+    while isinstance(value, str) and (parsed := parsed_json(value)) is not None:
+        value = parsed
+    return value
+
+
+_Trim = Callable[[str], str]
+
+
+def _sure(form: Canonical, expected: str) -> Canonical:
+    if form is None:
+        raise UnfitError(expected)
+    return form
+
+
+def _word(value: Json, trim: _Trim) -> Canonical:
+    return trim(normalise(as_text(value))) or None
+
+
+def _set(value: Json, trim: _Trim) -> Canonical:
+    return tuple(sorted(filter(None, {_word(member, trim) for member in members(value)}))) or None
+
+
+def _degrees(value: Json, bound: float) -> Canonical:
+    degrees = number(value)
+    return _sure(None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}")
+
+
+def _point(value: Json) -> Canonical:
+    return _sure(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
+
+
+def _points(value: Json, _trim: _Trim) -> Canonical:
+    if isinstance(value, str):
+        parsed = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else re.split("[;；|]", value.strip(" ;；|"))
+        value = [parsed] if isinstance(parsed, dict) else parsed
+    elif isinstance(value, Mapping):
+        value = [value]
+    if not isinstance(value, (list, tuple)) or not value:
+        raise UnfitError('points: a list of {"lon", "lat"}, or "lon,lat;lon,lat"')
+    if all(isinstance(element, (int, float)) for element in value):
+        value = [value]
+    return tuple(map(_point, value))
+
+
+def _time(value: Json, _trim: _Trim) -> Canonical:
+    at = moment(value if isinstance(value, str) else number(value))
+    return _sure(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
+
+
+def _json(value: Json, _trim: _Trim) -> Canonical:
+    try:
+        sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
+        return None if says_nothing(sorted_out) else canonical_json(sorted_out)
+    except (TypeError, ValueError) as broken:
+        raise UnfitError("a JSON value") from broken
+
+
+def _sorted_out(value: Json) -> Json:
+    """Return JSON data without empty members and with numeric text as numbers."""
+    if isinstance(value, Mapping):
+        inside = {str(key): _sorted_out(member) for key, member in value.items()}
+        return {key: member for key, member in inside.items() if not says_nothing(member)}
+    if isinstance(value, (list, tuple)):
+        return [_sorted_out(element) for element in value]
+    amount = number(value)
+    return value if amount is None else int(amount) if amount.is_integer() else amount
+
+
+_FORMS: dict[ParameterType, Callable[[Json, _Trim], Canonical]] = {
+    "text": lambda value, _: normalise(as_text(value)) or None,
+    "place": _word,
+    "number": lambda value, _: _sure(number(value), "a number"),
+    "boolean": lambda value, _: _sure(boolean(value), "true or false"),
+    "enum": _word,
+    "set": _set,
+    "id": lambda value, _: as_text(value).strip() or None,
+    "lon": lambda value, _: _degrees(value, MAX_LON),
+    "lat": lambda value, _: _degrees(value, MAX_LAT),
+    "point": lambda value, _: _point(value),
+    "points": _points,
+    "time": _time,
+    "json": _json,
+}
+
 
 #: A call, one canonical value for each of ``Spec.parameters``.
 Values = tuple[Canonical, ...]

@@ -54,7 +54,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import acts_of, words_of
 from pytest_mapsat.registry import added_checks, installed_function
-from pytest_mapsat.sandbox import SandboxHook, distance_m, installed_sandboxes, number, satisfies
+from pytest_mapsat.sandbox import SandboxHook, distance_m, installed_sandboxes, number
 from pytest_mapsat.user_code import UserCodeError, call_user_code, installed
 
 from .common import CaseEntry
@@ -574,7 +574,7 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a
     allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(allowed, list | tuple) and allowed:
         bound = getattr(match, "bound", None) is not None  # what will be found is not known here
-        if not bound and all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
+        if not bound and all(match.fits(value) is False for value in allowed) and not isinstance(match, Absent):
             hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
             yield _never(f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
         return

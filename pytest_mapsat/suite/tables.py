@@ -401,9 +401,7 @@ class _Block:
         yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
-        yield from self._parameters(
-            answer.origin, answer.destination, answer.mode, *answer.avoid, *answer.echo.values()
-        )
+        yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
         named = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
         yield from self._columns(answer.ways, named)
         if answer.ends is not None:

@@ -25,15 +25,14 @@ else:
     __getattr__ = fetched(__name__, {"modelled": ("USER_PROMPTS",)})
 
 
-_NAMES = ("scripted", "silent", "llm", "scripted+llm")
-_EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
+_EXPECTED = "expected scripted, silent or llm:MODEL"
 
 
 def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial: int = 1) -> User:
     """Return a fresh user for one episode of the case.
 
     Args:
-        spec: ``scripted``, ``silent``, ``llm:MODEL`` or ``scripted+llm:MODEL``.
+        spec: ``scripted``, ``silent`` or ``llm:MODEL``.
         case: whose script is played; a scripted user is given its script and language only, a model persona and intent as well.
         client: the way to models.
         trial: counts the episodes of the case from 1.
@@ -44,17 +43,14 @@ def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial
     check_user_spec(spec)
     if spec == "silent":
         return SilentUser()
-    kind, _, model = spec.partition(":")
-    if kind == "scripted":
+    if spec == "scripted":
         return ScriptedUser(case.truth.user, language=case.language)
     if client is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
-    from .modelled import Chooser, ModelUser  # noqa: PLC0415 (only where a model is the user)
+    from .modelled import ModelUser  # noqa: PLC0415 (only where a model is the user)
 
-    voice = Voice(client, *named_model(model, f"--mapsat-user={spec}"), "user", trial)
-    if kind == "llm":
-        return ModelUser(case, voice)
-    return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))
+    model = spec.partition(":")[2]
+    return ModelUser(case, Voice(client, *named_model(model, f"--mapsat-user={spec}"), "user", trial))
 
 
 def check_user_spec(spec: str) -> None:
@@ -64,7 +60,7 @@ def check_user_spec(spec: str) -> None:
         UsageError: it names no user.
     """
     kind, _, model = spec.partition(":")
-    if kind in ("llm", "scripted+llm"):
+    if kind == "llm":
         named_model(model, f"--mapsat-user={spec}")
     elif spec not in ("scripted", "silent"):
-        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}{hint_at(kind, _NAMES)}")
+        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}{hint_at(kind, ('scripted', 'silent', 'llm'))}")

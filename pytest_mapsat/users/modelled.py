@@ -7,16 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from pytest_mapsat.llm import Answer, ModelError, Voice, prompt
-from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
+from pytest_mapsat.model import Case, Ending, JsonObject, Turn, Usage, digest, total_usage
 
 from .slips import Script, Slip, out_of_turn, speaks_amiss
 from .user import NO_HANDS, Hands, UserBrokenError, UserMove, liberties, read, words
 
 #: The prompts of each spec, for the manifest.
-USER_PROMPTS: Mapping[str, tuple[str, ...]] = {
-    "llm": ("user", "user_again", "user_free"),
-    "scripted+llm": ("user_choice",),
-}
+USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again", "user_free")}
 _ENDINGS = ("no", "done", "stalled")
 #: How often a model may break the rules in one turn; the last time breaks the episode.
 _CHANCES = 2
@@ -50,12 +47,6 @@ _ACTING: JsonObject = {
 #: The most requests to a model, and the most calls of it, in one turn of the user.
 _MOST_ROUNDS = 20
 _MOST_CALLS = 50
-_CHOICE: JsonObject = {
-    "type": "object",
-    "properties": {"fits": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["fits"],
-    "additionalProperties": False,
-}
 
 
 class ModelUser:
@@ -200,45 +191,6 @@ def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:
     data = answer.data or {}
     ending = None if data["end"] == "no" else cast("Ending", data["end"])
     return UserMove(str(data["message"]).strip(), ending, usage=total_usage(spent))
-
-
-class Chooser:
-    """Chooses which prepared answers fit questions that no rule could match; says nothing itself."""
-
-    def __init__(self, voice: Voice, language: str) -> None:
-        self._voice = voice
-        self._language = language
-        self._spent: list[Usage] = []
-
-    def take_spent(self) -> Usage | None:
-        """Return what was spent since this was asked last; None: nothing."""
-        spent, self._spent = self._spent, []
-        return total_usage(spent) if spent else None
-
-    def choose(self, questions: Sequence[str], answers: Sequence[ScriptedAnswer]) -> list[ScriptedAnswer]:
-        """Return the prepared answers that fit, in their order.
-
-        Raises:
-            UserBrokenError: the model names answers that there are not, twice.
-            ModelError: it gave no answer.
-        """
-        asked = "\n".join(questions)
-        listed = "\n".join(f"{number}. {answer.say}" for number, answer in enumerate(answers, start=1))
-        text = prompt("user_choice", self._language).fill(answers=listed, questions=asked, fence=_fence(asked))
-        messages: list[JsonObject] = [{"role": "user", "content": text}]
-        for _ in range(2):
-            answer = self._voice.ask(messages, _CHOICE)
-            self._spent.append(answer.usage)
-            fits = (answer.data or {}).get("fits")
-            if isinstance(fits, list) and all(number in range(1, len(answers) + 1) for number in fits):
-                return [prepared for number, prepared in enumerate(answers, start=1) if number in fits]
-            messages += [
-                {"role": "assistant", "content": answer.text},
-                {"role": "user", "content": f'"fits": 1 - {len(answers)}'},
-            ]
-        raise UserBrokenError(
-            f"the user {self._voice.model} chose answers that there are not, twice: {answer.text[:80]!r}"
-        )
 
 
 def _fence(text: str) -> str:

@@ -10,7 +10,7 @@ from datetime import date
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import yaml
 
@@ -31,10 +31,6 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Document, Span, fold_phrase, go_ahead_requests, lexicon_of, open_page, read_names
 from pytest_mapsat.reading import read as read_reply
 from pytest_mapsat.sandbox import DAY_WORDS, unknown_tool
-
-if TYPE_CHECKING:
-    from .modelled import Chooser
-
 
 #: The most characters of a result that the user reads out.
 _MOST_QUOTED = 2000
@@ -113,11 +109,9 @@ class ScriptedUser:
     Args:
         script: what it can answer. All that it knows: no intent, no requirement, no expected tool.
         language: BCP 47; the language of its stock phrases, and that in which messages are read.
-        chooser: chooses among the prepared answers for questions that no phrase is in; None: there is no chooser.
     """
 
-    def __init__(self, script: UserScript, *, language: str = "en", chooser: Chooser | None = None) -> None:
-        self._chooser = chooser
+    def __init__(self, script: UserScript, *, language: str = "en") -> None:
         self._notes: list[str] = []
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
@@ -146,8 +140,7 @@ class ScriptedUser:
         """
         self._notes = []
         move = self._move(read(_last_words(turns), self._language), hands)
-        spent = self._chooser.take_spent() if self._chooser is not None else None
-        return replace(move, usage=spent, notes=tuple(self._notes)) if spent or self._notes else move
+        return replace(move, notes=tuple(self._notes))
 
     def _move(self, message: Reading, hands: Hands) -> UserMove:
         answers = self._answers_to(message)
@@ -199,10 +192,7 @@ class ScriptedUser:
         strange = [
             question for question in questions if not any(_is_asked(answer, [question]) for answer in self._script)
         ]
-        if strange and self._chooser is not None and self._unsaid:
-            chosen = self._chooser.choose(strange, self._unsaid)
-            answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
-        elif strange and self._script:
+        if self._script:
             self._notes += [f"no prepared answer is for: {question}" for question in strange]
         if any(answer.calls for answer in self._script):
             self._notes += [

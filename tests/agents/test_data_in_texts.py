@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from http_services import Service, answers, case, play
-from pytest_mapsat.agents.isolation import Isolation, isolated_source
 from spans_made import span, text, write
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
+from pytest_mapsat.agents.isolation import Isolation, isolated_source
 from pytest_mapsat.judges import Context, evaluate
 from pytest_mapsat.model import Output, Visible
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.agents.command import CommandConversation
-from pytest_mapsat.agents.isolated import IsolatedConversation
+from pytest_mapsat.agents.isolation.isolated import IsolatedConversation
 from pytest_mapsat.agents.process import LostError, message_of
 
 JSON = st.recursive(

@@ -24,7 +24,7 @@ def test_a_class_of_checks_needs_no_line(check):
 def test_one_noun_loads_its_module_and_what_that_is_made_of():
     program = "import sys; from pytest_mapsat.model import Recording; print(*(n for n in sys.modules if n.startswith('pytest_mapsat.model.')))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert {name.rpartition(".")[2] for name in loaded} == {"base", "computing", "tool"}
+    assert {name.rpartition(".")[2] for name in loaded} == {"base", "match", "tool", "trajectory", "values"}
 
 
 def test_a_name_that_is_none_is_refused():

@@ -28,7 +28,7 @@ def test_it_has_what_the_interface_says(project: pytest.Pytester) -> None:
     assert case["nodeid"] == "benchmark_cases/nav/a.yaml::case[nav-one]"
     assert case["outcome"] == "passed"
     assert case["metrics"]["ar"] == 0.5
-    kinds = ("exact", "computed", "near", "composed", "simulated", "recorded", "reported", "miss")
+    kinds = ("exact", "computed", "near", "composed", "recorded", "reported", "miss")
     assert case["sandbox"] == {**dict.fromkeys(kinds, 0), "exact": 1}
     assert run["summary"]["ar"]["n"] == 3
     assert set(run["groups"]["domain"]) == {"navigation", "search"}

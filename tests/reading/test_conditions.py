@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from pytest_mapsat.model import fold
 from pytest_mapsat.reading import Denials, conditions_of
-from pytest_mapsat.sandbox.canonical import fold
 
 BOUNDS = {
     "rated 4.5 or better": (4.5, None, "rating"),

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_mapsat.model import ExpectedTool, Match, Step, Tool
-from pytest_mapsat.sandbox import holds_evidence, hop_calls, returned_rows, satisfies
+from pytest_mapsat.sandbox import holds_evidence, hop_calls, returned_rows
 
 MATCH = TypeAdapter(Match)
 LANDMARK = {"op": "bound", "call": "play", "path": "merchants.*.landmark"}
@@ -60,9 +60,9 @@ def test_a_found_value_of_a_tool_needs_no_hop():
     match = MATCH.validate_python(
         {"op": "contains", "of": {"op": "bound", "tool": "search", "path": "merchants.*.landmark"}}
     )
-    assert satisfies(match, "bars at Rowan Square", results=[THEATRES]) is True
-    assert satisfies(match, "bars at Linden Gate", results=[THEATRES]) is False
-    assert satisfies(match, "bars at Rowan Square") is None
+    assert match.fits("bars at Rowan Square", results=[THEATRES]) is True
+    assert match.fits("bars at Linden Gate", results=[THEATRES]) is False
+    assert match.fits("bars at Rowan Square") is None
 
 
 @pytest.mark.parametrize("before", [[], [search("theatre")], [search("theatre", SQUARE, status="error")]])

@@ -187,10 +187,9 @@ def test_of_several_near_calls_the_answer_most_recordings_gave_is_taken_in_any_o
     assert all((names(answer), answer.provenance.candidates) == (["p200"], 2) for answer in answers)
 
 
-def test_a_recording_with_synonyms_is_one_of_the_order_and_a_simulated_one_is_none():
+def test_a_recording_with_synonyms_is_one_of_the_order():
     twice = around(result=places(100)).model_copy(update={"synonyms": {"query": ("咖啡 ", "咖啡")}})
-    made_up = around(result=places(300)).model_copy(update={"simulated": True})
-    box = sandbox(made_up, twice, around(result=places(200)))
+    box = sandbox(twice, around(result=places(200)))
     assert [names(ask(box)) for _ in range(3)] == [["p100"], ["p200"], ["p200"]]
 
 
@@ -286,14 +285,6 @@ def test_an_id_is_never_near_and_synonyms_of_a_recording_are_its_own():
         "miss",
         "miss",
     ]
-
-
-def test_a_simulated_answer_says_so_stands_for_its_own_call_only_and_gives_way_to_the_sandbox():
-    invented = recording("around", {"query": "咖啡", "x": LON, "y": LAT}, places(1), simulated=True)
-    assert ask(sandbox(invented), range=5000).provenance.kind == "simulated"
-    assert ask(sandbox(invented), range=500).status == "miss"
-    real = recording("around", {"query": "咖啡", "x": LON, "y": LAT}, places(100))
-    assert names(ask(sandbox(invented, real), range=5000)) == ["p100"]
 
 
 def test_a_recording_made_after_other_writes_does_not_answer():

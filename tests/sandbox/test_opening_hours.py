@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.model import OpenAt
-from pytest_mapsat.sandbox import satisfies
 
 
 def open_at(hours, time):
-    return satisfies(OpenAt(op="open_at", time=time), hours)
+    return OpenAt(op="open_at", time=time).fits(hours)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ TOOL = {
             "landmark": "word",
             "tags": "words",
             "rating": {"holds": "figure", "role": "rating"},
-            "price": {"holds": "figure", "role": "per_head", "says": {"cheap": {"most": 40}, "便宜": {"most": 40}}},
+            "price": {"holds": "figure", "role": "per_head", "says": {"cheap": {"max": 40}, "便宜": {"max": 40}}},
             "fee": {"holds": "figure", "role": "fee"},
             "hours": {"holds": "hours", "says": {"late-night": "23:30"}},
             "delivers": {"holds": "word", "says": {"delivery": True}},

@@ -5,14 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from pytest_mapsat.model import Match, Step, values_at
-from pytest_mapsat.sandbox import fits, same_value, satisfies
+from pytest_mapsat.model import Match, Step, fits_row, same_value, values_at
 
 MATCH = TypeAdapter(Match)
 
 
 def holds(op, value, /, *, arguments=None, results=(), **fields):
-    return satisfies(MATCH.validate_python({"op": op, **fields}), value, arguments=arguments, results=results)
+    return MATCH.validate_python({"op": op, **fields}).fits(value, arguments=arguments, results=results)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ VALUES = st.recursive(
 
 @given(OPS, VALUES)
 def test_no_value_makes_a_match_raise(match, value):
-    assert satisfies(MATCH.validate_python(match), value, arguments={"y": value}, results=RESULTS) in (
+    assert MATCH.validate_python(match).fits(value, arguments={"y": value}, results=RESULTS) in (
         True,
         False,
         None,
@@ -239,7 +238,10 @@ ORDER = {
     ],
 )
 def test_paths_lead_into_the_arguments_of_a_call(matches, expected):
-    assert fits({path: TypeAdapter(Match).validate_python(match) for path, match in matches.items()}, ORDER) is expected
+    assert (
+        fits_row({path: TypeAdapter(Match).validate_python(match) for path, match in matches.items()}, ORDER)
+        is expected
+    )
 
 
 @given(st.lists(st.sampled_from([1, "1", "a", "A ", True, None, {"x": 1}, [1, 2]]), max_size=8), st.randoms())
@@ -250,3 +252,23 @@ def test_same_items_holds_in_any_order_and_counts_each_element(values, random):
     if values:
         assert holds("same_items", shuffled[1:], values=values) is False
         assert holds("same_items", [*shuffled[1:], "another"], values=values) is False
+
+
+@pytest.mark.parametrize(
+    ("match", "words"),
+    [
+        ("tea", "equal to 'tea'"),
+        ([1, 2], "one of 1, 2"),
+        ({"op": "between", "min": 1, "max": 2}, "between 1 and 2"),
+        ({"op": "between", "max": 2}, "at most 2"),
+        (
+            {"op": "contains", "of": {"op": "bound", "tool": "find", "path": "pois.*.id"}},
+            "containing pois.*.id of an earlier find result",
+        ),
+        ({"op": "open_at", "time": "21:30"}, "open at 21:30"),
+        ({"op": "absent"}, "not given"),
+        ({"op": "same_items", "values": []}, "of nothing, in any order"),
+    ],
+)
+def test_a_match_reads_behind_a_name(match: object, words: str) -> None:
+    assert MATCH.validate_python(match).words() == words

@@ -40,7 +40,7 @@ AWKWARD = [
 ]
 RECORDINGS = [
     Recording(case="a", tool="find", arguments={"query": "咖啡", "n": None}, result={"x": [1, 2.5, None]}),
-    Recording(case="a", tool="find", arguments={}, result="text", synonyms={"uid": ("u",)}, simulated=True),
+    Recording(case="a", tool="find", arguments={}, result="text", synonyms={"uid": ("u",)}, live=True),
 ]
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from pytest_mapsat.model import Case, Context, ScriptedAnswer, Truth, Turn, UsageError, UserScript, Visible
 from pytest_mapsat.users import ScriptedUser, SilentUser, UserMove, make_user
-from pytest_mapsat.users.modelled import Chooser
 
 CASE = Case(
     id="c1",
@@ -40,5 +39,4 @@ def test_an_unknown_name_gets_a_suggestion():
 
 
 def test_the_scripted_user_can_be_given_nothing_of_the_truth_but_its_script():
-    assert list(inspect.signature(ScriptedUser).parameters) == ["script", "language", "chooser"]
-    assert list(inspect.signature(Chooser).parameters) == ["voice", "language"]
+    assert list(inspect.signature(ScriptedUser).parameters) == ["script", "language"]

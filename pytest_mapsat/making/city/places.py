@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from pytest_mapsat.making.worlds import TOWNS, Draws, Town, coined_name, package_data, town
-from pytest_mapsat.model import Json, JsonObject, Match, canonical_json
-from pytest_mapsat.sandbox import fits
+from pytest_mapsat.model import Json, JsonObject, Match, canonical_json, fits_row
 
 #: How late in the evening a place that is open late closes, and one that is not, in half hours after midnight; the same of opening in the morning.
 _CLOSES = {True: (45, 48), False: (36, 41)}
@@ -117,7 +116,7 @@ def joined(language: str, stem: str, trade: str) -> str:
 
 def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
     """Return whether a row fits matches, written as in checks; no matches, any row does."""
-    return not where or fits(_matches(canonical_json(dict(where))), row) is True
+    return not where or fits_row(_matches(canonical_json(dict(where))), row) is True
 
 
 @cache

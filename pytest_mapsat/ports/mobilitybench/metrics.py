@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
     tool_name,
     values_of,
 )
-from pytest_mapsat.sandbox import argument_problems, same_value, satisfies
+from pytest_mapsat.sandbox import argument_problems, same_value
 
 _METRICS = (
     # What a broken episode has earned depends on what the case asks for, so the metric set itself says it.
@@ -194,7 +194,7 @@ def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
     asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
     held = {
         any_true(
-            satisfies(expected.match[name], value, arguments=action.arguments, results=action.results)
+            expected.match[name].fits(value, arguments=action.arguments, results=action.results)
             for value in values_of(action.arguments, name)
         )
         for name in asked

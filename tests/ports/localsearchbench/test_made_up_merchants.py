@@ -14,7 +14,7 @@ import pytest
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.making import BuildRequest, builder_of
-from pytest_mapsat.sandbox.canonical import open_at
+from pytest_mapsat.model import open_at
 from pytest_mapsat.suite import lint, open_suite
 
 #: The fields of figure 14 of the paper in its order, and the id.

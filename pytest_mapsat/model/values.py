@@ -1,6 +1,5 @@
-"""One form for every way in which a value can be written, how alike two texts are, and how far apart two points.
+"""How one value can be written, read: numbers, points, times, opening hours, texts; how alike two texts are, and how far apart two points.
 
-A canonical value is hashable, is its own canonical form, and is None for what says nothing (null, empty text, list, object).
 Recordings may have lost all their spaces, so the form of a text has none; words are found where the script changes.
 """
 
@@ -10,14 +9,12 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
-from typing import Any
 
-from pytest_mapsat.model import Json, ParameterMatch, ParameterType, canonical_json
+from .base import Json
 
-Canonical = Any
 Point = tuple[float, float]
 
 #: Separators, punctuation and control characters carry no meaning; symbols ("+", "|") do.
@@ -271,54 +268,14 @@ _CONTAINERS = (dict, list, tuple, Mapping)
 #: A number, as people and models write it; float() alone would also take "1_000", "nan" and "infinity".
 _NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
 _BETWEEN = re.compile(r"\s*[,，]\s*|\s+")
-_SEPARATORS = re.compile(r"[,，、;；|]")
 _TRUE = frozenset({"true", "1", "yes", "是"})
 _FALSE = frozenset({"false", "0", "no", "否"})
 _AXES = (("lon", "lat"), ("lng", "lat"), ("x", "y"), ("longitude", "latitude"))
-_MAX_LON, _MAX_LAT = 180.0, 90.0
-#: A prefix may hide a suffix and a synonym both; more rounds than this mean that synonyms go in a circle.
-_TRIMS = 8
+MAX_LON, MAX_LAT = 180.0, 90.0
 
 
 class UnfitError(ValueError):
     """A value that has no canonical form under its type; the message says what was expected."""
-
-
-class Canoniser:
-    """Brings the values of one parameter to their canonical form."""
-
-    def __init__(self, rule: ParameterMatch) -> None:
-        self._form = _FORMS[rule.type]
-        self._prefixes = tuple(filter(None, map(normalise, rule.prefixes)))
-        self._suffixes = tuple(filter(None, map(normalise, rule.suffixes)))
-        self._head = {normalise(word): normalise(head) for head, words in rule.synonyms.items() for word in words}
-
-    def __call__(self, value: Json) -> Canonical:
-        """Return the canonical form of a value, None for one that says nothing. Raises UnfitError where it cannot be of the declared type."""
-        if value is None or _says_nothing(value):
-            return None
-        if not isinstance(value, (int, float)):
-            _bounded(value)
-        return self._form(value, self._trimmed)
-
-    def _trimmed(self, word: str) -> str:
-        """Return a normalised word as its head word, without declared prefixes and suffixes; never an empty one."""
-        for _ in range(_TRIMS):
-            before, word = word, self._head.get(word, word)
-            for prefix in self._prefixes:
-                if word.startswith(prefix) and len(word) > len(prefix):
-                    word = word.removeprefix(prefix)
-            for suffix in self._suffixes:
-                if word.endswith(suffix) and len(word) > len(suffix):
-                    word = word.removesuffix(suffix)
-            if word == before:
-                break
-        return word
-
-
-def canonical(value: Json, rule: ParameterMatch) -> Canonical:
-    """Return the canonical form of one value; see :class:`Canoniser`, which is quicker for many."""
-    return Canoniser(rule)(value)
 
 
 def number(value: Json) -> float | None:
@@ -349,18 +306,18 @@ def boolean(value: Json) -> bool | None:
 def point_of(value: Json) -> Point | None:
     """Return (lon, lat) in degrees of ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"`` (a space will do), or None."""
     if isinstance(value, str):
-        value = _parsed(value) if value.lstrip()[:1] in ("[", "{") else _BETWEEN.split(value.strip())
+        value = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else _BETWEEN.split(value.strip())
     if isinstance(value, Mapping):
         value = next(([value[lon], value[lat]] for lon, lat in _AXES if lon in value and lat in value), None)
     if not isinstance(value, (list, tuple)) or len(value) != 2:  # noqa: PLR2004 - a pair
         return None
     lon, lat = number(value[0]), number(value[1])
-    if lon is None or lat is None or abs(lon) > _MAX_LON or abs(lat) > _MAX_LAT:
+    if lon is None or lat is None or abs(lon) > MAX_LON or abs(lat) > MAX_LAT:
         return None
     return lon, lat
 
 
-def _bounded(value: Json) -> None:
+def refuse_oversized(value: Json) -> None:
     """Refuse what is too large to be an argument, however it is nested."""
     if isinstance(value, str) and len(value) <= MAX_TEXT:
         return
@@ -378,13 +335,14 @@ def _bounded(value: Json) -> None:
             waiting.extend((member, depth + 1) for member in inside)
 
 
-def _says_nothing(value: Json) -> bool:
+def says_nothing(value: Json) -> bool:
+    """Return whether a value is null, empty text, or an empty list or object."""
     if isinstance(value, str):
         return not value or value.isspace()
     return value is None or (isinstance(value, _CONTAINERS) and not value)
 
 
-def _parsed(text: str) -> Json:
+def parsed_json(text: str) -> Json:
     """Return the value of JSON text, or None: hostile text is as good as none."""
 
     def refuse(constant: str) -> Json:
@@ -392,114 +350,7 @@ def _parsed(text: str) -> Json:
 
     try:
         value = json.loads(text, parse_constant=refuse)
-        _bounded(value)
+        refuse_oversized(value)
     except (ValueError, RecursionError):
         return None
     return value
-
-
-def as_text(value: Json) -> str:
-    """Return a scalar as text: 5.0 is written as 5. Raises UnfitError where it is neither text nor a finite number."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise UnfitError("text")
-    amount = _sure(number(value), "text or a finite number")
-    return str(int(amount)) if amount.is_integer() else repr(amount)
-
-
-def members(value: Json) -> list[Json]:
-    """Return the members of a list, of JSON text of one, or of text joined by commas; a single value is its own."""
-    if isinstance(value, str):
-        parsed = _parsed(value) if value.lstrip()[:1] == "[" else None
-        value = parsed if isinstance(parsed, list) else _SEPARATORS.split(value)
-    listed = value if isinstance(value, (list, tuple)) else [value]
-    return [member.strip() if isinstance(member, str) else member for member in listed if not _says_nothing(member)]
-
-
-def unpacked(text: str) -> Json:
-    """Return what JSON text holds, however often it was put into text again; other text is returned as it is."""
-    value: Json = text
-    while isinstance(value, str) and (parsed := _parsed(value)) is not None:
-        value = parsed
-    return value
-
-
-_Trim = Callable[[str], str]
-
-
-def _sure(form: Canonical, expected: str) -> Canonical:
-    if form is None:
-        raise UnfitError(expected)
-    return form
-
-
-def _word(value: Json, trim: _Trim) -> Canonical:
-    return trim(normalise(as_text(value))) or None
-
-
-def _set(value: Json, trim: _Trim) -> Canonical:
-    return tuple(sorted(filter(None, {_word(member, trim) for member in members(value)}))) or None
-
-
-def _degrees(value: Json, bound: float) -> Canonical:
-    degrees = number(value)
-    return _sure(None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}")
-
-
-def _point(value: Json) -> Canonical:
-    return _sure(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
-
-
-def _points(value: Json, _trim: _Trim) -> Canonical:
-    if isinstance(value, str):
-        parsed = _parsed(value) if value.lstrip()[:1] in ("[", "{") else re.split("[;；|]", value.strip(" ;；|"))
-        value = [parsed] if isinstance(parsed, dict) else parsed
-    elif isinstance(value, Mapping):
-        value = [value]
-    if not isinstance(value, (list, tuple)) or not value:
-        raise UnfitError('points: a list of {"lon", "lat"}, or "lon,lat;lon,lat"')
-    if all(isinstance(element, (int, float)) for element in value):
-        value = [value]
-    return tuple(map(_point, value))
-
-
-def _time(value: Json, _trim: _Trim) -> Canonical:
-    at = moment(value if isinstance(value, str) else number(value))
-    return _sure(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
-
-
-def _json(value: Json, _trim: _Trim) -> Canonical:
-    try:
-        sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
-        return None if _says_nothing(sorted_out) else canonical_json(sorted_out)
-    except (TypeError, ValueError) as broken:
-        raise UnfitError("a JSON value") from broken
-
-
-def _sorted_out(value: Json) -> Json:
-    """Return JSON data without empty members and with numeric text as numbers."""
-    if isinstance(value, Mapping):
-        inside = {str(key): _sorted_out(member) for key, member in value.items()}
-        return {key: member for key, member in inside.items() if not _says_nothing(member)}
-    if isinstance(value, (list, tuple)):
-        return [_sorted_out(element) for element in value]
-    amount = number(value)
-    return value if amount is None else int(amount) if amount.is_integer() else amount
-
-
-_FORMS: dict[ParameterType, Callable[[Json, _Trim], Canonical]] = {
-    "text": lambda value, _: normalise(as_text(value)) or None,
-    "place": _word,
-    "number": lambda value, _: _sure(number(value), "a number"),
-    "boolean": lambda value, _: _sure(boolean(value), "true or false"),
-    "enum": _word,
-    "set": _set,
-    "id": lambda value, _: as_text(value).strip() or None,
-    "lon": lambda value, _: _degrees(value, _MAX_LON),
-    "lat": lambda value, _: _degrees(value, _MAX_LAT),
-    "point": lambda value, _: _point(value),
-    "points": _points,
-    "time": _time,
-    "json": _json,
-}

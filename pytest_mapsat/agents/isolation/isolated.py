@@ -1,11 +1,4 @@
-"""An agent in a process of its own, which holds neither suite nor truth, as a source like any other: a fresh process for each episode.
-
-    pytest (isolated)  <-- lines of JSON: messages, calls, replies (process) -->  the agent's process (isolated_agent)
-      |                                                                           ^
-      +---- a signal, its end ---->  its guard (isolated_guard)  ---- forks ------+
-
-A guard ends its agent's process with all that it started, and removes its folder; when pytest is gone, however that went, so does each guard.
-"""
+"""An agent in a process of its own as a source like any other: a fresh process for each episode."""
 
 from __future__ import annotations
 
@@ -44,7 +37,7 @@ BOOT = """\
 import json, sys
 told = json.loads(sys.argv[1])
 sys.path += [place for place in told["path"] if place not in sys.path]
-from pytest_mapsat.agents.isolated_agent import keep
+from pytest_mapsat.agents.isolation.inside import keep
 keep(told)
 """
 
@@ -306,6 +299,18 @@ class IsolatedSource(AgentSource):
                 process = self._started()
             if not self._spare:
                 self._spare.append(self._started())
+        return process
+
+    def _waiting(self) -> AgentProcess:
+        """Return a process whose agent is imported. Raises as ``open`` does."""
+        process = self._taken()
+        try:
+            self._wait_for(process)
+        except BaseException as error:
+            process.close()
+            if isinstance(error, UsageError):
+                raise self.fault(scrubbed(str(error), _DESCRIBED)) from None
+            raise
         return process
 
     def _started(self) -> AgentProcess:
