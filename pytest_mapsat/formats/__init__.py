@@ -72,7 +72,6 @@ from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
 from .spans import calls_in_spans as calls_in_spans
 from .spans import read_spans as read_spans
-from .starts import MOST_PACKED as MOST_PACKED
 from .starts import KeptRows as KeptRows
 from .starts import begin_with as begin_with
 from .starts import starts_of as starts_of

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from pytest_mapsat.metrics import DEFAULT_WEIGHTS, summarise, weight_of, within_scale
+from pytest_mapsat.metrics import summarise, weight_of, within_scale
 from pytest_mapsat.model import MSB_METRICS, Aggregate, Case, JsonObject, Scorecard, SuiteManifest
 from pytest_mapsat.reports import code, columns, printable, wrap
 from pytest_mapsat.sandbox import normalise, text_similarity
@@ -136,7 +136,7 @@ class SuiteWorth:
             for requirement in case.truth.implicit:
                 if requirement.weight is None or not requirement.evidence:
                     continue
-                of_evidence = weight_of(requirement.model_copy(update={"weight": None}), DEFAULT_WEIGHTS)
+                of_evidence = weight_of(requirement.model_copy(update={"weight": None}))
                 if abs(of_evidence - requirement.weight) > _ROUNDING:
                     gaps.append(WeightGap(case.id, requirement.id, requirement.weight, round(of_evidence, 4)))
         return tuple(gaps)
