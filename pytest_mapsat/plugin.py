@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 _NAME = "mapsat-session"
 #: What a run with an agent registers; without one of them cases would pass unheard.
-_PARTS = (
-    _NAME,
-    *("mapsat-collecting", "mapsat-functions", "mapsat-reporter", "mapsat-passes", "mapsat-progress", "mapsat-ahead"),
-)
+_OTHERS = ("collecting", "functions", "items", "reporter", "passes", "progress", "ahead")
+_PARTS = (_NAME, *(f"mapsat-{name}" for name in _OTHERS))
 _NO_AGENT = "no agent: give one with --mapsat-agent=module:attr"
 _NO_AGENT_FOR_CASES = f"{_NO_AGENT}, the key mapsat_agent of an ini file, or a fixture mapsat_agent in a conftest.py"
 

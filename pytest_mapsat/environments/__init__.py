@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 from .played import Environments as Environments
-from .played import Late as Late
 from .played import place_name as place_name
 from .world import Environment as Environment
-from .world import Seen as Seen
-from .world import World as World
 
 if TYPE_CHECKING:
     from .http import HttpEnvironment as HttpEnvironment

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import mul
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.interpreter import cached
@@ -614,33 +613,20 @@ NEUTRAL = 1.0
 _MILLION = 1_000_000
 
 
-class WeightTable(NamedTuple):
-    """The numbers that weights are computed with (A.2).
+# The numbers that weights are computed with (A.2). Relevance, recency and momentum are the paper's. Change and need stand in for its tables
+# A1 and A2, whose cells are not in the text that we hold: they are ours, chosen so that the paper's sample weights come out.
 
-    ``relevance``, ``recency`` and ``momentum`` are the paper's. ``change`` and ``need`` stand in for its tables A1 and A2, whose cells are
-    not in the text that we hold: they are ours, chosen so that the paper's sample weights come out.
-
-    Attributes:
-        relevance: strength S of a basic attribute.
-        recency: R of a routine habit and of recent evidence.
-        momentum: M where late counts are ``rising`` above the early ones, ``steady``, ``falling``, or ``gone``.
-        change: least change rate (S_short - S_long) / max(S_long, floor) that still counts as rising, steady, falling; below: gone.
-        long_floor: the floor under the long-term strength in the change rate.
-        need: current need by what the session says of the requirement.
-    """
-
-    relevance: Mapping[str, float] = MappingProxyType({"strong": 1.0, "weak": 0.3})
-    recency: Mapping[str, float] = MappingProxyType({"habit": 0.8, "recent": 1.0})
-    momentum: Mapping[str, float] = MappingProxyType({"rising": 1.2, "steady": 1.0, "falling": 0.8, "gone": 0.6})
-    change: Mapping[str, float] = MappingProxyType({"rising": 0.2, "steady": -0.2, "falling": -0.6})
-    long_floor: float = 0.1
-    need: Mapping[str, float] = MappingProxyType(
-        {"direct": 1.2, "related": 1.1, "weak": 0.8, "conflicting": 0.5, "invalid": 0.0}
-    )
-
-
-#: The table used where none is given.
-DEFAULT_WEIGHTS = WeightTable()
+#: Strength S of a basic attribute.
+_RELEVANCE = {"strong": 1.0, "weak": 0.3}
+#: R of a routine habit and of recent evidence.
+_RECENCY = {"habit": 0.8, "recent": 1.0}
+#: M where late counts are above the early ones, as many, fewer, or none.
+_MOMENTUM = {"rising": 1.2, "steady": 1.0, "falling": 0.8, "gone": 0.6}
+#: The least change rate (S_short - S_long) / max(S_long, floor) that still counts as such; below: gone.
+_CHANGE = {"rising": 0.2, "steady": -0.2, "falling": -0.6}
+_LONG_FLOOR = 0.1
+#: Current need by what the session says of the requirement.
+_NEED = {"direct": 1.2, "related": 1.1, "weak": 0.8, "conflicting": 0.5, "invalid": 0.0}
 
 
 def explicit_completion(case: Case, readings: Mapping[str, Reading], count: Count | None = None) -> Measure:
@@ -682,7 +668,7 @@ def nothing_asked(case: Case) -> str:
     return "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
 
 
-def weight_of(requirement: Requirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
+def weight_of(requirement: Requirement) -> float:
     """Return the weight of a hard or soft requirement: its own, else userpref x current_need with userpref = S x R x M, from its evidence (A.2).
 
     Of several evidences the largest userpref and the smallest current need count (our ruling: one good reason suffices to want
@@ -690,39 +676,39 @@ def weight_of(requirement: Requirement, table: WeightTable = DEFAULT_WEIGHTS) ->
     """
     if requirement.weight is not None:
         return requirement.weight
-    preferences = [value for evidence in requirement.evidence if (value := _userpref(evidence, table)) is not None]
-    needs = [table.need[evidence.need] for evidence in requirement.evidence if evidence.need is not None]
+    preferences = [value for evidence in requirement.evidence if (value := _userpref(evidence)) is not None]
+    needs = [_NEED[evidence.need] for evidence in requirement.evidence if evidence.need is not None]
     return max(preferences, default=NEUTRAL) * min(needs, default=NEUTRAL)
 
 
-def _userpref(evidence: Evidence, table: WeightTable) -> float | None:
+def _userpref(evidence: Evidence) -> float | None:
     """Return S x R x M, or None where the evidence says nothing of the user's past."""
-    recency = None if evidence.recency is None else table.recency[evidence.recency]
-    trend = _trend(evidence, table)
-    parts = (_strength(evidence, table), recency, None if trend is None else table.momentum[trend])
+    recency = None if evidence.recency is None else _RECENCY[evidence.recency]
+    trend = _trend(evidence)
+    parts = (_strength(evidence), recency, None if trend is None else _MOMENTUM[trend])
     if all(part is None for part in parts):
         return None
     strength, recent, momentum = (NEUTRAL if part is None else part for part in parts)
     return strength * recent * momentum
 
 
-def _strength(evidence: Evidence, table: WeightTable) -> float | None:
+def _strength(evidence: Evidence) -> float | None:
     if evidence.count is not None and evidence.total is not None:
         return evidence.count / evidence.total
     if evidence.ratio is not None:
         return evidence.ratio
     if evidence.relevance is not None:
-        return table.relevance[evidence.relevance]
+        return _RELEVANCE[evidence.relevance]
     # With a long-term profile and recent behaviour, the recent one is the present strength (A.2).
     return evidence.short_ratio
 
 
-def _trend(evidence: Evidence, table: WeightTable) -> str | None:
+def _trend(evidence: Evidence) -> str | None:
     if evidence.long_ratio is not None and evidence.short_ratio is not None:
-        rate = (evidence.short_ratio - evidence.long_ratio) / max(evidence.long_ratio, table.long_floor)
-        if rate > table.change["rising"]:
+        rate = (evidence.short_ratio - evidence.long_ratio) / max(evidence.long_ratio, _LONG_FLOOR)
+        if rate > _CHANGE["rising"]:
             return "rising"
-        return next((trend for trend in ("steady", "falling") if rate >= table.change[trend]), "gone")
+        return next((trend for trend in ("steady", "falling") if rate >= _CHANGE[trend]), "gone")
     early, late = evidence.early, evidence.late
     if early is None or late is None:
         return None

@@ -1,83 +1,63 @@
-"""What one pytest process holds while an agent is active: its suites, its runner, and the hooks that tie them to pytest."""
+"""What one pytest process holds while an agent is active: its suites, its runner, the episodes that its items ask for."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pytest
 
 from pytest_mapsat import registry
-from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
+from pytest_mapsat.agents import Source, names_own_code, resolve_source, source_of
 from pytest_mapsat.environments import Environments, place_name
 from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import waiting
-from pytest_mapsat.judges import Blocks, Decided, Episode, Finding, make_judge, unjudgeable
+from pytest_mapsat.judges import Decided, Episode, Finding, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
-from pytest_mapsat.model import (
-    ASSERTED_AS,
-    Case,
-    MapsatError,
-    OptimisedError,
-    Scorecard,
-    SuiteError,
-    Trajectory,
-    UsageError,
-    outcome_word,
-)
-from pytest_mapsat.options import OPTIONS, typed
+from pytest_mapsat.model import Case, MapsatError, OptimisedError, Scorecard, SuiteError, Trajectory
+from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
-from pytest_mapsat.reports import lost_reason, printable, properties
 from pytest_mapsat.runs.ahead import Planned
-from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
-from pytest_mapsat.runs.request import (
-    CeilingReachedError,
-    asked_for,
-    asks_models,
-    metrics_of,
-    project_files,
-    source_digest,
-)
+from pytest_mapsat.runs.episodes import Episodes, Wanted, read_finished
+from pytest_mapsat.runs.request import asked_for, asks_models, project_files, source_digest
 from pytest_mapsat.runs.runner import Played, Runner, UserTrial, in_profile_setting
 from pytest_mapsat.sandbox import Sandbox, SandboxHook, installed_sandboxes, make_sandbox
-from pytest_mapsat.suite import Suite, find_suite
+from pytest_mapsat.suite import Suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .exit_status import ExitStatus
-from .functions import Functions, blocks_for, call_body, listed_items, stamp_of
-from .hooks import HookError, call_hook, sandbox_of
-from .item_reports import Completion, packed, text_of, told_each
-from .items import PYTHON_CASE, CaseFile, CaseParam, case_name, is_built_in, is_ours, param_of, place_of, wanted_of
-from .private import definitions
+from .functions import Functions, listed_items
+from .items import (
+    PYTHON_CASE,
+    CaseFile,
+    CaseParam,
+    HookError,
+    call_hook,
+    case_name,
+    param_of,
+    place_of,
+    sandbox_of,
+    wanted_of,
+)
+from .opening import connect, load_own_tools, open_agent_memory, open_door, replay_models, source_for
+from .playing import Items, as_outcomes, keep
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .suites import Suites
 from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
-    from pytest_mapsat.agents.isolation import Isolation
-    from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.model import RunRequest
-    from pytest_mapsat.recording import OwnTools
     from pytest_mapsat.runs.elsewhere import Elsewhere
-
-#: How long a process may take to import the agent at least, seconds, however short episodes are.
-_LEAST_PATIENCE = 60.0
-ENDED = pytest.StashKey[list[Ended]]()
-_SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
-LOST = pytest.StashKey[Scorecard | None]()
-#: What is known of an episode of which the body in Python has failed.
-TEXT = pytest.StashKey[str]()
 
 
 class CaseRun(NamedTuple):
@@ -109,6 +89,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
         config.pluginmanager.register(session.suites, "mapsat-collecting")
         config.pluginmanager.register(session.functions, "mapsat-functions")
+        config.pluginmanager.register(Items(session), "mapsat-items")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
@@ -116,7 +97,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
 
 
 class MapsatSession:
-    """Suites, source, runner; the hooks of collection and of the items' reports."""
+    """Suites, source, runner, episodes; the hooks of the start and the end."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.config = config
@@ -130,16 +111,15 @@ class MapsatSession:
         self.reporter: Reporter | None = None
         self._worker = str(worker.get("workerid", ""))
         self.episodes = Episodes(self._worker)
-        self._completion = Completion(config, settings.request.options)
         request = settings.request
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
-        self._client = self._open_door()
-        self._replay = self._replay_models()
+        self._client = open_door(settings, self.run_name)
+        self._replay = replay_models(config, settings)
         self._source: Source | None = None
         if request.agent != "fixture":
-            self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
-        self._memory = self._open_memory()
+            self._source = source_for(config, settings, self._moved(request.agent), client=self._client)
+        self._memory = open_agent_memory(settings, self._source, self.root, self._client)
         self.environments = Environments(self._tell_environment)
         self._declared: dict[object, object | None] = {}
         #: By the agent that a fixture names; by nothing, that of the agent which the run is of.
@@ -149,14 +129,14 @@ class MapsatSession:
         asked_for(request.options.metrics, self.metric_sets)
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
-        self._own_tools = self._load_own_tools()
+        self._own_tools = load_own_tools(settings, self.root)
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
         self.suites = Suites(self, sandboxes)
         self.settings = self.suites.settings
         self.functions = Functions(
             self.suites.declare, settings.request.options.trials, agent_fixture=self.agent_fixture
         )
-        self._cluster = _connect(
+        self._cluster = connect(
             config,
             settings,
             asks_models=asks_models(request.model_copy(update={"judge": "checks"})),
@@ -165,8 +145,6 @@ class MapsatSession:
         for suite in self.suites.opened.values():
             self._declared_by(suite)  # one that cannot be used is told before anything is collected
         self._ahead = self._run_ahead()
-        #: Tests that are to be run again, with the worker of each, where there are workers.
-        self._repeated: set[tuple[str, object]] = set()
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -227,7 +205,7 @@ class MapsatSession:
 
         @cache
         def run() -> CaseRun:
-            scorecard = self._episode(item, case, agent, environment)
+            scorecard = self.episode(item, case, agent, environment)
             played = Played(case, scorecard.trajectory, None)
             return CaseRun(scorecard, self.runner(agent).context(param_of(item).suite, played).episode)
 
@@ -320,67 +298,23 @@ class MapsatSession:
 
     # -- episodes --------------------------------------------------------------------------
 
-    def _episode(self, item: pytest.Item, case: Case, agent: object, environment: object | None = None) -> Scorecard:
+    def episode(self, item: pytest.Item, case: Case, agent: object, environment: object | None = None) -> Scorecard:
         """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
         param, runner = param_of(item), self.runner(agent)
         nodeid = self._nodeid(param)
         wanted = wanted_of(item, agent)
 
         def run() -> Scorecard:
-            ended = self._played(runner, param, case, wanted, environment)
+            ended = self.played(runner, param, case, wanted, environment)
             if isinstance(ended, Scorecard):
                 return ended
             return runner.grade(param.suite, ended, nodeid=nodeid, line=param.entry.line)
 
-        with _as_outcomes():
-            self._join_run()
-            return self._keep(item, self.episodes.ended(item.nodeid, wanted, nodeid, run))
+        with as_outcomes():
+            self.join_run()
+            return keep(item, self.episodes.ended(item.nodeid, wanted, nodeid, run))
 
-    def _keep(self, item: pytest.Item, ended: Ended) -> Scorecard:
-        """Keep an episode for the next report of its item."""
-        item.stash.setdefault(ENDED, []).append(ended)
-        item.stash[LOST] = ended.card if ended.card.lost else None
-        return ended.card
-
-    def _call(self, item: pytest.Function) -> Generator[None, object, object]:
-        """Play the dialogue of a case in Python, have pytest call its body, and keep the episode; raise what the body comes to."""
-        __tracebackhide__ = True
-        own, param, agent = item.stash[PYTHON_CASE], param_of(item), item.funcargs.get("mapsat_agent")
-        wanted = wanted_of(item, agent)
-        with _as_outcomes():
-            self._join_run()
-            runner, before = self.runner(agent), self.episodes.before(wanted)
-            case = self.load(param)
-            played = Played(case, before.trajectory, None) if before is not None else None
-            if played is None:
-                environment = item.funcargs.get("mapsat_environment")
-                played = cast("Played", self._played(runner, param, case, wanted, environment))
-            context = runner.context(param.suite, played)
-        asserted = self.settings.request.options.asserted_kinds
-        blocks: Blocks | None = None
-        broken: BaseException | None = None
-        if unjudgeable(played.case, played.trajectory, "", "") is None:
-            blocks = blocks_for(
-                own, context, stops=lambda kind: item.config.option.usepdb and ASSERTED_AS.get(kind) in asserted
-            )
-            broken = yield from call_body(item, context, blocks)
-        known: dict[str, Any] = {"nodeid": param.nodeid, "line": param.entry.line, "stamp": stamp_of(own, context)}
-        known |= {"timing": before.timing} if before is not None else {}
-        with _as_outcomes():
-            graded = runner.grade(param.suite, played, decided=blocks.decided if blocks else None, **known)
-            ended = self.episodes.ended(item.nodeid, wanted, param.nodeid, lambda: graded, again=True)
-        card = self._keep(item, ended)
-        text = self._text_of(item, played.case, card)
-        if broken is not None and not isinstance(broken, pytest.skip.Exception):
-            raise broken
-        failures = [error for kind, error in blocks.failures if ASSERTED_AS.get(kind) in asserted] if blocks else []
-        if card.outcome == "failed" and failures:
-            item.stash[TEXT] = text
-            raise failures[0] if len(failures) == 1 else BaseExceptionGroup(card.reason, failures)
-        self._conclude(card, text)
-        return True
-
-    def _played(
+    def played(
         self, runner: Runner, param: CaseParam, case: Case, wanted: Wanted, environment: object | None
     ) -> Scorecard | Played:
         """Return the episode that an item asks for: one that has run ahead, graded already unless its case is one in Python, or one that is played now."""
@@ -416,7 +350,7 @@ class MapsatSession:
         """Return the plan of an item's episode; None where it has been run already."""
         param, runner = param_of(item), self.runner()
         wanted = wanted_of(item)
-        self._join_run()
+        self.join_run()
         if self.episodes.has(wanted):
             return None
         environment = self._environment_of(param.suite, case)
@@ -430,7 +364,7 @@ class MapsatSession:
             grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
         return Planned(wanted.key, play, grade, printed.context(), alone)
 
-    def _join_run(self) -> None:
+    def join_run(self) -> None:
         """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
         told, self._told = self._told, {}
         if not told:
@@ -448,121 +382,13 @@ class MapsatSession:
             return param.nodeid
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
-    def _place(self, param: CaseParam) -> str:
+    def place(self, param: CaseParam) -> str:
         """Return what to give pytest for a case, from where it was started."""
         name = param.nodeid.partition("::")[2] or f"case[{self._name(param)}]"
         return f"{os.path.relpath(param.entry.path, self.root)}::{name}"
 
     def _name(self, param: CaseParam) -> str:
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
-
-    # -- items and their reports -----------------------------------------------------------
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Run a built-in item: pass, fail with the reasons, or skip what is undecided, and what is lost until its report is made."""
-        if not isinstance(pyfuncitem.parent, CaseFile):
-            return None
-        case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
-        given = pyfuncitem.funcargs
-        card = self._episode(pyfuncitem, case, given.get("mapsat_agent"), given.get("mapsat_environment"))
-        self._conclude(card, self._text_of(pyfuncitem, case, card))
-        return True
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_pyfunc_call")
-    def pytest_call_body(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Play the dialogue of a case in Python before pytest calls its body, in whatever way others have it call functions."""
-        __tracebackhide__ = True
-        return (yield from self._call(pyfuncitem)) if PYTHON_CASE in pyfuncitem.stash else (yield)
-
-    def _text_of(self, item: pytest.Item, case: Case, card: Scorecard) -> str:
-        """Return what a built-in item says of its episode, which it now bears the properties of."""
-        others = [pair for pair in item.user_properties if not pair[0].startswith("mapsat.")]
-        item.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
-        if card.outcome != "failed" and not card.lost:
-            return f"{outcome_word(card.outcome, lost=card.lost)}: {card.reason}"
-        param, request = param_of(item), self.settings.request
-        metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
-        return text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
-
-    def _conclude(self, card: Scorecard, text: str) -> None:
-        """End a built-in item as its episode has ended."""
-        if card.outcome == "failed":
-            pytest.fail(text, pytrace=False)
-        if card.outcome != "passed":
-            pytest.skip(text)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Give back the environment of a fixture before the fixture is torn down."""
-        if (getattr(item, "funcargs", None) or {}).get("mapsat_environment") is not None:
-            scopes = {getattr(made, "scope", "") for made in definitions(item, "mapsat_environment")[-1:]}
-            if nextitem is None or scopes != {"session"}:
-                self.environments.close()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
-        report = yield
-        if lost := self._why_lost(item, report, call):
-            seconds = report.duration
-            call = pytest.CallInfo.from_call(lambda: pytest.fail(lost, pytrace=False), "call")
-            report = pytest.TestReport.from_item_and_call(item, call)
-            report.duration, report.when = seconds, "setup"  # where pytest has what keeps a test from telling anything
-        if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
-            # We skip a test of others: its place is not in our code.
-            report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
-        ended = item.stash.get(ENDED, None)
-        if call.excinfo is not None and call.when == "call" and (text := item.stash.get(TEXT, "")):
-            del item.stash[TEXT]
-            told_each(item, report, call.excinfo)
-            report.sections.append(("mapsat", text))
-        if is_built_in(item):
-            card = ended[-1].card if ended else None
-            reason = "" if card is None else lost_reason(card) if card.lost else card.reason
-            self._completion.complete(report, item, call, reason)
-        if not ended:
-            return report
-        del item.stash[ENDED]
-        if self.reporter is None:
-            report.__dict__["mapsat"] = [packed(episode) for episode in ended]
-        else:
-            self.reporter.fresh.setdefault(report.nodeid, []).extend(ended)
-            report.__dict__["mapsat"] = ()
-        return report
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Keep the teardown of an attempt that is run again from ending the test in JUnit, which would count the attempt as a pass."""
-        attempt = report.nodeid, getattr(report, "node", None)
-        repeated = self.is_controller and report.when == "teardown" and attempt in self._repeated
-        if repeated:
-            self._repeated.remove(attempt)
-            report.when = "setup"
-        elif str(report.outcome) == "rerun" and (self.suites.case_of(report.nodeid) or hasattr(report, "mapsat")):
-            self._repeated.add(attempt)
-        try:
-            return (yield)
-        finally:
-            if repeated:
-                report.when = "teardown"
-
-    def _why_lost(self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
-        """Return why a test that has run tells nothing of the agent; empty where it does, or where its author skips it."""
-        built_in = is_built_in(item)
-        raised = None if call.excinfo is None else call.excinfo.value
-        if report.when == "teardown":
-            item.stash[LOST] = None
-        if report.when != "call" or (not built_in and isinstance(raised, _SKIPS)):
-            return ""
-        if isinstance(raised, pytest.fail.Exception) and isinstance(raised.__cause__, MapsatError):
-            return str(raised)
-        card = item.stash.get(LOST, None)
-        if card is None or (built_in and isinstance(raised, (*_SKIPS, pytest.fail.Exception))):
-            return "" if card is None else str(raised)
-        return "\n\n".join(filter(None, (printable(lost_reason(card)), report.longreprtext)))
 
     @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -604,68 +430,6 @@ class MapsatSession:
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _open_door(self) -> LiteLLMClient | None:
-        """Return the way to models, where anybody in this run is one."""
-        if not asks_models(self.settings.request):
-            return None
-        from pytest_mapsat.llm import Limits, open_door  # noqa: PLC0415 (only where a model is asked)
-
-        limits = Limits(*self.settings.rates, self.settings.max_cost)
-        return open_door(self.settings.cache, limits, run=self.run_name)
-
-    def _replay_models(self) -> Replay | None:
-        """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
-
-        Raises:
-            UsageError: the agent is not in this process, or nothing is to be kept.
-        """
-        settings, option = self.settings, "--mapsat-model-cache"
-        if not settings.model_cache:
-            return None
-        from pytest_mapsat.llm import Replay  # noqa: PLC0415 (only where it is asked for)
-        from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
-
-        spec = settings.request.agent
-        reasons = {
-            "--mapsat-cache=off keeps nothing": settings.cache == "off",
-            "--mapsat-isolate has agents in processes of their own, whose calls are not seen here": settings.isolation,
-            "--mapsat-executor has agents on other machines, whose calls are not seen here": settings.executor,
-            f"{spec} is no agent in this process that asks models by itself": not names_own_code(spec),
-        }
-        _refuse(option, reasons)
-        store = Store(store_folder())
-        self.config.add_cleanup(store.close)
-        replay = Replay(settings.cache, store, settings.allowed_hosts)
-        self.config.add_cleanup(replay.install())
-        return replay
-
-    def _load_own_tools(self) -> OwnTools | None:
-        """Return the user's own tools, where misses are to be answered by them."""
-        if not self.settings.tools:
-            return None
-        from pytest_mapsat.recording import OwnTools  # noqa: PLC0415 (only where they are named)
-
-        return OwnTools.load(self.settings.tools, root=self.root)
-
-    def _open_memory(self) -> MemorySource | None:
-        """Return where the agent's memories come from; None where it has none.
-
-        Raises:
-            UsageError: there is no such memory, or it is of no use with what else was asked for.
-        """
-        spec, option = self.settings.request.options.agent_memory, "--mapsat-agent-memory"
-        memory = open_memory(spec, root=self.root, client=self._client)
-        if memory is None:
-            return None
-        reasons = {
-            "recorded dialogues are as they are, whatever a memory has": self._source and self._source.kind != "agent",
-            "--mapsat-isolate keeps the agent's code out of this process, in which a memory of its own would be": (
-                self.settings.isolation and memory.own
-            ),
-        }
-        _refuse(f"{option}={spec}", reasons)
-        return memory
-
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
@@ -706,97 +470,3 @@ class MapsatSession:
         moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None
         return spec if new is None else f"{kind}:{new}"
-
-
-@contextmanager
-def _as_outcomes() -> Iterator[None]:
-    """Have what keeps an episode from being played or judged end its item as pytest ends one.
-
-    Raises:
-        pytest.skip.Exception: it would have cost too much.
-        pytest.fail.Exception: of anything else.
-    """
-    try:
-        yield
-    except CeilingReachedError as error:
-        raise pytest.skip.Exception(str(error)) from error
-    except MapsatError as error:  # a recording that cannot be read, a judge without its file
-        raise pytest.fail.Exception(printed(error), pytrace=False) from error
-
-
-def _refuse(option: str, reasons: Mapping[str, object], way_out: str = "leave one of them out") -> None:
-    """Raise UsageError for the first of the reasons that holds."""
-    for reason, holds in reasons.items():
-        if holds:
-            raise UsageError(f"{option}: {reason}: {way_out}")
-
-
-def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:
-    """Return the client of the cluster that episodes are handed to; None where they are played here.
-
-    Raises:
-        UsageError: something else was asked for that only this process can do, or there is no cluster there that can be used.
-    """
-    if not settings.executor:
-        return None
-    bounds = (settings.max_cost, *settings.rates)
-    reasons = {
-        "--mapsat-isolate starts processes of its own": settings.isolation is not None,
-        "--mapsat-unrecorded asks from this process": settings.request.options.on_miss != "strict",
-        "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
-        "the suite carries dialogues from one task to the next, and each would be played somewhere else": carries,
-        "sandboxes of a plugin are not known there, those of a conftest.py and of installed packages are": not all(
-            Path(getattr(hook.plugin, "__file__", None) or "").name == "conftest.py"
-            for hook in config.hook.pytest_mapsat_sandbox.get_hookimpls()
-        ),
-    }
-    _refuse(f"--mapsat-executor=dask:{settings.executor}", reasons, "leave --mapsat-executor out, or the other")
-    from pytest_mapsat.runs.elsewhere import open_cluster  # noqa: PLC0415 (an extra)
-
-    cluster = open_cluster(settings.executor)
-    config.add_cleanup(cluster.close)
-    return cluster
-
-
-def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client: LiteLLMClient | None) -> Source:
-    """Return the agent of a run: what a plugin makes of the spec, else what the spec names, in processes of its own where that is asked for.
-
-    Raises:
-        pytest.UsageError: it cannot be used with what else was asked for.
-        UsageError: it cannot be resolved.
-    """
-    made = call_hook(config, config.hook.pytest_mapsat_make_agent, config=config, spec=spec)
-    if made is None:
-        root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
-        isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
-        return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
-    for option, given in {"--mapsat-isolate": settings.isolation, "--mapsat-executor": settings.executor}.items():
-        reason = "what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
-        _refuse(option, {reason: given})
-    return source_of(made, spec)
-
-
-def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path, timeout: float) -> Source | None:
-    """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents.isolation import isolated_source, unreadable  # noqa: PLC0415 (only where it is asked for)
-
-    if not names_own_code(spec):
-        if typed(config, "isolate"):
-            reason = (
-                "a command runs in a process of its own already, with your environment and files"
-                if spec.startswith("cmd:")
-                else f"{spec} runs no code of an agent, so there is nothing to keep apart"
-            )
-            raise pytest.UsageError(f"--mapsat-isolate: {reason}: leave it out")
-        return None
-    # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.
-    own = (None, root, *root.parents)
-    path = [os.path.normpath(root / place) for place in sys.path]
-    path = [place for place in path if find_suite(Path(place)) in own]
-    hidden = ExitStack()
-    hidden.enter_context(unreadable())
-    config.add_cleanup(hidden.close)
-    isolation = replace(isolation, path=tuple(path), patience=max(timeout, _LEAST_PATIENCE))
-    source = isolated_source(spec, root, isolation)
-    config.add_cleanup(source.close)
-    return source

@@ -38,15 +38,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.proof import Agreement, JudgedDialogue, play_oracle
 from pytest_mapsat.reports import printable
 from pytest_mapsat.sandbox import Sandbox, make_sandbox
-from pytest_mapsat.suite import (
-    LABELS,
-    REVIEWED,
-    Suite,
-    find_suite,
-    is_labels,
-    open_suite,
-    read_answers,
-)
+from pytest_mapsat.suite import LABELS, REVIEWED, Suite, find_suite, is_labels, open_suite, read_answers
 
 from .assemble import Outcome, assemble
 from .regrade import places_of

@@ -27,7 +27,6 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.store import ARRAYS, alone, store_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -270,6 +269,8 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
         key: JSON data that says all that the arrays depend on.
         make: makes them; one process at a time does, where the system can lock files.
     """
+    from pytest_mapsat.store import ARRAYS, alone, store_folder  # noqa: PLC0415 (sqlite: for ranked searches alone)
+
     path = store_folder() / ARRAYS / f"{digest([_code(), key])}.arrays"
     if (arrays := _opened(path)) is not None:
         return arrays

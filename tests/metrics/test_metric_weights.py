@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.metrics import DEFAULT_WEIGHTS, WeightTable, weight_of
+from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.model import Evidence, Requirement
 
 
-def weigh(*evidence, table=DEFAULT_WEIGHTS):
+def weigh(*evidence):
     requirement = Requirement(id="z", text="a need", kind="soft", evidence=tuple(Evidence(**one) for one in evidence))
-    return weight_of(requirement, table)
+    return weight_of(requirement)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,6 @@ def test_session_evidence_alone_does_not_outweigh_a_weak_profile():
 
 def test_an_invalid_need_takes_the_requirement_out():
     assert weigh({"ratio": 1.0, "need": "invalid"}) == 0
-
-
-def test_another_table_can_be_handed_in():
-    assert weigh({"need": "direct"}, table=WeightTable(need={"direct": 2.0})) == 2.0
 
 
 @given(

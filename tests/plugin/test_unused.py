@@ -40,6 +40,35 @@ def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -
     result.assert_outcomes(passed=1)
 
 
+#: What a plain run of cases has no use for: rooms of other commands, what an option asks for, libraries of these.
+NOT_PLAIN = (
+    *("asyncio", "diskcache", "litellm", "multiprocessing", "numpy", "openpyxl", "rapidfuzz", "sqlite3"),
+    *("building", "commands", "drafts", "making", "proof", "recording", "starter", "store"),
+    *("agents.command", "agents.isolation", "environments.http", "environments.sql", "llm.client", "reports.html"),
+    *("runs.elsewhere", "runs.memories", "runs.people_labels", "runs.regrade"),
+)
+
+
+@pytest.mark.cold
+def test_a_plain_run_imports_nothing_that_it_has_no_use_for(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile(the_agent="def agent(message, tools): return 'I do not know.'")
+    pytester.makeconftest(
+        f"""
+        import sys
+        def pytest_unconfigure():
+            names = {NOT_PLAIN!r}
+            print("LOADED", [name for name in names if name in sys.modules or f"pytest_mapsat.{{name}}" in sys.modules])
+        """
+    )
+    result = pytester.run(
+        *(sys.executable, "-m", "pytest", "-p", "pytest_mapsat.plugin", env_free(pytester)),
+        *("-p", "no:cacheprovider", "--mapsat-agent=the_agent:agent"),
+    )
+    assert "satisfied" in result.stdout.str()
+    result.stdout.fnmatch_lines(["LOADED []"])
+
+
 def env_free(pytester: pytest.Pytester) -> str:
     """Turn off plugin autoloading for the next subprocess; return a harmless argument."""
     pytester._monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
