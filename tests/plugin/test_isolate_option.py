@@ -71,6 +71,8 @@ def agent(message, tools):
     number = len(list(PLACE.glob("*.ran")))
     (PLACE / f"{number}.ran").touch()
     folder = os.path.dirname(os.environ["TMPDIR"])
+    if not os.path.basename(folder).startswith("mapsat-"):  # never a folder of others, such as /tmp
+        os._exit(9)
     shutil.rmtree(folder, ignore_errors=True)
     if number == 1:
         pathlib.Path(folder).touch()
