@@ -72,10 +72,10 @@ def row(size: int, trials: int, drop: float, repeats: int, *, correlated: float 
 
     from pytest_mapsat.gate import parse_drops
     from pytest_mapsat.gate.compare import held_drops
-    from pytest_mapsat.gate.pairs import Table
+    from pytest_mapsat.gate.pairs import PairTable
     from pytest_mapsat.gate.rules import SEVERITY
 
-    class Simulated(Table):
+    class Simulated(PairTable):
         def mean(self, metric: str, domain: str, *, new: bool):
             return (statistics.fmean(pair.mean(metric, new=new)[0] for pair in self.pairs),) * 2
 

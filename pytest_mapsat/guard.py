@@ -117,7 +117,7 @@ def now() -> _Here | None:
     return _LOST if not _is_ours(thread) and (_under_way or thread in _left) else None
 
 
-class Call(NamedTuple):
+class GuardedCall(NamedTuple):
     """A call that an agent makes, and that may reach the body of a tool.
 
     Attributes:
@@ -205,14 +205,14 @@ async def _awaited(here: _Here, result: Awaitable[Any]) -> Any:
         return await result
 
 
-def guarded(framework: str, thing: Any, name: str, body: Any, meet: Callable[[Call], Any]) -> Any:
+def guarded(framework: str, thing: Any, name: str, body: Any, meet: Callable[[GuardedCall], Any]) -> Any:
     """Return what is called in place of a body: in an episode ``meet`` decides what becomes of the call."""
 
     def called(*given: Any, **options: Any) -> Any:
         here = now()
         if here is None:
             return body(*given, **options)
-        return meet(Call(framework, thing, name, body, given, options, here))
+        return meet(GuardedCall(framework, thing, name, body, given, options, here))
 
     if not inspect.iscoroutinefunction(body):
         return wraps(body)(called)
@@ -268,7 +268,7 @@ def sandboxed(tools: _T) -> _T:
 def _stand_in(function: Any) -> Any:
     """Return a function that the sandbox answers in an episode."""
 
-    def meet(call: Call) -> Any:
+    def meet(call: GuardedCall) -> Any:
         return call.episode.call(call.name, call.arguments()).value if call.episode else call.refuse(call.name)
 
     stand_in = function if is_stand_in(function) else guarded("Python", function, function.__name__, function, meet)

@@ -29,7 +29,7 @@ def named_secrets() -> list[str]:
     return sorted(_named)
 
 
-class Known:
+class KnownSecrets:
     """The secrets of the environment as it was at one time; false where there are none.
 
     Args:
@@ -58,14 +58,14 @@ class Known:
         return text
 
 
-def known_secrets() -> Known:
+def known_secrets() -> KnownSecrets:
     """Return the secrets that the environment holds now: an agent may have read a file of settings into it."""
     variables = [name for name in _ENVIRONMENT if _is_secret(name)]
     names = [*map(os.fsdecode, variables), *_named]
     return _known(tuple((name, os.environ.get(name, "")) for name in names))
 
 
-_known = lru_cache(maxsize=4)(Known)
+_known = lru_cache(maxsize=4)(KnownSecrets)
 
 
 @lru_cache(maxsize=1024)

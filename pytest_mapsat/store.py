@@ -167,7 +167,7 @@ class Store:
                 self._entries.close()  # the connection is this thread's, which may end without a word
 
 
-class Entry(Noun):
+class StoreEntry(Noun):
     """What is kept under a name that its content gives."""
 
     def key(self) -> str:
@@ -175,7 +175,7 @@ class Entry(Noun):
         raise NotImplementedError
 
 
-_Entry = TypeVar("_Entry", bound=Entry)
+_Entry = TypeVar("_Entry", bound=StoreEntry)
 
 
 class Shelf(Generic[_Entry]):

@@ -14,7 +14,7 @@ from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTur
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .source import AgentContext, AgentSource, Conversation, Session, Spec
+from .source import AgentContext, AgentSource, Conversation, Session, SourceSpec
 
 _Name = Literal["silent", "constant", "surface", "profile", "oracle"]
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
@@ -62,7 +62,7 @@ class BaselineSource(AgentSource):
 NAMES = ", ".join(f"baseline:{name}" for name in get_args(_Name))
 
 
-def open_source(spec: Spec) -> BaselineSource:
+def open_source(spec: SourceSpec) -> BaselineSource:
     """Return the source that ``baseline:NAME`` names.
 
     Raises:

@@ -21,7 +21,7 @@ from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
-from .frameworks import Adapter, Episode, adapter_for, unwatch, watch
+from .frameworks import Adapter, AdapterEpisode, adapter_for, unwatch, watch
 from .returned import AgentFault, checked, described
 from .source import AgentContext, AgentSource, HandedConversation, kept_of, with_earlier
 
@@ -42,7 +42,7 @@ class CallableConversation(HandedConversation):
         self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
-        self._scope = Scope(Episode(self._toolbox, AgentContext(), self._session))
+        self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session))
         watch()
 
     @property
@@ -116,7 +116,7 @@ class CallableConversation(HandedConversation):
         adapter = _adapter_of(made, source)
         if adapter is not None:
             self._adapted = self._scope.answers = True
-            made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
+            made = adapter.start(made, AdapterEpisode(self._toolbox, self._context(), self._session))
             self._close = getattr(made, "close", None)
         return _product(made, source.spec)
 

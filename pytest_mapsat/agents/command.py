@@ -23,7 +23,7 @@ from pytest_mapsat.model import JsonObject, UsageError
 
 from .process import PATIENCE, AgentProcess, LostError, ProcessConversation
 from .returned import AgentFault, scrubbed
-from .source import SourceElsewhere, Spec
+from .source import SourceElsewhere, SourceSpec
 from .tool_server import missing_extra, serve_tools
 
 #: What is shown of standard error in a fault, lines.
@@ -42,7 +42,7 @@ _RUNTIMES = {
 }
 
 
-def open_source(spec: Spec) -> CommandSource:
+def open_source(spec: SourceSpec) -> CommandSource:
     """Return the source that ``cmd:COMMAND`` names; the command is split as a shell would, and no shell is asked.
 
     Raises:
@@ -67,7 +67,7 @@ def open_source(spec: Spec) -> CommandSource:
     return CommandSource(spec.text, (found, *arguments[1:]), spec.root, files)
 
 
-def _meant(spec: Spec, program: str) -> str:
+def _meant(spec: SourceSpec, program: str) -> str:
     """Return how to start a file that was named as if it were a program; empty where there is no such file."""
     file = spec.root / program
     if not file.is_file():

@@ -24,15 +24,15 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
-from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, Spec, seconds_left
+from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, SourceSpec, seconds_left
 from .wire_forms import (
     A2AForm,
     AgUiForm,
-    Answer,
     ChatForm,
-    Exchange,
+    FormExchange,
     JsonForm,
     ResponsesForm,
+    ServiceAnswer,
     ServiceFault,
     told_error,
 )
@@ -79,7 +79,7 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
 # -- what the user wrote -------------------------------------------------------------------------------------------------
 
 
-def open_source(spec: Spec) -> HttpSource:
+def open_source(spec: SourceSpec) -> HttpSource:
     """Return the source for ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
 
     Raises:
@@ -151,7 +151,7 @@ def _pool(url: str, named: str) -> HTTPConnectionPool:
 # -- an episode ----------------------------------------------------------------------------------------------------------
 
 
-class _Watched:
+class _WatchedToolbox:
     """The toolbox, and whether a tool was called since the last message."""
 
     def __init__(self, toolbox: Toolbox) -> None:
@@ -174,7 +174,7 @@ class HttpConversation(HandedConversation):
         super().__init__(source, toolbox, *handed)
         self._held = ExitStack()
         self._response: BaseHTTPResponse | None = None
-        self._tools = _Watched(toolbox)
+        self._tools = _WatchedToolbox(toolbox)
         # A service may keep what it heard in an earlier run under the same id, so each episode has a new one.
         identity = f"{self._session.id}-{token_hex(4)}"
         values: dict[str, Json] = {"session": identity}
@@ -207,7 +207,7 @@ class HttpConversation(HandedConversation):
             "X-Mapsat-Session": identity,
             **{name: str(filled(value, values)).strip() for name, value in file.headers.items()},
         }
-        self._exchange = Exchange(self._post, self._pause, watched, self._session, self._context, values, file)
+        self._exchange = FormExchange(self._post, self._pause, watched, self._session, self._context, values, file)
         self._form = made(self._exchange)
 
     def reply(self, message: str) -> Reply:
@@ -257,7 +257,7 @@ class HttpConversation(HandedConversation):
 
     # -- one request -----------------------------------------------------------------------
 
-    def _post(self, body: Json, headers: Mapping[str, str]) -> Answer:
+    def _post(self, body: Json, headers: Mapping[str, str]) -> ServiceAnswer:
         """Send a body, again where that did nothing, and return what came back. Raises ServiceFault."""
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._drop()
@@ -320,14 +320,14 @@ class HttpConversation(HandedConversation):
 
     # -- one answer ------------------------------------------------------------------------
 
-    def _read(self, response: BaseHTTPResponse) -> Answer:
+    def _read(self, response: BaseHTTPResponse) -> ServiceAnswer:
         if response.status not in _SUCCESS:
             raise self._refusal(response)
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
             self._lists += 2  # its events may repeat calls, and not all are read
-            return Answer(None, self._noted(response, _events(pieces)))
+            return ServiceAnswer(None, self._noted(response, _events(pieces)))
         text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
@@ -342,7 +342,7 @@ class HttpConversation(HandedConversation):
             except ValueError as error:
                 raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
         (data,) = self._noted(response, [data])
-        return Answer(data)
+        return ServiceAnswer(data)
 
     def _noted(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
         """Yield the parts of an answer, and note the calls that it tells and what it names as its build, where the service file says so."""

@@ -21,7 +21,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reply import Reply
 
 from .returned import AgentFault
-from .source import AgentContext, HandedConversation, ModelKind, SourceElsewhere, Spec, trial_of
+from .source import AgentContext, HandedConversation, ModelKind, SourceElsewhere, SourceSpec, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
@@ -205,7 +205,7 @@ class ModelSource(SourceElsewhere):
     client: ModelClient
 
 
-def open_source(spec: Spec) -> ModelSource:
+def open_source(spec: SourceSpec) -> ModelSource:
     """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
 
     Raises:

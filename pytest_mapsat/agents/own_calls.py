@@ -23,7 +23,7 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.formats import Span, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
+from pytest_mapsat.formats import OtlpSpan, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
 from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -66,10 +66,10 @@ class Receiver:
         self.foreign: set[str] = set()
         self.silent = self.cut = 0
         self._lock = Lock()
-        self._traces: dict[str, dict[str, Span]] = {}
+        self._traces: dict[str, dict[str, OtlpSpan]] = {}
         self._listens = False
 
-    def spans(self, trace: str) -> list[Span]:
+    def spans(self, trace: str) -> list[OtlpSpan]:
         """Return what has come of a trace, and keep what comes from now on. Raises InfrastructureError where the port belongs to another program."""
         if not self._listens and (told := self._of_other(trace)) is not None:
             return told
@@ -79,7 +79,7 @@ class Receiver:
                 del self._traces[next(iter(self._traces))]
         return spans
 
-    def _of_other(self, trace: str) -> list[Span] | None:
+    def _of_other(self, trace: str) -> list[OtlpSpan] | None:
         """Return what the process has that holds the port; None where this one holds it now."""
         import urllib3  # noqa: PLC0415 (only where a service is asked)
 
@@ -89,7 +89,7 @@ class Receiver:
             try:
                 url = f"http://127.0.0.1:{self.port}{_OURS}{trace}"
                 told = urllib3.request("GET", url, retries=False, timeout=_ANSWER).json()
-                return [Span(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in told["spans"]]
+                return [OtlpSpan(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in told["spans"]]
             except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
                 why = f"port {self.port} of the loopback interface cannot be listened on ({error.strerror})"
                 raise InfrastructureError(f"spans: {why}: name another one, as in spans: {{port: 4319}}") from None
@@ -114,7 +114,7 @@ class Receiver:
             status, answer = 400, str(error).encode()
         await respond(send, status, answer, headers.get(b"content-type", "application/json"))
 
-    def _keep(self, spans: list[Span]) -> None:
+    def _keep(self, spans: list[OtlpSpan]) -> None:
         with self._lock:
             for span in spans:
                 kept = self._traces.get(span.trace.lower())
@@ -136,7 +136,7 @@ def _unpacked(body: bytes, packing: str) -> bytes:
     return plain
 
 
-def _spans_of(body: bytes, *, protobuf: bool) -> list[Span]:
+def _spans_of(body: bytes, *, protobuf: bool) -> list[OtlpSpan]:
     """Return the spans of a request. Raises ValueError, SuiteError."""
     if not protobuf:
         return spans_in(parse_json(body.decode(), depth=limits.RUN_DEPTH))
@@ -193,9 +193,9 @@ class SpansOfReplies:
         self._told |= made.keys()
         return [_reported(call, key) for key, call in made.items()]
 
-    def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[Span]:
+    def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
         """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
-        spans: list[Span] = []
+        spans: list[OtlpSpan] = []
         until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False
         while not over:
             come = self._receiver.spans(trace)

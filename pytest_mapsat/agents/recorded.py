@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     SpanCall,
     SpanDialogue,
     SpanTurn,
@@ -63,7 +63,7 @@ _CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATI
 _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case's"
 
 
-class Conversation(NamedTuple):
+class RecordedConversation(NamedTuple):
     """A conversation whose spans do not name the case: as it was read, and as it is judged."""
 
     dialogue: SpanDialogue
@@ -84,14 +84,14 @@ class Unplaced:
         by_query: all, by the words that they begin with.
     """
 
-    by_session: Mapping[str, Conversation] = field(default_factory=dict)
-    by_query: Mapping[str, Sequence[Conversation]] = field(default_factory=dict)
+    by_session: Mapping[str, RecordedConversation] = field(default_factory=dict)
+    by_query: Mapping[str, Sequence[RecordedConversation]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, conversations: Iterable[Conversation]) -> Unplaced:
+    def of(cls, conversations: Iterable[RecordedConversation]) -> Unplaced:
         """Return them, ready to be looked up."""
-        by_query: dict[str, list[Conversation]] = defaultdict(list)
-        by_session: dict[str, Conversation] = {}
+        by_query: dict[str, list[RecordedConversation]] = defaultdict(list)
+        by_session: dict[str, RecordedConversation] = {}
         for conversation in conversations:
             by_query[" ".join((conversation.dialogue.query or "").split())].append(conversation)
             if conversation.dialogue.session:
@@ -133,7 +133,7 @@ class Unplaced:
         )
 
 
-def _is_begun_by(longer: Conversation, shorter: Conversation) -> bool:
+def _is_begun_by(longer: RecordedConversation, shorter: RecordedConversation) -> bool:
     """Return whether a longer conversation begins with the whole of a shorter one, as where each model call is a trace of its own."""
     whole, start = (
         [(turn.role, turn.text) for turn in conversation.trajectory.turns] for conversation in (longer, shorter)
@@ -203,9 +203,9 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
     require_file(file, name)
     trajectories: dict[tuple[str, int], Trajectory] = {}
     lines: dict[tuple[str, int], int] = {}
-    unplaced: list[Conversation] = []
+    unplaced: list[RecordedConversation] = []
     for line, trajectory in recorded_dialogues(file, name):
-        if isinstance(trajectory, Conversation):
+        if isinstance(trajectory, RecordedConversation):
             unplaced.append(trajectory)
             continue
         key = (trajectory.case, trajectory.trial)
@@ -216,7 +216,7 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
     return RecordedSource(f"recorded:{path}", printable(file.name), trajectories, Unplaced.of(unplaced))
 
 
-def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | Conversation]]:
+def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | RecordedConversation]]:
     """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Spans that name no case give a conversation. Raises SuiteError where it is broken; ``name``: how messages name it."""
     layout = layout_of(file, name)
     if layout == "run":
@@ -224,7 +224,7 @@ def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory 
     elif layout == "spans":
         for dialogue in read_spans(file, name):
             trajectory = span_trajectory(dialogue, name)
-            yield dialogue.line, trajectory if dialogue.case else Conversation(dialogue, trajectory)
+            yield dialogue.line, trajectory if dialogue.case else RecordedConversation(dialogue, trajectory)
     elif layout == "lines":
         yield from _published_lines(file, name)
     else:
@@ -251,7 +251,7 @@ def _recorded_step(step: Step) -> Step:
 # -- the published layout ------------------------------------------------------------------
 
 
-class _Part(BaseModel):
+class _PublishedPart(BaseModel):
     """Part of a published dialogue; what is not used here is passed over, and what is empty counts as not given."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
@@ -264,7 +264,7 @@ class _Part(BaseModel):
         )
 
 
-class _Call(_Part):
+class _Call(_PublishedPart):
     """One call of a tool: what it was given and what it gave, as the file has them."""
 
     name: str
@@ -273,7 +273,7 @@ class _Call(_Part):
     id: str = ""
 
 
-class _Message(_Part):
+class _Message(_PublishedPart):
     """One message of a dialogue.
 
     Attributes:
@@ -311,7 +311,7 @@ class _Row(_Message):
     case: str = Field(validation_alias="conversation_id", pattern=CASE_ID_PATTERN)
 
 
-class _Dialogue(_Part):
+class _RecordedDialogue(_PublishedPart):
     """The messages of one dialogue, in the order of the file."""
 
     case: str = Field(validation_alias="case_id", pattern=CASE_ID_PATTERN)
@@ -326,7 +326,7 @@ def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
         if not isinstance(data, dict) or not isinstance(data.get("turns"), list):
             raise SuiteError(Problem(name, raw.number, "expected an object with case_id and a list of turns"))
         data["turns"] = [{**turn, "line": raw.number} if isinstance(turn, dict) else turn for turn in data["turns"]]
-        dialogue = _checked(_Dialogue, data, name, raw.number)
+        dialogue = _checked(_RecordedDialogue, data, name, raw.number)
         yield raw.number, _published(dialogue.case, dialogue.trial, dialogue.messages, name)
 
 
@@ -501,7 +501,7 @@ def step_of(call: SpanCall, name: str) -> Step:
 
 def _checked(noun: type[_NounT], data: JsonObject, name: str, line: int) -> _NounT:
     problems: list[Problem] = []
-    value = validate(noun, Located(data, Lines(line)), name, problems)
+    value = validate(noun, LocatedDocument(data, DocumentLines(line)), name, problems)
     if value is None:
         raise SuiteError(*problems[: limits.PROBLEMS])
     return value

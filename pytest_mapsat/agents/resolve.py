@@ -15,7 +15,7 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 from . import baselines, models, recorded
 from .callables import callable_source, framework_source
 from .frameworks import ADAPTERS, adapter_named
-from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, SourceElsewhere, Spec
+from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, SourceElsewhere, SourceSpec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
@@ -29,7 +29,7 @@ def _refused(message: str, hint: str) -> UsageError:
     return UsageError(message + hint) if hint else _UnknownError(message)
 
 
-def _elsewhere(spec: Spec) -> Source:
+def _elsewhere(spec: SourceSpec) -> Source:
     """Return the source of an agent outside of this process; what speaks to it is loaded only where there is one."""
     if spec.scheme == "cmd":
         from .command import open_source as open_command  # noqa: PLC0415 (see above)
@@ -41,7 +41,7 @@ def _elsewhere(spec: Spec) -> Source:
 
 
 #: What makes the sources of a scheme. A new kind of agent is a module and a line here.
-_SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
+_SCHEMES: Mapping[str, Callable[[SourceSpec], Source]] = {
     "baseline": baselines.open_source,
     "cmd": _elsewhere,
     "recorded": lambda spec: recorded.open_recorded(spec.rest, root=spec.root),
@@ -68,7 +68,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     spec = spec.strip()
     scheme, _, rest = spec.partition(":")
     if scheme in _SCHEMES:
-        return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client, http_form))
+        return _SCHEMES[scheme](SourceSpec(spec, scheme, rest, root, client, http_form))
     adapter = adapter_named(scheme) if ":" in rest else None
     if adapter is not None:
         adapter.check()

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from pytest_mapsat.formats import Lines, Located, object_in, validate
+from pytest_mapsat.formats import DocumentLines, LocatedDocument, object_in, validate
 from pytest_mapsat.model import (
     Blame,
     Fault,
@@ -359,7 +359,7 @@ def _usage(usage: object) -> dict[str, Any] | None:
         if amount is not None and not number:
             raise AgentFault(f"the agent returned bad usage: {name}: found {amount!r}, expected a number")
     problems: list[Problem] = []
-    validate(Usage, Located(data, Lines(0)), "usage", problems)
+    validate(Usage, LocatedDocument(data, DocumentLines(0)), "usage", problems)
     if problems:
         raise AgentFault(f"the agent returned bad {problems[0]}")
     return {name: amount for name, amount in data.items() if amount is not None}

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator
 
-from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require_file, validate
+from pytest_mapsat.formats import DocumentLines, limits, parse_yaml, read_bytes, require_file, validate
 from pytest_mapsat.model import (
     Context,
     EnvironmentTerms,
@@ -28,7 +28,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.secrets import name_secrets
 
-from .source import SHOWS_CALLS, AgentContext, FormName, Spec, context_of
+from .source import SHOWS_CALLS, AgentContext, FormName, SourceSpec, context_of
 
 #: What ``request`` and ``headers`` of a service file may take from the episode.
 PLACEHOLDERS = ("message", "messages", "session", "context", "tools", "mcp_url", "mcp_token")
@@ -198,7 +198,7 @@ def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def read_service_file(spec: Spec, form: str) -> ServiceFile:
+def read_service_file(spec: SourceSpec, form: str) -> ServiceFile:
     """Read a service file, and check what can be checked before a request is sent. Raises UsageError, SuiteError."""
     path = spec.root / form
     require_file(path, form)
@@ -226,7 +226,7 @@ def _templates(file: ServiceFile) -> dict[str, Json]:
     return parts
 
 
-def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
+def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
     """Yield what is wrong with a service file whose fields are known."""
     for place, template in _templates(file).items():
         for where, name, variable in placeholders(template):
@@ -251,7 +251,7 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
             yield lines.problem(form, ("spans",), missing)
 
 
-def _call_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
+def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
     """Yield what is wrong with the places of calls."""
     paths, places = file.response.calls, file.tells_calls
     if len(places) > 1:
@@ -269,7 +269,7 @@ def _call_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Probl
         yield lines.problem(form, ("mcp",), why)
 
 
-def _header_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
+def _header_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
     """Yield what is wrong with the headers of requests, and with the place of the build in answers."""
     for name, value in file.headers.items():
         if not _HEADER_NAME.fullmatch(name) or not value.isprintable():

@@ -270,7 +270,7 @@ class SourceElsewhere(AgentSource):
 Source: TypeAlias = "AgentSource | RecordedSource"
 
 
-class Spec(NamedTuple):
+class SourceSpec(NamedTuple):
     """What names a source, for the module that makes those of its scheme.
 
     Attributes:

@@ -1,6 +1,6 @@
 """How a service is asked, and how its answers are read: fields of its own, or a protocol that many services speak.
 
-A form knows nothing of HTTP: it hands a body to ``Exchange.post`` and gets back JSON, text, or the events of a stream.
+A form knows nothing of HTTP: it hands a body to ``FormExchange.post`` and gets back JSON, text, or the events of a stream.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which nam
         super().__init__(message)
 
 
-class Answer(NamedTuple):
+class ServiceAnswer(NamedTuple):
     """What a service answered: ``data`` is JSON, or the text of a plain one; ``events`` are those of a stream, each JSON, else None."""
 
     data: Json
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Exchange:
+class FormExchange:
     """What a form needs of the episode under way.
 
     Attributes:
@@ -62,7 +62,7 @@ class Exchange:
         own_calls: for each part of its answers, the calls of the service's own tools that it shows.
     """
 
-    post: Callable[[Json, Mapping[str, str]], Answer]
+    post: Callable[[Json, Mapping[str, str]], ServiceAnswer]
     pause: Callable[[float], None]
     toolbox: Toolbox
     session: Session
@@ -131,7 +131,7 @@ def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
     return list(members)
 
 
-def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[Call]:
+def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[WireCall]:
     """Return tool calls.
 
     Args:
@@ -143,7 +143,7 @@ def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[C
     """
     what = "a tool call"
     return [
-        Call(part_of(call, key, str, what), part_of(function, "name", str, what), function.get("arguments"))
+        WireCall(part_of(call, key, str, what), part_of(function, "name", str, what), function.get("arguments"))
         for call, function in calls
     ]
 
@@ -250,7 +250,7 @@ class WireForm:
 
     path: ClassVar[str] = ""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: FormExchange) -> None:
         self._exchange = exchange
 
     def reply(self, message: str) -> Reply:
@@ -281,7 +281,7 @@ class JsonForm(WireForm):
     }
     _TEXTS = ("text", "reply", "message", "content")
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: FormExchange) -> None:
         super().__init__(exchange)
         if exchange.file.response.session:
             exchange.values["session"] = None
@@ -340,7 +340,7 @@ class JsonForm(WireForm):
         raise ServiceFault(f"expected {expected}, found {content}{hint}", speaks=speaks)
 
 
-class Call(NamedTuple):
+class WireCall(NamedTuple):
     """A tool call in an answer; ``arguments`` as they came, a JSON text or an object."""
 
     id: str
@@ -353,11 +353,11 @@ class Call(NamedTuple):
         return told if result is None else {**told, "result": result}
 
 
-class Step(NamedTuple):
+class WireStep(NamedTuple):
     """One answer of a service that calls tools: its text, its calls and its usage."""
 
     text: str
-    calls: list[Call]
+    calls: list[WireCall]
     usage: dict[str, float]
 
 
@@ -380,7 +380,7 @@ class ToolForm(WireForm):
                 self._answer(call, json.dumps(self._made(call), ensure_ascii=False))
         raise ServiceFault(f"the agent went on calling tools after {MOST_ROUNDS} answers in one reply", "agent")
 
-    def _made(self, call: Call) -> Json:
+    def _made(self, call: WireCall) -> Json:
         """Make a call and return its result; a service that gives bad arguments reads what is wrong with them."""
         arguments = call.arguments
         if isinstance(arguments, str):
@@ -404,11 +404,11 @@ class ToolForm(WireForm):
         """Take the user's message."""
         raise NotImplementedError
 
-    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
         """Send a request and read the answer."""
         raise NotImplementedError
 
-    def _answer(self, call: Call, result: str) -> None:
+    def _answer(self, call: WireCall, result: str) -> None:
         """Take the result of a call, for the next request."""
         raise NotImplementedError
 
@@ -420,7 +420,7 @@ class ChatForm(ToolForm):
     #: What servers of open models call the thoughts of a model.
     _REASONING = ("reasoning_content", "reasoning")
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: FormExchange) -> None:
         super().__init__(exchange)
         self._messages: list[JsonObject] = []
 
@@ -430,10 +430,10 @@ class ChatForm(ToolForm):
             self._messages += self._exchange.session.earlier
         self._messages.append({"role": "user", "content": message})
 
-    def _answer(self, call: Call, result: str) -> None:
+    def _answer(self, call: WireCall, result: str) -> None:
         self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
-    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
         body: JsonObject = {"model": "agent", "messages": self._messages}
         if tools:
             body["tools"] = [{"type": "function", "function": tool} for tool in tools]
@@ -455,7 +455,7 @@ class ChatForm(ToolForm):
         self._messages.append({"role": "assistant", "content": text or None})
         if calls:
             self._messages[-1]["tool_calls"] = [function_call(call) for call in calls]
-        return Step(text, calls, usage_of(usage))
+        return WireStep(text, calls, usage_of(usage))
 
     @staticmethod
     def _whole(data: Json) -> tuple[JsonObject, Json, Json]:
@@ -497,7 +497,7 @@ class ChatForm(ToolForm):
         return assistant, usage, finish
 
 
-def function_call(call: Call) -> JsonObject:
+def function_call(call: WireCall) -> JsonObject:
     """Return a call as the service reads it again; arguments that are no JSON are left out, which services refuse."""
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
     try:
@@ -512,7 +512,7 @@ class ResponsesForm(ToolForm):
 
     path = "/responses"
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: FormExchange) -> None:
         super().__init__(exchange)
         self._items: list[JsonObject] = []
         self._stored = (exchange.file.request or {}).get("store") is True
@@ -523,10 +523,10 @@ class ResponsesForm(ToolForm):
             self._items += self._exchange.session.earlier
         self._items.append({"role": "user", "content": message})
 
-    def _answer(self, call: Call, result: str) -> None:
+    def _answer(self, call: WireCall, result: str) -> None:
         self._items.append({"type": "function_call_output", "call_id": call.id, "output": result})
 
-    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
         body: JsonObject = {
             "model": "agent",
             "instructions": _introduction(self._exchange.context()),
@@ -562,7 +562,7 @@ class ResponsesForm(ToolForm):
             if item.get("type") == "reasoning" and (thought := texts_of(item.get("summary"))):
                 self._exchange.session.think(thought)
         text = "\n\n".join(texts_of(content) or texts_of(content, "refusal") for content in spoken)
-        return Step(text, calls, usage_of(data.get("usage")))
+        return WireStep(text, calls, usage_of(data.get("usage")))
 
     @staticmethod
     def _last(events: Iterator[JsonObject]) -> Json:
@@ -586,7 +586,7 @@ class AgUiForm(ToolForm):
 
     _THOUGHTS = ("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT")
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: FormExchange) -> None:
         super().__init__(exchange)
         self._messages: list[JsonObject] = []
         self._state: Json = {}
@@ -596,10 +596,10 @@ class AgUiForm(ToolForm):
         told = [*earlier, {"role": "user", "content": message}]
         self._messages += [{"id": str(uuid4()), **turn} for turn in told]
 
-    def _answer(self, call: Call, result: str) -> None:
+    def _answer(self, call: WireCall, result: str) -> None:
         self._messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call.id, "content": result})
 
-    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
         context = [
             {"description": key, "value": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
             for key, value in filled_fields(self._exchange.context()).items()
@@ -628,7 +628,7 @@ class AgUiForm(ToolForm):
                 require_same(event.get("runId"), asked["runId"], "run")
             yield event
 
-    def _read(self, events: Iterator[JsonObject]) -> Step:
+    def _read(self, events: Iterator[JsonObject]) -> WireStep:
         run = _Run()
         snapshot: list[JsonObject] | None = None
         for event in events:
@@ -651,7 +651,7 @@ class AgUiForm(ToolForm):
                 self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
                 usage = event.get("usage")
                 entries = [usage_of(entry) for entry in usage] if isinstance(usage, list) else []
-                return Step(run.text(event), run.calls(), summed(entries) if entries else {})
+                return WireStep(run.text(event), run.calls(), summed(entries) if entries else {})
             else:
                 run.take(kind, event)
         raise ServiceFault("its stream ended before the run did: no RUN_FINISHED came")
@@ -663,7 +663,7 @@ class _Run:
     def __init__(self) -> None:
         self.thought = ""
         self._texts: dict[str, str] = {}
-        self._made: dict[str, Call] = {}
+        self._made: dict[str, WireCall] = {}
         self._results: dict[str, JsonObject] = {}
         self._open = ""
 
@@ -683,7 +683,7 @@ class _Run:
         if opens and key == "messageId":
             self._texts[self._open] = ""
         elif opens:
-            self._made[self._open] = Call(self._open, part_of(event, "toolCallName", str, place), "")
+            self._made[self._open] = WireCall(self._open, part_of(event, "toolCallName", str, place), "")
         delta = "" if kind.endswith("_START") else text_of(event, "delta", place)
         if key == "messageId" and self._open in self._texts:
             self._texts[self._open] += delta
@@ -700,7 +700,7 @@ class _Run:
         texts = [text for text in self._texts.values() if text]
         return "\n\n".join(texts) or texts_of(interrupts, "message")
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[WireCall]:
         """Return the calls that wait for a result: tools of the service's own have theirs already."""
         return [call for key, call in self._made.items() if key not in self._results]
 
@@ -745,7 +745,7 @@ class A2AForm(WireForm):
     #: Between two looks at a task that is at work, seconds.
     _PAUSE = 0.5
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: FormExchange) -> None:
         super().__init__(exchange)
         self._version = "1.0"
         self._ids: dict[str, str] = {}

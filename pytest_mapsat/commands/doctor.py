@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_mapsat.agents import Source
     from pytest_mapsat.model import Case, Json, Tool, Trajectory, Turn
-    from pytest_mapsat.sandbox import Answer, Sandbox
+    from pytest_mapsat.sandbox import Sandbox, SandboxAnswer
     from pytest_mapsat.suite import CaseEntry, Suite
     from pytest_mapsat.users import Hands, UserMove
 
@@ -41,7 +41,7 @@ _AGAIN = {"en": "Please repeat your last answer.", "zh": "请把你刚才的回�
 Outcome = Literal["ok", "warning", "failed", "skipped"]
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """What one check found.
 
     Attributes:
@@ -101,10 +101,10 @@ class _BrokenTools:
     tools: Mapping[str, Tool]
     setup: tuple[()] = ()
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:  # noqa: ARG002  # the protocol's arguments
-        from pytest_mapsat.sandbox import Answer
+    def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:  # noqa: ARG002  # the protocol's arguments
+        from pytest_mapsat.sandbox import SandboxAnswer
 
-        return Answer({"status": "error", "message": "the service is out of order"}, "error")
+        return SandboxAnswer({"status": "error", "message": "the service is out of order"}, "error")
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Examination:
         return trajectory
 
 
-def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[tuple[str, Finding]]:
+def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[tuple[str, Diagnosis]]:
     """Yield each check, as users read it, with what it finds; the later ones are left out where the agent gives no first reply.
 
     Args:
@@ -185,47 +185,47 @@ def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[t
     yield "remembers the turn before", _remembers(examination, reference)
     yield "tells the user when tools fail", _tool_error(examination, reference)
     yield f"serves {_AT_ONCE} episodes at once", _at_once(examination, reference, steady=steady)
-    yield "answers in time", Finding("ok", f"{median(examination.seconds):.2f} s a reply at the median")
+    yield "answers in time", Diagnosis("ok", f"{median(examination.seconds):.2f} s a reply at the median")
 
 
-def _replies(trajectory: Trajectory, examination: Examination) -> Finding:
+def _replies(trajectory: Trajectory, examination: Examination) -> Diagnosis:
     behaviour = behaviour_of(trajectory)
     if behaviour.fault:
-        return Finding("failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
+        return Diagnosis("failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
     if not any(reply.strip() for reply in behaviour.replies):
-        return Finding("failed", "the reply is empty", "return a text, a dict with text, or a Reply")
+        return Diagnosis("failed", "the reply is empty", "return a text, a dict with text, or a Reply")
     observed = f"{_quoted(behaviour.replies[0])} after {shared.counted(len(behaviour.calls), 'call')}"
     missing = [step.tool for step in trajectory.calls if step.tool not in examination.suite.tools]
     if missing:
         advice = f"it calls {missing[0]}, which the suite does not have: describe the tool in the suite, or rename it in the agent"
-        return Finding("warning", observed, advice)
+        return Diagnosis("warning", observed, advice)
     if not behaviour.calls:
         advice = "no tool was called: if it should have been, hand `tools` on to your model, or see docs/how-to/connect-an-agent.md"
-        return Finding("warning", observed, advice)
-    return Finding("ok", observed)
+        return Diagnosis("warning", observed, advice)
+    return Diagnosis("ok", observed)
 
 
-def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Finding:
+def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Diagnosis:
     if reference == again:
-        return Finding("ok", "the same calls and words")
+        return Diagnosis("ok", "the same calls and words")
     if keeps:
-        return Finding("skipped", "the next line says why it does not")
+        return Diagnosis("skipped", "the next line says why it does not")
     part = "other words" if reference.calls == again.calls else "other calls"
     advice = "use --mapsat-trials for a rate, or temperature 0 and a seed for a run that repeats"
-    return Finding("warning", part, advice)
+    return Diagnosis("warning", part, advice)
 
 
-def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Finding:
+def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Diagnosis:
     from pytest_mapsat.agents import SourceElsewhere
 
     if kept := _kept(examination, reference, steady=steady, keeps=keeps):
         advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
-        return Finding("failed", kept, advice)
+        return Diagnosis("failed", kept, advice)
     if not steady:
-        return Finding("skipped", "not known: the answers vary anyway")
+        return Diagnosis("skipped", "not known: the answers vary anyway")
     if examination.source.shared or isinstance(examination.source, SourceElsewhere):
-        return Finding("skipped", "not known: no answer shows another case, and what else it keeps is not seen")
-    return Finding("ok", "made anew for each case, and the same answers after another case")
+        return Diagnosis("skipped", "not known: no answer shows another case, and what else it keeps is not seen")
+    return Diagnosis("ok", "made anew for each case, and the same answers after another case")
 
 
 def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> str:
@@ -253,42 +253,42 @@ def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps
     return ""
 
 
-def _remembers(examination: Examination, reference: Behaviour) -> Finding:
+def _remembers(examination: Examination, reference: Behaviour) -> Diagnosis:
     case = examination.cases[0]
     message = _AGAIN["zh" if case.language.startswith("zh") else "en"]
     dialogue = behaviour_of(examination.play(more=(message,)))
     if dialogue.fault:
-        return Finding("failed", f"second message: {dialogue.fault}", "an agent is asked as often as users go on")
+        return Diagnosis("failed", f"second message: {dialogue.fault}", "an agent is asked as often as users go on")
     alone = behaviour_of(examination.play(_asking(case, message)))
     second = dialogue.replies[-1]
     if (second,) == alone.replies:
         if second == reference.replies[0]:
-            return Finding("skipped", "the same reply with and without a turn before")
+            return Diagnosis("skipped", "the same reply with and without a turn before")
         advice = "`session.messages` has the dialogue so far; hand it on to your model"
-        return Finding("warning", f"{_quoted(second)}, as without a turn before", advice)
-    return Finding("ok", f"to {message!r}: {_quoted(second)}")
+        return Diagnosis("warning", f"{_quoted(second)}, as without a turn before", advice)
+    return Diagnosis("ok", f"to {message!r}: {_quoted(second)}")
 
 
 def _asking(case: Case, message: str) -> Case:
     return case.model_copy(update={"visible": case.visible.model_copy(update={"query": message})})
 
 
-def _tool_error(examination: Examination, reference: Behaviour) -> Finding:
+def _tool_error(examination: Examination, reference: Behaviour) -> Diagnosis:
     if not reference.calls:
-        return Finding("skipped", "it called no tool")
+        return Diagnosis("skipped", "it called no tool")
     broken = behaviour_of(examination.play(sandbox=_BrokenTools(examination.suite.tools)))
     if broken.fault:
         advice = 'a tool that fails returns {"status": "error", "message": ...}: read it before you use the result'
-        return Finding("failed", broken.fault, advice)
+        return Diagnosis("failed", broken.fault, advice)
     if broken.replies == reference.replies:
         advice = (
             "if it should differ, read the status of a result: an answer that does not depend on results is made up"
         )
-        return Finding("warning", "the same answer as with working tools", advice)
-    return Finding("ok", _quoted(broken.replies[-1]))
+        return Diagnosis("warning", "the same answer as with working tools", advice)
+    return Diagnosis("ok", _quoted(broken.replies[-1]))
 
 
-def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
+def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) -> Diagnosis:
     cases = examination.cases
     if steady:
         expected = [reference, *(behaviour_of(examination.play(case)) for case in cases[1:])]
@@ -301,17 +301,17 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
     broken = [episode.fault for episode in episodes if episode.fault]
     advice = "run it with --mapsat-concurrency=1, or keep what belongs to an episode in `session.state`"
     if broken:
-        return Finding("failed", f"{len(broken)} of {_AT_ONCE} broke: {broken[0]}", advice)
+        return Diagnosis("failed", f"{len(broken)} of {_AT_ONCE} broke: {broken[0]}", advice)
     mixed = sum(steady and episode != expected[n % len(cases)] for n, episode in enumerate(episodes))
     if mixed:
-        return Finding("failed", f"{mixed} of {_AT_ONCE} differ from the same case alone", advice)
-    return Finding("ok", f"{seconds:.2f} s for all")
+        return Diagnosis("failed", f"{mixed} of {_AT_ONCE} differ from the same case alone", advice)
+    return Diagnosis("ok", f"{seconds:.2f} s for all")
 
 
 # -- in a fresh process ------------------------------------------------------------------------------------------------
 
 
-def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Finding]:
+def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Diagnosis]:
     """Have the first case answered by an agent in a new interpreter; nothing in this one can then be the reason why it works."""
     request = {
         "spec": examination.spec,
@@ -333,7 +333,7 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return None, Finding("failed", "it took too long", "import nothing that waits; raise --timeout")
+        return None, Diagnosis("failed", "it took too long", "import nothing that waits; raise --timeout")
     seconds = perf_counter() - began
     last = process.stdout.rpartition("\n")[2]
     if process.returncode or not last.startswith("{"):
@@ -341,12 +341,12 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
 
         words = scrubbed((process.stderr.strip() or process.stdout.strip() or "no word").splitlines()[-1])
         status = f"exit status {process.returncode}: {words}"
-        return None, Finding("failed", status, "start python there, and import the module by hand")
+        return None, Diagnosis("failed", status, "start python there, and import the module by hand")
     given = json.loads(last)
     behaviour = Behaviour(tuple(given["replies"]), tuple(given["calls"]), given["fault"])
     if behaviour.fault:
-        return behaviour, Finding("failed", behaviour.fault)
-    return behaviour, Finding("ok", f"{seconds:.1f} s with a first reply")
+        return behaviour, Diagnosis("failed", behaviour.fault)
+    return behaviour, Diagnosis("ok", f"{seconds:.1f} s with a first reply")
 
 
 def answer_once() -> None:
@@ -445,7 +445,7 @@ def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
     return first, *islice(others, 1)
 
 
-def _lines(check: str, finding: Finding) -> Iterator[str]:
+def _lines(check: str, finding: Diagnosis) -> Iterator[str]:
     from pytest_mapsat.reports import printable, wrap
 
     yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", shared.width(), hang=9)

@@ -18,7 +18,7 @@ from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import Agreement, Proof, SuiteWorth
-    from pytest_mapsat.recording import Offer
+    from pytest_mapsat.recording import RecordingOffer
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import LintFinding, Severity, Suite
 
@@ -59,7 +59,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_plugins(parser)
 
 
-class _Part(NamedTuple):
+class _LintPart(NamedTuple):
     """What is told besides the findings: as JSON and as lines, and whether it makes the exit status 1."""
 
     name: str
@@ -105,7 +105,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _parts(
     options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
-) -> Iterator[_Part]:
+) -> Iterator[_LintPart]:
     from pytest_mapsat.proof import answer_table, measure_retrieval, table, worth_table
     from pytest_mapsat.recording import offers_of
     from pytest_mapsat.runs.regrade import open_suites
@@ -113,28 +113,28 @@ def _parts(
 
     if options.mutants:
         proof = _mutants(options.suite, findings, sandboxes)
-        yield _Part("mutants", proof.to_json(), table(proof))
+        yield _LintPart("mutants", proof.to_json(), table(proof))
     if not sound:
         left_out = (("answers", "judged"), ("baselines", "played"), ("retrieval", "measured"), ("misses", "looked at"))
         for name, done in left_out:
             if getattr(options, name):
-                yield _Part(name, None, [f"{name}: not {done}, as the suite has errors"])
+                yield _LintPart(name, None, [f"{name}: not {done}, as the suite has errors"])
         return
     if options.answers:
         answers = _judged_answers(options, sandboxes)
         data = answers.to_json() | answers.labels_to_json()
-        yield _Part("answers", data, answer_table(answers), bool(answers.wrong))
+        yield _LintPart("answers", data, answer_table(answers), bool(answers.wrong))
     if options.baselines:
         worth = _worth(options, sandboxes)
         wrong = options.card is not None and not _card(options, worth)
-        yield _Part("baselines", worth.to_json(), worth_table(worth), wrong)
+        yield _LintPart("baselines", worth.to_json(), worth_table(worth), wrong)
     if options.retrieval:
         suite = _opened(options.suite, sandboxes)
         measured = measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
-        yield _Part("retrieval", measured.to_json(), measured.lines())
+        yield _LintPart("retrieval", measured.to_json(), measured.lines())
     if options.misses is not None:
         offers = offers_of(read_saved(options.misses), open_suites([options.suite]))
-        yield _Part("misses", [offer.to_json() for offer in offers], _offer_lines(offers))
+        yield _LintPart("misses", [offer.to_json() for offer in offers], _offer_lines(offers))
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def _calibrate(suite: Suite, proof: Agreement) -> None:
     )
 
 
-def _offer_lines(offers: Sequence[Offer]) -> Iterator[str]:
+def _offer_lines(offers: Sequence[RecordingOffer]) -> Iterator[str]:
     for offer in offers:
         yield from (*offer.lines(), "")
     yield f"{shared.counted(sum(offer.times for offer in offers), 'call')} missed, {len(offers)} different"

@@ -319,7 +319,7 @@ class _Calls:
     def answer(self, name: str, arguments: JsonObject) -> Json:
         """Answer a call; what breaks the sandbox is an error of the call, and the server goes on."""
         from pytest_mapsat.model import MapsatError, tool_name
-        from pytest_mapsat.sandbox import Answer, unknown_tool
+        from pytest_mapsat.sandbox import SandboxAnswer, unknown_tool
 
         name = tool_name(self.tools, name)
         with self._lock:
@@ -327,7 +327,7 @@ class _Calls:
                 answer = self.sandbox.call(name, arguments) if name in self.tools else unknown_tool(name, self.tools)
             except MapsatError as error:
                 shared.tell(error)
-                answer = Answer({"status": "error", "message": "the sandbox of tools broke"}, "error")
+                answer = SandboxAnswer({"status": "error", "message": "the sandbox of tools broke"}, "error")
             self.made += 1
             self._tell(answer.step(name, arguments, f"c{self.made}"))
             return answer.result

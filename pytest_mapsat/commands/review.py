@@ -16,7 +16,7 @@ from . import shared
 if TYPE_CHECKING:
     from pytest_mapsat.making import Proposal, ProposalReview
     from pytest_mapsat.model import Mark, Requirement, Step
-    from pytest_mapsat.runs.people_labels import Question, Review
+    from pytest_mapsat.runs.people_labels import Review, ReviewQuestion
 
 #: The most characters of a reply, and of anything else, that are shown.
 _REPLY = 20_000
@@ -111,7 +111,7 @@ def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
     return Review(saved, suites, options.labels, options.by)
 
 
-def _listed(questions: Sequence[Question]) -> Iterator[str]:
+def _listed(questions: Sequence[ReviewQuestion]) -> Iterator[str]:
     from pytest_mapsat.reports import columns, printable, wrap
     from pytest_mapsat.runs.people_labels import dialogue_name
 
@@ -139,7 +139,7 @@ def _ask(review: Review) -> int:
     return taken
 
 
-def _question_lines(question: Question, number: int, total: int) -> Iterator[str]:
+def _question_lines(question: ReviewQuestion, number: int, total: int) -> Iterator[str]:
     """Yield a question as lines: what was asked, what is required, what was said, and the calls that matter."""
     from pytest_mapsat.runs.people_labels import dialogue_name
 

@@ -80,11 +80,11 @@ def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None
     refuse_options_of_no_model(options)
     if options.propose is None:
         return use(None)
-    from pytest_mapsat.llm import Limits, named_model, open_door
+    from pytest_mapsat.llm import SpendingLimits, named_model, open_door
     from pytest_mapsat.making import ProposingModel
 
     name, parameters = named_model(options.propose, f"--propose={options.propose}")
-    limits = Limits(max_cost=options.max_cost)
+    limits = SpendingLimits(max_cost=options.max_cost)
     with closing(open_door(options.cache or "auto", limits, run=uuid4().hex)) as client:
         made = use(ProposingModel(client, name, parameters))
         client.forget_run()

@@ -15,7 +15,7 @@ from pytest_mapsat.formats import limits, parse_json, redacted
 from pytest_mapsat.model import Case, InfrastructureError, UsageError, shown
 from pytest_mapsat.secrets import name_secrets
 
-from .world import EpisodeSession, Names, Seen, seen
+from .world import EpisodeSession, Names, SeenTable, seen
 
 #: Bytes of one answer, unpacked, and how long it may take, seconds.
 _MOST_BYTES, _MOST_SECONDS = 64 * limits.MIB, 60.0
@@ -98,7 +98,7 @@ class HttpEnvironment:
             self._asked("reset", *self._reset)
         return HttpWorld(self)
 
-    def read(self) -> dict[str, Seen]:
+    def read(self) -> dict[str, SeenTable]:
         """Return the tables as they are now. Raises InfrastructureError."""
         text = self._asked("state", *self._state).decode("utf-8", "replace")
         answered = f"environment.state: {self.shown} answered with"
@@ -155,7 +155,7 @@ class HttpWorld:
     def __init__(self, environment: HttpEnvironment) -> None:
         self._environment = environment
 
-    def tables(self) -> Mapping[str, Seen]:
+    def tables(self) -> Mapping[str, SeenTable]:
         """Return its tables as they are now."""
         return self._environment.read()
 

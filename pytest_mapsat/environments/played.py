@@ -17,7 +17,7 @@ from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Case, EnvironmentEnd, InfrastructureError, MapsatError, Trajectory, listed, shown
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, place_of
 
-from .world import Environment, EpisodeSession, Starts, Tables, World, alone, differing, end_between, seen
+from .world import Environment, EpisodeSession, EpisodeWorld, Starts, Tables, alone, differing, end_between, seen
 
 #: How long tables may go on changing after the last reply, seconds.
 _LONGEST = 10.0
@@ -39,7 +39,7 @@ class _Last(NamedTuple):
 
     case: str
     trial: int
-    world: World
+    world: EpisodeWorld
     end: Tables | None
 
 
@@ -76,7 +76,9 @@ class Environments:
         self._starts = Starts()
         self._lock = Lock()
 
-    def play(self, environment: object, case: Case, trial: int, play: Callable[[World], Trajectory]) -> Trajectory:
+    def play(
+        self, environment: object, case: Case, trial: int, play: Callable[[EpisodeWorld], Trajectory]
+    ) -> Trajectory:
         """Return the trajectory of an episode, with what it left of its environment.
 
         Args:
@@ -162,7 +164,7 @@ class Environments:
 
     def _begun(
         self, place: _Place, environment: Environment, case: Case, session: EpisodeSession
-    ) -> tuple[World, Tables]:
+    ) -> tuple[EpisodeWorld, Tables]:
         """Return the world of an episode and its tables. Where a reset leads to other rows than before, the episode before has written in between."""
         before = self._look_back(place)
         rows: list[str] = []
@@ -189,7 +191,12 @@ class Environments:
         )
 
     def _played(
-        self, environment: Environment, case: Case, world: World, play: Callable[[World], Trajectory], start: Tables
+        self,
+        environment: Environment,
+        case: Case,
+        world: EpisodeWorld,
+        play: Callable[[EpisodeWorld], Trajectory],
+        start: Tables,
     ) -> tuple[Trajectory, Tables | None]:
         trajectory = play(world)
         unwatched = tuple(sorted(getattr(world, "unwatched", ())))
@@ -228,8 +235,8 @@ def _asked(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         raise InfrastructureError(f"the environment: {what} failed: {words}{place_of(broken.error)}") from None
 
 
-def _started(environment: Environment, case: Case, session: EpisodeSession) -> tuple[World, Tables]:
-    world: World = _asked("start", environment.start, case, session)
+def _started(environment: Environment, case: Case, session: EpisodeSession) -> tuple[EpisodeWorld, Tables]:
+    world: EpisodeWorld = _asked("start", environment.start, case, session)
     try:
         return world, _tables(world)
     except MapsatError:
@@ -237,19 +244,19 @@ def _started(environment: Environment, case: Case, session: EpisodeSession) -> t
         raise
 
 
-def _tables(world: World) -> Tables:
+def _tables(world: EpisodeWorld) -> Tables:
     given = _asked("tables", world.tables)
     if not isinstance(given, Mapping):
         raise InfrastructureError(f"the environment: tables() returned {type(given).__name__}, expected tables by name")
     return {str(name): seen(str(name), table) for name, table in sorted(given.items())}
 
 
-def _close(world: World) -> None:
+def _close(world: EpisodeWorld) -> None:
     with suppress(MapsatError):  # what it cannot put back, the next start tells
         _asked("close", world.close)
 
 
-def _settled(world: World, seconds: float) -> tuple[Tables, str]:
+def _settled(world: EpisodeWorld, seconds: float) -> tuple[Tables, str]:
     """Return the tables once two readings are equal, or why they are not."""
     before, until = _tables(world), monotonic() + _LONGEST
     while True:

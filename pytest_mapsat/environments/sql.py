@@ -18,7 +18,7 @@ from pytest_mapsat.formats import limits, read_bytes, require_file
 from pytest_mapsat.model import Case, Json, UsageError, did_you_mean, digest, hint_at, shown
 from pytest_mapsat.sandbox import key_text
 
-from .world import MOST_ROWS, EpisodeSession, Names, Seen, alone, seen
+from .world import MOST_ROWS, EpisodeSession, Names, SeenTable, alone, seen
 
 try:
     import sqlalchemy as sql
@@ -57,7 +57,7 @@ _Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class _Watched:
+class _WatchedTable:
     """A table that is watched.
 
     Attributes:
@@ -216,7 +216,7 @@ class SqlEnvironment:
     # -- what is watched -------------------------------------------------------------------
 
     @cached_property
-    def _watched(self) -> tuple[tuple[_Watched, ...], tuple[str, ...]]:
+    def _watched(self) -> tuple[tuple[_WatchedTable, ...], tuple[str, ...]]:
         """The watched tables, those that others refer to first, and the names of the other tables. Raises UsageError."""
         schemas = {name: name.rpartition(".")[0] or None for name in self._tables}
         with self._engine.connect() as connection, warnings.catch_warnings():
@@ -245,7 +245,7 @@ class SqlEnvironment:
                 raise UsageError(f"{what}: no watched table has a column {shown(unknown)}{hint_at(unknown, columns)}")
         return tuple(watched), tuple(sorted(set(there) - tables.keys()))
 
-    def _watch(self, name: str, table: sql.Table) -> _Watched:
+    def _watch(self, name: str, table: sql.Table) -> _WatchedTable:
         given = self._keys.get(name, ())
         key = (given,) if isinstance(given, str) else tuple(given) or tuple(column.name for column in table.primary_key)
         if not key:
@@ -266,22 +266,22 @@ class SqlEnvironment:
             plain: list[sql.Column[Any]] = [sql.Column(name) for name in types]
             table = sql.Table(table.name, sql.MetaData(), *plain, schema=table.schema)
         condition = f"({self._where.get(name, '1 = 1')})"
-        return _Watched(name, table, written, key, tuple(numeric), parsers, updated, condition)
+        return _WatchedTable(name, table, written, key, tuple(numeric), parsers, updated, condition)
 
     # -- reading ---------------------------------------------------------------------------
 
-    def last_changes(self, watched: Iterable[_Watched]) -> dict[str, Any]:
+    def last_changes(self, watched: Iterable[_WatchedTable]) -> dict[str, Any]:
         """Return when large tables were last changed."""
         with self.reading() as connection:
             latest = {each.name: sql.func.max(each.table.c[each.updated]) for each in watched if each.updated}
             return {name: connection.execute(sql.select(column)).scalar() for name, column in latest.items()}
 
-    def read(self, watched: Iterable[_Watched], last: Mapping[str, Any]) -> dict[str, Seen]:
+    def read(self, watched: Iterable[_WatchedTable], last: Mapping[str, Any]) -> dict[str, SeenTable]:
         """Return the tables as they are; of a large one the rows that were changed after ``last``."""
         with self.reading() as connection:
             return {each.name: self._seen(connection, each, last.get(each.name)) for each in watched}
 
-    def _seen(self, connection: sql.Connection, each: _Watched, last: Any) -> Seen:
+    def _seen(self, connection: sql.Connection, each: _WatchedTable, last: Any) -> SeenTable:
         newer = [] if last is None or not each.updated else [each.table.c[each.updated] > last]
         rows = map(each.parsed, each.rows(connection, *newer))
         table = seen(each.name, rows, each.key, ignore=self._ignore, hide=self._hide, decimals=each.decimals)
@@ -289,7 +289,7 @@ class SqlEnvironment:
             return replace(table, unread=table.unread and f"{table.unread} (give where, or updated)")
         return replace(table, unread=f"of {each.name} changed rows alone are read", rest=self._rest(connection, each))
 
-    def _rest(self, connection: sql.Connection, each: _Watched) -> Json:
+    def _rest(self, connection: sql.Connection, each: _WatchedTable) -> Json:
         """Return how many rows a large table has, and a digest of them all."""
         columns = [column for column in each.table.columns if not self._ignore.has(each.name, column.name)]
         if self._postgres:
@@ -308,7 +308,7 @@ class SqlEnvironment:
 
     # -- putting back ----------------------------------------------------------------------
 
-    def _remember(self, watched: Iterable[_Watched]) -> None:
+    def _remember(self, watched: Iterable[_WatchedTable]) -> None:
         """Keep what the tables are when the run begins. Raises UsageError where one is too large."""
         with self.reading() as connection:
             for each in watched:
@@ -339,7 +339,7 @@ class SqlEnvironment:
                 if at != (before := self._counters.get(name, at)):
                     connection.exec_driver_sql(_COUNT_FROM[self._lite], (*before, name))
 
-    def _write(self, connection: sql.Connection, each: _Watched, now: Mapping[str, Mapping[str, Any]]) -> None:
+    def _write(self, connection: sql.Connection, each: _WatchedTable, now: Mapping[str, Mapping[str, Any]]) -> None:
         """Write the rows of a table that have changed or gone."""
         missing = []
         for own, row in self._before[each.name].items():
@@ -353,7 +353,7 @@ class SqlEnvironment:
             connection.execute(each.table.insert().values(rows))
 
     def _counted(
-        self, connection: sql.Connection, watched: Iterable[_Watched]
+        self, connection: sql.Connection, watched: Iterable[_WatchedTable]
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Yield what new ids are counted by: its name, and where it stands."""
         execute = connection.exec_driver_sql
@@ -369,12 +369,12 @@ class SqlEnvironment:
 class SqlWorld:
     """A database in one episode; see ``World``."""
 
-    def __init__(self, environment: SqlEnvironment, watched: Sequence[_Watched], unwatched: Sequence[str]) -> None:
+    def __init__(self, environment: SqlEnvironment, watched: Sequence[_WatchedTable], unwatched: Sequence[str]) -> None:
         self.unwatched = unwatched
         self._environment, self._watched = environment, watched
         self._last = environment.last_changes(watched)
 
-    def tables(self) -> Mapping[str, Seen]:
+    def tables(self) -> Mapping[str, SeenTable]:
         """Return the watched tables as they are now."""
         return self._environment.read(self._watched, self._last)
 

@@ -38,11 +38,11 @@ class EpisodeSession(NamedTuple):
     trial: int
 
 
-class World(Protocol):
+class EpisodeWorld(Protocol):
     """An environment in one episode. It may have ``calls()``, the calls that the agent has made so far, and ``unwatched``, the names of its other tables."""
 
     def tables(self) -> Mapping[str, Any]:
-        """Return the watched tables as they are now, by name: a list of rows that have an ``id``, the rows by their ids, or ``Seen``."""
+        """Return the watched tables as they are now, by name: a list of rows that have an ``id``, the rows by their ids, or ``SeenTable``."""
 
     def close(self) -> None:
         """Give it back; called once the next episode begins, or the run ends."""
@@ -55,12 +55,12 @@ class Environment(Protocol):
     readings that must be equal before the end is read (0.1); ``same_start``: whether every reset leads to the same rows (False); ``hold()``: a context manager that keeps other runs out.
     """
 
-    def start(self, case: Case, session: EpisodeSession) -> World:
+    def start(self, case: Case, session: EpisodeSession) -> EpisodeWorld:
         """Reset it for an episode of a case, and return the episode's world."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenTable:
     """A table as it was read.
 
     Attributes:
@@ -109,7 +109,7 @@ _NONE = Names(())
 
 def seen(
     name: str, given: Any, key: tuple[str, ...] = ("id",), *, ignore: Names = _NONE, hide: Names = _NONE, **known: Any
-) -> Seen:
+) -> SeenTable:
     """Return a table that code, a service or a database gives: a list of rows, or rows by their ids.
 
     Args:
@@ -123,7 +123,7 @@ def seen(
     Raises:
         InfrastructureError: these are no rows, or they cannot be told apart.
     """
-    if isinstance(given, Seen):
+    if isinstance(given, SeenTable):
         return given
     if isinstance(given, Mapping):
         given = [{key[0]: row_id, **row} if isinstance(row, Mapping) else row for row_id, row in given.items()]
@@ -140,24 +140,24 @@ def seen(
         if own in rows:
             raise InfrastructureError(f"two rows of {name} have the {', '.join(key)} {own}")
         if len(rows) == MOST_ROWS:
-            return Seen({}, key, unread=f"{name} has more than {MOST_ROWS:,} rows, and no more are read", **known)
+            return SeenTable({}, key, unread=f"{name} has more than {MOST_ROWS:,} rows, and no more are read", **known)
         ignored |= {column: ignore.has(name, column) for column in row.keys() - ignored.keys()}
         try:
             rows[own] = {column: cell_of(value) for column, value in row.items() if not ignored[column]}
         except ValueError as error:
             raise InfrastructureError(f"{name} {own}: {error}") from None
     hidden = tuple(sorted(column for column in ignored if hide.has(name, column)))
-    return Seen(rows, key, hidden=hidden, **known)
+    return SeenTable(rows, key, hidden=hidden, **known)
 
 
 #: The tables of one reading, by name, sorted.
-Tables = Mapping[str, Seen]
+Tables = Mapping[str, SeenTable]
 
 
-def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, Seen, Seen]]:
+def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, SeenTable, SeenTable]]:
     for name in sorted(first.keys() | other.keys()):
         here, there = first.get(name), other.get(name)
-        yield name, here or Seen({}, there.key if there else ()), there or Seen({}, here.key if here else ())
+        yield name, here or SeenTable({}, there.key if there else ()), there or SeenTable({}, here.key if here else ())
 
 
 def differing(first: Tables, other: Tables) -> list[str]:
@@ -181,7 +181,7 @@ class Starts:
         self._last: dict[str, tuple[Mapping[str, JsonObject], KeptRows]] = {}
         self._kept: dict[str, KeptRows] = {}
 
-    def of(self, name: str, table: Seen, clean: Callable[[Any], Any]) -> KeptRows:
+    def of(self, name: str, table: SeenTable, clean: Callable[[Any], Any]) -> KeptRows:
         """Return the rows of a table as they are kept: without hidden columns, sorted by id, and ``clean`` of secrets."""
         last = self._last.get(name)
         if last is None or last[0] != table.rows:
@@ -233,7 +233,7 @@ def end_between(
     return ended
 
 
-def _change(name: str, own: str, table: Seen, before: JsonObject | None, after: JsonObject | None) -> RowChange:
+def _change(name: str, own: str, table: SeenTable, before: JsonObject | None, after: JsonObject | None) -> RowChange:
     first = None if before is None else table.shown(before, after)
     last = None if after is None else table.shown(after, before, _OTHER)
     return RowChange(table=name, id=own, key=",".join(table.key), before=first, after=last)

@@ -49,7 +49,7 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed, unknown_tool
+from pytest_mapsat.sandbox import Sandbox, SandboxAnswer, ToolsClosed, unknown_tool
 from pytest_mapsat.user_code import Surroundings
 
 
@@ -219,7 +219,7 @@ class Remembering(Protocol):
     def recall(self, query: str) -> Retrieval:
         """Return what it has for a task. Raises AgentFault, InfrastructureError."""
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call of one of its tools."""
 
     def close(self) -> None:
@@ -381,27 +381,27 @@ class Channel:
         given = arguments if isinstance(arguments, dict) else {}
         return answer.step(name, given, f"c{next(self._numbers)}")
 
-    def _used_up(self) -> Answer | None:
+    def _used_up(self) -> SandboxAnswer | None:
         """Answer a call of the agent that is one more than it may make in the episode with an error that asks for the answer."""
         most = self._limits.calls
         if most is None or self._made <= most:
             return None
         used_up = f"this episode allows {most} tool call{'' if most == 1 else 's'}, and none is left"
-        return Answer(
+        return SandboxAnswer(
             {"status": "error", "message": f"{used_up}: answer the user now, with what you have"}, "over_limit"
         )
 
-    def _too_large(self, arguments: Json) -> Answer | None:
+    def _too_large(self, arguments: Json) -> SandboxAnswer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""
         if json_size(arguments) <= self._limits.max_text:
             return None
         if isinstance(arguments, dict):
             arguments.clear()
         message = f"the arguments have more than {self._limits.max_text} characters"
-        return Answer({"status": "error", "message": message}, "error")
+        return SandboxAnswer({"status": "error", "message": message}, "error")
 
 
-class Hands:
+class UserHands:
     """What the user can do in one of its turns. ``tools``: those that it may call; ``steps``: the calls that it has made.
 
     Args:
@@ -554,7 +554,7 @@ _MOST_TOLD, _MOST_CALLS, _LONGEST_NAME, _MOST_TEXT = 2_000, 1_000, 200, 1_000_00
 _ERROR_KEYS, _ERROR_STATES = ("error", "errors", "isError", "is_error"), ("error", "failed", "failure")
 
 
-class Reports:
+class ReportedCalls:
     """What one source has reported of the calls of an episode.
 
     Args:

@@ -42,7 +42,19 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import ScriptedUser, User
 
-from .channel import Channel, Hands, Limits, Overdue, Remembering, Reporter, Reports, Worker, late_calls, leased, port
+from .channel import (
+    Channel,
+    Limits,
+    Overdue,
+    Remembering,
+    ReportedCalls,
+    Reporter,
+    UserHands,
+    Worker,
+    late_calls,
+    leased,
+    port,
+)
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource
@@ -96,7 +108,7 @@ def run_episode(
     if kept is not None:
         kept.session = identity
     limits = replace(limits or Limits(), calls=case.episode.calls)
-    return _Dialogue(case, source, user, sandbox, limits, trial, identity, memory, kept, reported).run()
+    return _EpisodeDialogue(case, source, user, sandbox, limits, trial, identity, memory, kept, reported).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -149,7 +161,7 @@ def _until_satisfied(case: Case, trajectory: Trajectory) -> Trajectory:
 
 
 @dataclass
-class _Dialogue:
+class _EpisodeDialogue:
     """One episode under way."""
 
     _case: Case
@@ -171,7 +183,7 @@ class _Dialogue:
         self._model_calls = ModelCalls(self._trial, digest(self._case.id))
         self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
-        self._reports: list[Reports] = []
+        self._reports: list[ReportedCalls] = []
         self._late: tuple[Step, ...] = ()
 
     def run(self) -> Trajectory:
@@ -235,10 +247,12 @@ class _Dialogue:
             with closing(conversation), leased() as worker:
                 tools = self._sandbox.tools
                 if (ask := self._reported) is not None:
-                    self._reports.append(Reports(lambda: [ask()], "reported by the environment", tools))
+                    self._reports.append(ReportedCalls(lambda: [ask()], "reported by the environment", tools))
                 if conversation.reports or self._reported is not None:
                     anew = conversation.reports_all == "reply"
-                    self._reports.append(Reports(conversation.reported, "reported by the service", tools, anew=anew))
+                    self._reports.append(
+                        ReportedCalls(conversation.reported, "reported by the service", tools, anew=anew)
+                    )
                 end: _End | None = self._dialogue(conversation, worker, session)
                 self._late, end = self._told((), end)
                 return end or _End("done")
@@ -345,7 +359,7 @@ class _Dialogue:
         def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
             return worker.run(function, argument, timeout=self._deadline - perf_counter())
 
-        hands = Hands(self._channel, within_the_time)
+        hands = UserHands(self._channel, within_the_time)
         try:
             move = self._user.reply(tuple(self._turns), hands)
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises

@@ -19,7 +19,7 @@ from typing import IO, NamedTuple, cast
 from pytest_mapsat.model import Problem, SuiteError, UsageError, hint_at
 
 
-class Limits:
+class FileLimits:
     """How much of a file is read before it is refused. Generous for real files, small for a bomb."""
 
     MIB = 1024 * 1024
@@ -66,7 +66,7 @@ class Limits:
 
 
 #: The limits of this process.
-limits = Limits()
+limits = FileLimits()
 _CHUNK = limits.MIB
 _BYTES_OF_NAMES = range(0xDC80, 0xDD00)  # how Python writes the bytes of a file name that is not UTF-8
 NOT_REGULAR = "is not a regular file"

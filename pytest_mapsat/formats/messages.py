@@ -60,7 +60,7 @@ class ResultPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message: ``role`` is user, assistant, tool or system; ``text`` is None where it is missing."""
 
     role: str
@@ -106,7 +106,7 @@ def arguments_of(value: Json) -> JsonObject | Unknown:
     return data
 
 
-def read_messages(value: Json, role: str, *, loose: bool = True) -> list[Message] | None:
+def read_messages(value: Json, role: str, *, loose: bool = True) -> list[ChatMessage] | None:
     """Return the messages of a value; None where it is missing or was cut off.
 
     Args:
@@ -122,10 +122,10 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[Message
         if inner is not None and not data.keys() & _OF_A_MESSAGE:
             return read_messages(inner, role, loose=loose)
         if not data.keys() & _OF_A_MESSAGE:
-            return [Message(role, _words(data))] if loose else None
+            return [ChatMessage(role, _words(data))] if loose else None
         data = [data]
     if isinstance(data, str):
-        return [Message(role, data)]
+        return [ChatMessage(role, data)]
     if not isinstance(data, list) or not (loose or all(isinstance(member, (dict, list)) for member in data)):
         return None
     if data and all(isinstance(member, list) for member in data):  # one list for each prompt of a batch
@@ -143,9 +143,9 @@ def _holds(data: JsonObject, key: str) -> bool:
     return isinstance(data.get(key), list) or (isinstance(data.get(key), str) and len(data) == 1)
 
 
-def _message(data: Json, role: str) -> Iterator[Message]:
+def _message(data: Json, role: str) -> Iterator[ChatMessage]:
     if isinstance(data, str):
-        yield Message(role, data)
+        yield ChatMessage(role, data)
         return
     if not isinstance(data, dict):
         return
@@ -175,7 +175,7 @@ def _message(data: Json, role: str) -> Iterator[Message]:
     text, calls, results, thoughts = _parts(data)
     if own == "tool" and not results:
         results = [ResultPart(_id(data), _tool(data), UNKNOWN if text is None else _result(text))]
-    yield Message(own, text, tuple(calls), tuple(results), tuple(thoughts))
+    yield ChatMessage(own, text, tuple(calls), tuple(results), tuple(thoughts))
 
 
 _PARTS_OF = {

@@ -48,7 +48,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OtlpSpan:
     """One span.
 
     Attributes:
@@ -88,7 +88,7 @@ class Gathered(NamedTuple):
     case: str
     trial: int
     session: str
-    spans: tuple[Span, ...]
+    spans: tuple[OtlpSpan, ...]
 
 
 def looks_like_spans(text: str) -> bool:
@@ -136,7 +136,7 @@ def _gathered(database: Connection, key: str, name: str) -> Gathered:
         "SELECT case_, session, line, id, again, body FROM span WHERE seq IN (SELECT seq FROM part WHERE key = ?) ORDER BY start, seq",
         (key,),
     )
-    spans: list[Span] = []
+    spans: list[OtlpSpan] = []
     size, case, session = 0, "", ""
     for case_, session_, line, span_id, again, body in rows:
         size += len(body)
@@ -146,14 +146,14 @@ def _gathered(database: Connection, key: str, name: str) -> Gathered:
         case, session = case or case_, session or session_
         fields = json.loads(body)
         events = tuple((event, attributes) for event, attributes in fields.pop("events"))
-        spans.append(Span(**fields, events=events, line=line, again=again))
+        spans.append(OtlpSpan(**fields, events=events, line=line, again=again))
     case, _, trial = case.partition("\n")
     return Gathered(case, int(trial or 1), session, tuple(spans))
 
 
-def _insert(database: Connection, span: Span) -> int:
+def _insert(database: Connection, span: OtlpSpan) -> int:
     """Keep a span, unless one of the same id is kept; its body holds all but what other columns hold."""
-    body = {name: getattr(span, name) for name in Span.__slots__ if name not in ("line", "again")}
+    body = {name: getattr(span, name) for name in OtlpSpan.__slots__ if name not in ("line", "again")}
     case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
     case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
     session = str(span.first(_SESSIONS) or "")
@@ -192,7 +192,7 @@ def _inherit(database: Connection, trace: str) -> None:
 # -- from text to spans -------------------------------------------------------------------------
 
 
-def _spans(path: Path, name: str) -> Iterator[Span]:
+def _spans(path: Path, name: str) -> Iterator[OtlpSpan]:
     for first, text, value in _values(path, name):
         lines: dict[str, int] = {}
         line = counted = 0
@@ -249,13 +249,13 @@ def _parsed(text: str, name: str, line: int) -> Json:
         raise SuiteError(Problem(name, line, str(error))) from error
 
 
-def spans_in(value: Json) -> list[Span]:
+def spans_in(value: Json) -> list[OtlpSpan]:
     """Return the spans in a document of OTLP JSON that was received; those without ids are left out.
 
     Raises:
         SuiteError: it holds no spans.
     """
-    spans: list[Span] = []
+    spans: list[OtlpSpan] = []
     for data in _raw_spans(value, "OTLP", 0):
         with suppress(SuiteError):
             spans += filter(None, [_span(data, "OTLP", 0, {})])
@@ -287,7 +287,7 @@ def _objects(value: Json) -> list[JsonObject]:
     return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
-def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> Span | None:
+def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> OtlpSpan | None:
     context = data.get("context")
     own = {**data, **(context if isinstance(context, dict) else {})}
     span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
@@ -301,7 +301,7 @@ def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> S
     events = tuple(
         (str(event.get("name", "")), _attributes(event.get("attributes"))) for event in _objects(data.get("events"))
     )
-    return Span(
+    return OtlpSpan(
         trace=trace,
         id=span_id,
         parent=_identity(own, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),

@@ -50,14 +50,14 @@ DataPath = Sequence[str | int]
 
 
 @dataclass(slots=True)
-class Lines:
+class DocumentLines:
     """The line of one part, and those of its children. Data of one line (JSONL) has no children.
 
     ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
     """
 
     line: int
-    children: dict[str | int, Lines] = field(default_factory=dict)
+    children: dict[str | int, DocumentLines] = field(default_factory=dict)
     path: str = ""
     used_at: int = 0
 
@@ -84,11 +84,11 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedDocument:
     """A document, or one element of one."""
 
     data: Json
-    lines: Lines
+    lines: DocumentLines
 
 
 #: The fields whose value names the sort of a noun in a union.
@@ -123,7 +123,7 @@ _MOMENT = "a moment such as 2026-05-23T22:23:47+08:00"
 
 def validate(
     model: type[ModelT],
-    document: Located,
+    document: LocatedDocument,
     path: str,
     problems: list[Problem],
     *,
@@ -595,12 +595,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, p
 # -- YAML as JSON with comments: no tags, no anchors, no surprises
 
 _WORDS: dict[str, Json] = {"": None, "null": None, "true": True, "false": False}
-_NO_CHILDREN: dict[str | int, Lines] = {}  # shared by all scalars, and never written to
+_NO_CHILDREN: dict[str | int, DocumentLines] = {}  # shared by all scalars, and never written to
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _TOO_DEEP = f"lists and mappings stand more than {limits.DEPTH} deep"
 
 
-def parse_yaml(raw: bytes, path: str) -> tuple[Located, ...]:
+def parse_yaml(raw: bytes, path: str) -> tuple[LocatedDocument, ...]:
     """Return the documents of a YAML file.
 
     Plain scalars mean what they mean in YAML 1.2's JSON schema: ``null``, ``true``, ``false`` and JSON numbers;
@@ -617,7 +617,7 @@ def parse_yaml(raw: bytes, path: str) -> tuple[Located, ...]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     reader = _YamlReader(yaml.parse(decode(raw, path), Loader=loader), path)
-    documents: tuple[Located, ...] = ()
+    documents: tuple[LocatedDocument, ...] = ()
     try:
         documents = tuple(reader.documents())
     except yaml.YAMLError as error:
@@ -664,21 +664,21 @@ class _YamlReader:
         self._path = path
         self._left = limits.YAML_PARTS
 
-    def documents(self) -> Iterator[Located]:
+    def documents(self) -> Iterator[LocatedDocument]:
         for event in self._events:
             if hasattr(event, "anchor"):  # a value; others mark where stream and documents begin and end
-                yield Located(*self._value(event, 0))
+                yield LocatedDocument(*self._value(event, 0))
 
-    def _value(self, event: Any, depth: int) -> tuple[Json, Lines]:
+    def _value(self, event: Any, depth: int) -> tuple[Json, DocumentLines]:
         line = self._begin(event)
         match type(event).__name__:
             case "ScalarEvent":
-                return self._meaning(event, line), Lines(line, _NO_CHILDREN)
+                return self._meaning(event, line), DocumentLines(line, _NO_CHILDREN)
             case "AliasEvent":
-                return None, Lines(line, _NO_CHILDREN)
+                return None, DocumentLines(line, _NO_CHILDREN)
         if depth >= limits.DEPTH:
             raise SuiteError(Problem(self._path, line, _TOO_DEEP))
-        lines = Lines(line, {})
+        lines = DocumentLines(line, {})
         if type(event).__name__ == "MappingStartEvent":
             return self._mapping(lines.children, depth + 1), lines
         members: list[Json] = []
@@ -689,7 +689,7 @@ class _YamlReader:
             members.append(value)
         return members, lines
 
-    def _mapping(self, lines: dict[str | int, Lines], depth: int) -> dict[str, Json]:
+    def _mapping(self, lines: dict[str | int, DocumentLines], depth: int) -> dict[str, Json]:
         data: dict[str, Json] = {}
         for event in self._events:
             if type(event).__name__ == "MappingEndEvent":
@@ -884,12 +884,12 @@ def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint
 
 
 @dataclass(frozen=True)
-class Placed(Generic[ModelT]):
+class PlacedNoun(Generic[ModelT]):
     """A noun with its file, as messages name it, and the lines that it stands on."""
 
     noun: ModelT
     path: str
-    lines: Lines
+    lines: DocumentLines
 
     @property
     def place(self) -> str:
@@ -902,10 +902,10 @@ class Placed(Generic[ModelT]):
         return Problem(self.path, self.lines.at(part), f"{where}{message}", hint)
 
 
-def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> Located | None:
+def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> LocatedDocument | None:
     """Return the data of one line of a JSONL file, or None after adding to ``problems`` why it cannot be read."""
     try:
-        return Located(parse_json_line(raw, path, line), Lines(line))
+        return LocatedDocument(parse_json_line(raw, path, line), DocumentLines(line))
     except SuiteError as error:
         problems.extend(error.problems)
         return None
@@ -917,7 +917,7 @@ def noun_of(model: type[ModelT], raw: bytes, path: str, line: int, problems: lis
     return None if document is None else validate(model, document, path, problems)
 
 
-def read_nouns(path: Path, model: type[ModelT]) -> tuple[Placed[ModelT], ...]:
+def read_nouns(path: Path, model: type[ModelT]) -> tuple[PlacedNoun[ModelT], ...]:
     """Read a JSONL file.
 
     Args:
@@ -930,12 +930,12 @@ def read_nouns(path: Path, model: type[ModelT]) -> tuple[Placed[ModelT], ...]:
     """
     name = shown_path(path)
     require_file(path, name)
-    nouns: list[Placed[ModelT]] = []
+    nouns: list[PlacedNoun[ModelT]] = []
     problems: list[Problem] = []
     for line in read_lines(path, limits.DIALOGUE_BYTES, name):
         noun = noun_of(model, line.data, name, line.number, problems)
         if noun is not None:
-            nouns.append(Placed(noun, name, Lines(line.number)))
+            nouns.append(PlacedNoun(noun, name, DocumentLines(line.number)))
         if len(problems) >= limits.PROBLEMS:
             break
     raise_for_problems(problems)

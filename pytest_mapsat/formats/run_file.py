@@ -35,8 +35,8 @@ from pytest_mapsat.model import (
 from .files import limits, open_bytes, printable, raise_for_problems, read_lines, replacing, require_file, shown_path
 from .plain_data import (
     DataPath,
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     dotted,
     lines_of_list,
     located_json,
@@ -270,16 +270,16 @@ def _read_whole(path: Path, name: str) -> Run:
     schema = data.get("schema") if isinstance(data, dict) else data
     if schema != RUN_SCHEMA:
         raise SuiteError(Problem(name, 1, f"schema: found {shown(schema)}, expected {RUN_SCHEMA!r}", _HINT))
-    run = validate(Run, Located(data, Lines(1)), name, [])
+    run = validate(Run, LocatedDocument(data, DocumentLines(1)), name, [])
     if run is not None and not any(_contradictions(run)):
         return run
     # Once more, now that it is worth knowing on which line each case stands.
-    lines = Lines(1, {"cases": Lines(1)})
+    lines = DocumentLines(1, {"cases": DocumentLines(1)})
     for number, line in enumerate(lines_of_list(text, "cases", data.get("cases"))):
-        lines.children["cases"].children[number] = Lines(line)
+        lines.children["cases"].children[number] = DocumentLines(line)
     problems: list[Problem] = []
     if run is None:
-        validate(Run, Located(data, lines), name, problems)
+        validate(Run, LocatedDocument(data, lines), name, problems)
     else:
         problems += (
             Problem(name, lines.at(place), f"{dotted(place)}: {message}") for place, message in _contradictions(run)
@@ -337,7 +337,7 @@ _HEAD = 200
 _START = b'{"start":'
 
 
-class Place(NamedTuple):
+class CardPlace(NamedTuple):
     """Where the scorecard of an episode stands in a journal: its first byte, how many it has, and their checksum."""
 
     start: int
@@ -420,7 +420,7 @@ class Journal:
         parts = [canonical_json(part)[1:-1] for part in (schema, rest) if part]
         self._append(f"{{{','.join(parts)}}}".encode("utf-8", "replace"))
 
-    def add(self, card: bytes, worker: str = "", *, again: bool = False) -> Place:
+    def add(self, card: bytes, worker: str = "", *, again: bool = False) -> CardPlace:
         """Append the episode with this scorecard, and return where the scorecard stands.
 
         Args:
@@ -433,7 +433,7 @@ class Journal:
         """
         head = canonical_json({"worker": worker, **({"again": True} if again else {})})[:-1]
         end = self._append(f'{head},"episode":'.encode() + card + b"}")
-        return Place(end - len(card) - len(b"}\n"), len(card), crc32(card))
+        return CardPlace(end - len(card) - len(b"}\n"), len(card), crc32(card))
 
     def keep(self, starts: Mapping[str, StartRows]) -> None:
         """Append the rows that tables had at the start of episodes, those that this process has not written yet.
@@ -452,7 +452,7 @@ class Journal:
         kept = [parse_json_line(raw.data, str(self.path), raw.number)["start"] for raw in lines]
         return {start["name"]: start["rows"] for start in kept}
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: CardPlace) -> bytes:
         """Return the line of a scorecard.
 
         Raises:
@@ -529,7 +529,7 @@ def read_journal(path: Path) -> JournalContent:
             notes.append(data)
         if "episode" not in data or data.get("again") is True:
             continue
-        card = validate(Scorecard, Located(data["episode"], Lines(line)), name, problems)
+        card = validate(Scorecard, LocatedDocument(data["episode"], DocumentLines(line)), name, problems)
         if card is not None and (card.id, card.trial) != (card.trajectory.case, card.trajectory.trial):
             problems.append(Problem(name, line, f"the scorecard of case {card.id} holds another dialogue"))
         raise_for_problems(problems)

@@ -14,7 +14,7 @@ from .files import limits
 from .messages import (
     UNKNOWN,
     CallPart,
-    Message,
+    ChatMessage,
     Unknown,
     arguments_of,
     data_of,
@@ -22,7 +22,7 @@ from .messages import (
     read_messages,
     result_of,
 )
-from .otlp import Gathered, Span, gather_spans
+from .otlp import Gathered, OtlpSpan, gather_spans
 from .plain_data import parse_json
 
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
@@ -151,21 +151,21 @@ def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
         SuiteError: it cannot be read as spans, or goes beyond a limit; with the line.
     """
     for gathered in gather_spans(path, name or path.name):
-        dialogue = _Reader(gathered).read()
+        dialogue = _SpanReader(gathered).read()
         if dialogue.turns:
             yield dialogue
 
 
-def calls_in_spans(spans: Iterable[Span]) -> list[SpanCall]:
+def calls_in_spans(spans: Iterable[OtlpSpan]) -> list[SpanCall]:
     """Return the calls that spans of tools in one trace tell, in the order in which they began; what a model only asked for is none."""
     listed = sorted(spans, key=lambda span: span.start)
     places = {span.id: place for place, span in enumerate(listed)}
-    turns = _Reader(Gathered("", 1, "", tuple(listed))).read().turns if listed else ()
+    turns = _SpanReader(Gathered("", 1, "", tuple(listed))).read().turns if listed else ()
     made = (call for turn in turns for call in turn.calls if call.executed)
     return sorted(made, key=lambda call: places[call.span])
 
 
-class _Reader:
+class _SpanReader:
     """Reads the spans of one conversation, in the order of their times."""
 
     def __init__(self, gathered: Gathered) -> None:
@@ -226,10 +226,10 @@ class _Reader:
         for turn in self._turns:
             turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
-    def _note(self, span: Span, message: str) -> None:
+    def _note(self, span: OtlpSpan, message: str) -> None:
         self._dialogue.notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
 
-    def _note_oddities(self, span: Span) -> None:
+    def _note_oddities(self, span: OtlpSpan) -> None:
         if span.again:
             self._note(span, f"stands again on line {span.again}; the first one counts")
         if span.parent and (span.trace, span.parent) not in self._spans and self._kinds[span.trace, span.id] != "other":
@@ -237,7 +237,7 @@ class _Reader:
         if 0 < span.end < span.start:
             self._note(span, "ends before it begins")
 
-    def _top_of(self, span: Span) -> tuple[str, str]:
+    def _top_of(self, span: OtlpSpan) -> tuple[str, str]:
         """Return the outermost agent around a span, or its root, which may be missing: what one of the user's messages is answered by."""
         way = self._upwards(span.trace, span.id)
         agents = [place for place in way if self._kinds[place] == "agent"]
@@ -253,19 +253,19 @@ class _Reader:
             here = (trace, self._spans[here].parent)
         return [*way]
 
-    def _below_tool(self, span: Span) -> bool:
+    def _below_tool(self, span: OtlpSpan) -> bool:
         """Return whether a span stands in that of a tool: an agent there answers another agent."""
         return any(self._kinds[place] == "tool" for place in self._upwards(span.trace, span.parent))
 
     # -- turns
 
-    def _reply(self, span: Span) -> SpanTurn:
+    def _reply(self, span: OtlpSpan) -> SpanTurn:
         """Return the agent's turn that a span belongs to."""
         if not self._turns or self._turns[-1].role == "user" or self._turns[-1].own:
             self._turns.append(SpanTurn("agent", span=span.id, line=span.line))
         return self._turns[-1]
 
-    def _add_user(self, text: str, span: Span) -> None:
+    def _add_user(self, text: str, span: OtlpSpan) -> None:
         self._users.append(text)
         last = self._turns[-1] if self._turns else None
         # Calls of the same answer may have been made before a model tells what the user said.
@@ -274,7 +274,7 @@ class _Reader:
         )
         self._turns.insert(len(self._turns) - early, SpanTurn("user", text, span=span.id, line=span.line))
 
-    def _chat(self, span: Span) -> None:
+    def _chat(self, span: OtlpSpan) -> None:
         """Take from a call of a model the new words of the user, the results of earlier calls, the reply and new calls."""
         inner = self._below_tool(span)
         heard = messages_in(span) or []
@@ -288,7 +288,7 @@ class _Reader:
         if self._turns or not inner:
             self._speak(span, inner=inner)
 
-    def _hear(self, heard: Sequence[Message], span: Span) -> None:
+    def _hear(self, heard: Sequence[ChatMessage], span: OtlpSpan) -> None:
         """Take the words of the user that are new, and what stands between them."""
         texts = [message.text for message in heard if message.role == "user" and message.text]
         top, before = self._top_of(span), self._top
@@ -316,7 +316,7 @@ class _Reader:
             elif old < 0:
                 self._retell(message, span)
 
-    def _retell(self, message: Message, span: Span) -> None:
+    def _retell(self, message: ChatMessage, span: OtlpSpan) -> None:
         """Take what an earlier reply was, out of the history that a model was given."""
         if message.role != "assistant" or not self._users:
             return
@@ -325,7 +325,7 @@ class _Reader:
         turn.calls += [_call_of(call, span) for call in message.calls]
         turn.thoughts += message.thoughts
 
-    def _speak(self, span: Span, *, inner: bool) -> None:
+    def _speak(self, span: OtlpSpan, *, inner: bool) -> None:
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
@@ -342,12 +342,12 @@ class _Reader:
             self._spend(turn, span)
         self._take_time(turn, span)
 
-    def _spend(self, turn: SpanTurn, span: Span) -> None:
+    def _spend(self, turn: SpanTurn, span: OtlpSpan) -> None:
         turn.input_tokens = _sum(turn.input_tokens, span.first(TOKENS_IN), whole=True)
         turn.output_tokens = _sum(turn.output_tokens, span.first(TOKENS_OUT), whole=True)
         turn.cost = _sum(turn.cost, span.first(COST))
 
-    def _take_time(self, turn: SpanTurn, span: Span) -> None:
+    def _take_time(self, turn: SpanTurn, span: OtlpSpan) -> None:
         top = self._spans.get(self._top_of(span), span)
         agent = self._kinds[top.trace, top.id] == "agent"
         whole = top if agent else span
@@ -384,7 +384,7 @@ class _Reader:
         span = self._spans.get((top[0], turn.span))
         return span is not None and self._top_of(span) == top
 
-    def _own_turn(self, span: Span) -> None:
+    def _own_turn(self, span: OtlpSpan) -> None:
         """Take a turn as our own spans tell it: the calls since the last one, the user's words before them, the reply."""
         own = object_of(span.attributes[OWN_TURN])
         before = (
@@ -406,7 +406,7 @@ class _Reader:
 
     # -- calls
 
-    def _execute(self, span: Span) -> None:
+    def _execute(self, span: OtlpSpan) -> None:
         """Take a call that was made: the open call of a model's message, where there is one, else a further call."""
         name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
         call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
@@ -441,7 +441,7 @@ class _Reader:
         elif results:
             self._note(span, f"the result of {name} is cut off or hidden")
 
-    def _told_before(self, span: Span, call_id: str, name: str) -> SpanCall | None:
+    def _told_before(self, span: OtlpSpan, call_id: str, name: str) -> SpanCall | None:
         """Return the call of a span that tells it once more: it stands within the call's own span, or has the call's id, as where two instrumentations are on."""
         for place in self._upwards(span.trace, span.parent):
             around = self._executed.get(place)
@@ -496,7 +496,7 @@ def _is_handoff(call: SpanCall, agents: set[str]) -> bool:
     return named[1] == "agent" or _folded(named[1]) in agents or other or _HANDED_OVER.match(gave) is not None
 
 
-def _call_of(call: CallPart, span: Span) -> SpanCall:
+def _call_of(call: CallPart, span: OtlpSpan) -> SpanCall:
     arguments = None if isinstance(call.arguments, Unknown) else call.arguments
     return SpanCall(call.name, call.id, arguments, span=span.id, line=span.line)
 
@@ -582,7 +582,7 @@ AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "graph.node.id")
 COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 
 
-def kind_of(span: Span) -> Kind:
+def kind_of(span: OtlpSpan) -> Kind:
     """Return the kind of a span, by the first convention that names one."""
     for name, kinds in _KINDS.items():
         kind = kinds.get(str(span.attributes.get(name, "")))
@@ -597,19 +597,19 @@ def kind_of(span: Span) -> Kind:
     return "agent" if span.name.startswith("invoke_agent") or "pydantic_ai.all_messages" in span.attributes else "other"
 
 
-def messages_in(span: Span) -> list[Message] | None:
+def messages_in(span: OtlpSpan) -> list[ChatMessage] | None:
     """Return the messages that a model or an agent was given in a span; None where the span does not tell."""
     return _messages(span, "user", _NUMBERED_IN, _MESSAGES_IN, _VALUES_IN)
 
 
-def messages_out(span: Span) -> list[Message] | None:
+def messages_out(span: OtlpSpan) -> list[ChatMessage] | None:
     """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
     return _messages(span, "assistant", _NUMBERED_OUT, _MESSAGES_OUT, _VALUES_OUT)
 
 
 def _messages(
-    span: Span, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
-) -> list[Message] | None:
+    span: OtlpSpan, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
+) -> list[ChatMessage] | None:
     """Return the messages of the first form in which a span has them; ``role``: of those that have none."""
     for prefix in prefixes:
         if listed := numbered(span.attributes, prefix):
@@ -626,7 +626,7 @@ def _messages(
     return None if value is None else read_messages(value, role, loose=kind_of(span) != "chat")
 
 
-def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
+def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[ChatMessage] | None:
     """Return numbered messages; where one of them is empty, those of the whole value if none of these is."""
     if listed is not None and all(map(_tells, listed)):
         return listed
@@ -634,11 +634,11 @@ def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Messag
     return whole if whole and all(map(_tells, whole)) else listed
 
 
-def _tells(message: Message) -> bool:
+def _tells(message: ChatMessage) -> bool:
     return bool(message.text or message.calls or message.results)
 
 
-def tools_in(span: Span) -> list[JsonObject]:
+def tools_in(span: OtlpSpan) -> list[JsonObject]:
     """Return the schemas of the tools that a model or an agent was given in a span, in the forms of their vendors."""
     listed = objects_of(span.first(_TOOLS))
     for prefix in _NUMBERED_TOOLS:
@@ -668,7 +668,7 @@ _EVENT_INPUT, _EVENT_OUTPUT = (
 )
 
 
-def _events(span: Span) -> Iterator[tuple[str, Message]]:
+def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
     """Yield the messages of a span's events, as earlier versions of the conventions have them: each is a reply of the assistant's (``assistant``), or stands before it (``user``)."""
     listed = [(name, attributes) for name, attributes in span.events]
     listed += [(str(event.get("event.name", "")), event) for event in objects_of(span.attributes.get("events"))]

@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 )
 
 from .likeness import Side, likeness, told
-from .pairs import Column, Pair, Table, blocks_of, changed_cases, pair_up
+from .pairs import CasePair, Column, PairTable, blocks_of, changed_cases, pair_up
 from .rules import FLIPS, SEVERITY, TOLERANCE, UNDECIDED_SHARE, Drop, counted, gated
 
 #: A false alarm in so many comparisons of one agent with itself, at most.
@@ -87,7 +87,7 @@ def compare(
     changed = changed_cases(
         pairs, ordered, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
     )
-    table = Table(pairs, ordered)
+    table = PairTable(pairs, ordered)
     rules = held_drops(table, [drop for drop in drops if covers(drop.domain)], baseline, new)
     gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
     partly = (f"{told(item)}: compared on what is common" for item in like.part)
@@ -122,7 +122,7 @@ def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | 
     return Unlike(what="cases in common", baseline=f"{pairs} of {before}", new=f"{pairs} of {after}")
 
 
-def _more_open(pairs: Sequence[Pair]) -> Iterator[str]:
+def _more_open(pairs: Sequence[CasePair]) -> Iterator[str]:
     """Tell that the judge leaves more cases undecided than before."""
     before, after = (sum(pair.is_open(new=new) for pair in pairs) for new in (False, True))
     if after > before:
@@ -132,7 +132,7 @@ def _more_open(pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
-def _changes(table: Table, metrics: Sequence[str]) -> Iterator[Change]:
+def _changes(table: PairTable, metrics: Sequence[str]) -> Iterator[Change]:
     """Give the change of every metric, over all cases first, then by domain."""
     columns = [
         column
@@ -165,7 +165,7 @@ def _direction(column: Column, chance: float) -> Direction:
     return "worse" if column.bounds[1] < 0 else "better"
 
 
-def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
+def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
     """Give the domains in which cases got worse, the one with the most of them first."""
     worse: dict[str, list[CaseChange]] = {}
     for case in changed:
@@ -221,7 +221,7 @@ class Trials(NamedTuple):
         return ""
 
 
-def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], baseline: Side, new: Side) -> Trials:
+def trials_of(pairs: Sequence[CasePair], metrics: Sequence[str], baseline: Side, new: Side) -> Trials:
     """Return what the trials of two runs show of how far their agent varies in some metrics."""
     before = min((len(pair.baseline) for pair in pairs), default=1)
     after = min((len(pair.new) for pair in pairs), default=1)
@@ -234,7 +234,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], baseline: Side, new
     return Trials(varies, flaky, before, after, baseline.build if same else "")
 
 
-def held_drops(table: Table, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
+def held_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
     """Return what became of each drop, and of the cases that flipped where no rule is about them.
 
     The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent surely
@@ -384,7 +384,7 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleRes
     return _result(drop, outcome, reason, p=chance if trials.varies else None, settle=settle)
 
 
-def _undecided(drop: Drop, table: Table) -> RuleResult:
+def _undecided(drop: Drop, table: PairTable) -> RuleResult:
     """Hold the share of cases that the judge leaves undecided against that of the earlier run."""
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
     if not pairs:
@@ -399,7 +399,7 @@ def _undecided(drop: Drop, table: Table) -> RuleResult:
     )
 
 
-def _no_value(drop: Drop, column: Column, table: Table) -> RuleResult:
+def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
     if not table.pairs:
         why = "the runs share no case"
     elif column.cases:
@@ -410,7 +410,7 @@ def _no_value(drop: Drop, column: Column, table: Table) -> RuleResult:
     return _result(drop, "inconclusive", f"{drop.title} is undecided: {why}")
 
 
-def _held_sampled(table: Table, drops: Sequence[Drop]) -> Iterator[RuleResult]:
+def _held_sampled(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleResult]:
     """Give what became of each drop about cases like these; their intervals and probabilities hold for all of them together.
 
     One is *failed* where the whole interval lies below it and chance is improbable, *passed* where the whole interval lies above it, else *inconclusive*.
@@ -480,7 +480,7 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
     metrics = [*gated(first.manifest.metrics)]
     for baseline, new in orders:
         pairs = pair_up(baseline.cases(), new.cases(), frozenset())
-        results = held_drops(Table(pairs, metrics), drops, baseline, new)
+        results = held_drops(PairTable(pairs, metrics), drops, baseline, new)
         outcomes.append(max((result.outcome for result in results), key=SEVERITY.index, default="passed"))
         for result in results:
             by_rule.setdefault(result.rule, []).append(result)

@@ -39,7 +39,7 @@ _WHY = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateFinding:
     """What was found, whether labels that are not known are the cause, and whether it is worth a warning though it passes."""
 
     outcome: GateOutcome
@@ -148,7 +148,7 @@ def decide(
     allowed = _allowed(allowed_undecided, open_cases, max(cases, coverage.total or 0) if coverage.shard else cases)
     gates = bool(thresholds or drops)
     findings = list(_collection(coverage, lost))
-    findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
+    findings += [GateFinding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
     summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
     for rule in thresholds:
         if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
@@ -161,19 +161,19 @@ def decide(
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     failed = [row.id for row in case_rows(cards, pass_rule) if row.outcome == "failed" and row.id not in excused]
     if failed:
-        findings.append(Finding("failed", f"{len(failed)} of {counted(cases, 'case')} failed: {listed(failed)}"))
+        findings.append(GateFinding("failed", f"{len(failed)} of {counted(cases, 'case')} failed: {listed(failed)}"))
     open_cases = _unsettled(open_cases, cards, pass_rule)
     if open_cases:
         text = _undecided_told(open_cases, cards, cases, allowed_undecided)
-        findings.append(Finding("inconclusive" if open_cases.keys() - allowed else "passed", text, open=True))
+        findings.append(GateFinding("inconclusive" if open_cases.keys() - allowed else "passed", text, open=True))
     return _gravest_first(findings, cards, (*map(str, thresholds), *map(str, drops)))
 
 
-def _gravest_first(findings: Sequence[Finding], cards: Sequence[Scorecard], thresholds: tuple[str, ...]) -> Gate:
+def _gravest_first(findings: Sequence[GateFinding], cards: Sequence[Scorecard], thresholds: tuple[str, ...]) -> Gate:
     """Return the gate that findings decide, with the ways on."""
     if not thresholds:
         alone = "" if findings else ", so the test results alone decide"
-        findings = [*findings, Finding("passed", f"no threshold was given{alone}")]
+        findings = [*findings, GateFinding("passed", f"no threshold was given{alone}")]
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     ordered = sorted(findings, key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
     reasons = (*(finding.reason for finding in ordered), *_ways_on(ordered, cards))
@@ -190,36 +190,36 @@ def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[
 
 def _compared(
     comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage, against: str
-) -> Iterator[Finding]:
+) -> Iterator[GateFinding]:
     """Give what became of each rule, where there is an earlier run and the suite ran far enough to tell."""
     if comparison is not None and not comparison.comparable:
-        yield from (Finding("invalid", f"{against}{reason}") for reason in comparison.reasons)
+        yield from (GateFinding("invalid", f"{against}{reason}") for reason in comparison.reasons)
         return
     results = {} if comparison is None else {result.rule: result for result in comparison.rules}
     for drop in drops:
         if str(drop) not in results and coverage.covers(drop.domain):
-            yield Finding(
+            yield GateFinding(
                 "inconclusive", f"{drop.title} is undecided: the earlier run is not given (--mapsat-compare=PATH)"
             )
         elif str(drop) not in results:
             yield _skipped(drop, coverage)
     for result in results.values():
         if comparison is not None and result.outcome == "inconclusive" and comparison.inconclusive == "pass":
-            yield Finding("passed", f"warning: {against}inconclusive: {result.reason}", warns=True)
-            yield from (Finding("passed", f"  {way}", warns=True) for way in result.settle)
+            yield GateFinding("passed", f"warning: {against}inconclusive: {result.reason}", warns=True)
+            yield from (GateFinding("passed", f"  {way}", warns=True) for way in result.settle)
         else:
-            yield Finding(result.outcome, f"{against}{result.reason}")
-            yield from (Finding(result.outcome, f"  {way}") for way in result.settle)
+            yield GateFinding(result.outcome, f"{against}{result.reason}")
+            yield from (GateFinding(result.outcome, f"  {way}") for way in result.settle)
 
 
-def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[Finding]:
+def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[GateFinding]:
     if coverage.unfinished:
-        yield Finding("invalid", coverage.unfinished)
+        yield GateFinding("invalid", coverage.unfinished)
     if coverage.errors:
         text = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
-        yield Finding("invalid", text)
+        yield GateFinding("invalid", text)
     if lost:
-        yield Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}")
+        yield GateFinding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}")
 
 
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int, allowed: str) -> str:
@@ -243,7 +243,7 @@ def _blamed(cases: Mapping[str, str], why: str = "") -> str:
     return f"({blames}: {listed(sorted(cases))}{why})"
 
 
-def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterator[str]:
+def _ways_on(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Iterator[str]:
     """Say what would settle the labels that keep the gate from deciding."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
@@ -305,16 +305,18 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     return next((blame for blame in faults if blame != "sandbox"), "judge")
 
 
-def _skipped(rule: Rule, coverage: Coverage) -> Finding:
+def _skipped(rule: Rule, coverage: Coverage) -> GateFinding:
     """Return what becomes of a threshold or a drop on part of the suite.
 
     One of the ini is meant for whole runs, so part of the suite is no reason to fail; one just typed is. A shard leaves them to ``mapsat merge``.
     """
     if coverage.shard:
-        return Finding("passed", f"{rule.title} is left to mapsat merge: this is shard {coverage.shard} ({coverage})")
+        return GateFinding(
+            "passed", f"{rule.title} is left to mapsat merge: this is shard {coverage.shard} ({coverage})"
+        )
     if rule.origin == "ini":
-        return Finding("passed", f"{rule.title} was not checked: part of the suite ran ({coverage})")
-    return Finding("inconclusive", f"{rule.title} is undecided: part of the suite ran ({coverage})")
+        return GateFinding("passed", f"{rule.title} was not checked: part of the suite ran ({coverage})")
+    return GateFinding("inconclusive", f"{rule.title} is undecided: part of the suite ran ({coverage})")
 
 
 def _floor(
@@ -322,7 +324,7 @@ def _floor(
     cards: Sequence[Scorecard],
     allowed: frozenset[str],
     summaries: dict[tuple[str, float | None], dict[str, Aggregate]],
-) -> Finding:
+) -> GateFinding:
     """Return whether a threshold holds, undecided cases left out where they are allowed and could turn it.
 
     ``summaries``: the means by domain and level that were made already.
@@ -341,13 +343,13 @@ def _floor(
         return finding
     without = counted(len({card.id for card in some} & allowed), "undecided case")
     held = f"{rule.title} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {without}"
-    return Finding("passed", f"{held}, which --mapsat-allow-undecided lets pass")
+    return GateFinding("passed", f"{held}, which --mapsat-allow-undecided lets pass")
 
 
-def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> Finding:
+def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> GateFinding:
     """Hold a mean, or its interval, against its threshold: it holds at the lower end, breaks at the upper one, and is undecided between."""
     if aggregate is None or aggregate.bounds is None:
-        return Finding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")
+        return GateFinding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")
     least, most = ends = aggregate.bounds
     low, high = aggregate.low, aggregate.high
     shown = f"{rule.title} {'-'.join(dict.fromkeys(_shown(min(max(end, 0.0), 1.0), rule.minimum) for end in ends))}"
@@ -355,16 +357,16 @@ def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scoreca
     verbs, where, way = (">=", "<", "may be below"), f"({share}; {_spread(rule, low, high)})", ""
     if rule.level is not None:
         if low is None or high is None:
-            return Finding("inconclusive", f"{shown} is undecided: {share} are too few for an interval")
+            return GateFinding("inconclusive", f"{shown} is undecided: {share} are too few for an interval")
         ends, verbs = (low, high), ("is surely at least", "is surely below", "is not surely at least")
         where = f"(the {rule.level:g} % interval {max(low, 0):.4f} to {min(high, 1):.4f}; {share})"
         way = ": more cases make the interval narrower"
     holds, breaks, open_ = (f"{shown} {verb} {rule.minimum:g} {where}" for verb in verbs)
     if ends[0] >= rule.minimum - TOLERANCE:
-        return Finding("passed", holds)
+        return GateFinding("passed", holds)
     if ends[1] < rule.minimum - TOLERANCE:
-        return Finding("failed", breaks)
-    return Finding("inconclusive", open_ + way, open=rule.level is None or least != most)
+        return GateFinding("failed", breaks)
+    return GateFinding("inconclusive", open_ + way, open=rule.level is None or least != most)
 
 
 def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> str:
@@ -420,42 +422,42 @@ def _spent(card: Scorecard, metric: str) -> float | None:
 
 def _ceiling(
     rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
-) -> Finding:
+) -> GateFinding:
     """Return whether a ceiling holds; of a relative one, as a multiple of what the earlier run spent.
 
     It is ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
     """
     if rule.relative and baseline is not None and baseline.manifest.agent != agent:
         changed = f"the agent or its model changed ({baseline.manifest.agent} -> {agent})"
-        return Finding("passed", f"{rule} was skipped: {changed}")
+        return GateFinding("passed", f"{rule} was skipped: {changed}")
     each, unit = rule.domain == EACH_CASE, SPENDING[rule.metric]
     cases = _by_case(members(cards, "" if each else rule.domain), rule.metric)
     spending = {case: value for case, value in cases.items() if value is not None}
     if not spending or len(spending) < len(cases):
         silent = sorted(cases.keys() - spending.keys())
         why = f"{listed(silent)} of {counted(len(cases), 'case')} do not say it" if cases else "no case has run"
-        return Finding("inconclusive", f"{rule} is undecided: {why}")
+        return GateFinding("inconclusive", f"{rule} is undecided: {why}")
     if each:
         beyond = sorted((-value, case) for case, value in spending.items() if value > rule.most + TOLERANCE)
         summary = f"at most {max(spending.values()):.4g} <= {rule.most:g} {unit}"
         if beyond:
             summary = f"> {rule.most:g} {unit}: {listed([f'{case} {-value:.4g}' for value, case in beyond])}"
-        return Finding("failed" if beyond else "passed", f"{rule.title} {summary}")
+        return GateFinding("failed" if beyond else "passed", f"{rule.title} {summary}")
     most, of = rule.most, ""
     if rule.relative:
         if baseline is None and (rule.origin == "ini" or coverage.shard):
-            return Finding("passed", f"{rule} was not checked: there is no earlier run to compare with")
+            return GateFinding("passed", f"{rule} was not checked: there is no earlier run to compare with")
         cards_before = () if baseline is None else baseline.cards
         before = list(_by_case([card for card in cards_before if card.id in spending], rule.metric).values())
         spent = [value for value in before if value is not None]
         if not spent or len(spent) < len(before):
             why = "does not say it" if baseline else "is not given (--mapsat-compare=PATH)"
-            return Finding("inconclusive", f"{rule} is undecided: the earlier run {why}")
+            return GateFinding("inconclusive", f"{rule} is undecided: the earlier run {why}")
         most, of = rule.most * mean(spent), f" ({rule.most:g} x {mean(spent):.4g})"
     value = mean(list(spending.values()))
     holds = value <= most + TOLERANCE
     summary = f"{rule.title} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(spending), 'case')})"
-    return Finding("passed" if holds else "failed", summary)
+    return GateFinding("passed" if holds else "failed", summary)
 
 
 def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:

@@ -22,7 +22,7 @@ from pytest_mapsat.metrics import (
     trial_outcome,
     within_scale,
 )
-from pytest_mapsat.metrics.statistics import Block, Interval, mean, units
+from pytest_mapsat.metrics.statistics import Interval, TrialBlock, mean, units
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,
@@ -48,7 +48,7 @@ _Spans = list[tuple[Scorecard, Bounds]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CasePair:
     """One case in both runs: its scorecards, trials and reruns alike."""
 
     id: str
@@ -158,23 +158,23 @@ def pair_up(
     without: frozenset[str],
     *,
     other_decisions: bool = False,
-) -> tuple[Pair, ...]:
+) -> tuple[CasePair, ...]:
     """Return the cases that both runs have, by id, without some.
 
     ``other_decisions``: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
     the decisions of the new run count for both.
     """
     pairs = (
-        Pair(case, tuple(baseline[case]), tuple(new[case]))
+        CasePair(case, tuple(baseline[case]), tuple(new[case]))
         for case in sorted(baseline.keys() & new.keys())
         if case not in without
     )
     if not other_decisions:
         return tuple(pairs)
-    return tuple(Pair(pair.id, pair.new, pair.new) if pair.same_words else pair for pair in pairs)
+    return tuple(CasePair(pair.id, pair.new, pair.new) if pair.same_words else pair for pair in pairs)
 
 
-class Table:
+class PairTable:
     """The cases that two runs share.
 
     Args:
@@ -182,7 +182,7 @@ class Table:
         shares: the metrics that lie between 0 and 1.
     """
 
-    def __init__(self, pairs: Sequence[Pair], shares: Container[str] = ()) -> None:
+    def __init__(self, pairs: Sequence[CasePair], shares: Container[str] = ()) -> None:
         self.pairs = pairs
         self.clusters = [pair.cluster for pair in pairs]
         self._shares = shares
@@ -225,19 +225,19 @@ class Table:
 
 def blocks_of(
     columns: Sequence[Column], kinds: Sequence[Literal["most", "least", "flips", "none"]]
-) -> list[list[Block]]:
+) -> list[list[TrialBlock]]:
     """Return what chance deals out between two runs: a unit for each case, or for the cases of a group.
 
     Of each column is asked: its mean, with what is not known at the end at which the difference is ``most`` or ``least``; how many cases flipped
     (``flips``); nothing (``none``).
     """
-    dealt: dict[str, list[Block]] = {}
+    dealt: dict[str, list[TrialBlock]] = {}
     for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
         for pair in column.members if kind != "none" else ():
             baseline, new = pair.values(column.metric, most=kind != "least")
             if baseline == new and len(set(baseline)) == 1:
                 continue  # however it is dealt out, nothing of it differs
-            dealt.setdefault(pair.cluster, []).append(Block(number, 1.0, baseline, new, flips=kind == "flips"))
+            dealt.setdefault(pair.cluster, []).append(TrialBlock(number, 1.0, baseline, new, flips=kind == "flips"))
     return [dealt[cluster] for cluster in sorted(dealt)]
 
 
@@ -255,7 +255,7 @@ class Column:
     """
 
     def __init__(
-        self, table: Table, metric: str, domain: str, places: Sequence[int], differences: Sequence[Bounds | None]
+        self, table: PairTable, metric: str, domain: str, places: Sequence[int], differences: Sequence[Bounds | None]
     ) -> None:
         self.metric = metric
         self.domain = domain
@@ -302,7 +302,7 @@ class Column:
 
 
 def changed_cases(
-    pairs: Iterable[Pair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
+    pairs: Iterable[CasePair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
 ) -> tuple[CaseChange, ...]:
     """Return the cases that changed: those that fail now first, then the others that got worse, most in the first of the metrics first."""
     changes = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
@@ -323,7 +323,7 @@ def _fall(change: CaseChange, metric: str) -> float:
     return after[1] - before[1]
 
 
-def _change(pair: Pair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
+def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
     if [_ended(card) for card in pair.baseline] == [_ended(card) for card in pair.new]:
         return None
     differences = {
@@ -365,7 +365,7 @@ def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -
     return "unclear" if any(map(_differs, differences)) else "same"
 
 
-def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
+def _side(pair: CasePair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
     rows = case_rows(pair.new if new else pair.baseline, rule)
     worst = min(rows, key=lambda row: _WORST.index(row.outcome))
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
@@ -378,7 +378,7 @@ def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSi
     )
 
 
-def _requirements(pair: Pair) -> tuple[RequirementChange, ...]:
+def _requirements(pair: CasePair) -> tuple[RequirementChange, ...]:
     """Return the requirements whose labels are others than before, those that got worse first."""
     before, after = _labels(pair.baseline), _labels(pair.new)
     changes = [

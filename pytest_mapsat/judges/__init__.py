@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .context import Context as Context
+from .context import JudgedDialogue as JudgedDialogue
 from .evidence import UNITS as UNITS
 from .evidence import KnownFigure as KnownFigure
 from .exact import matching as matching

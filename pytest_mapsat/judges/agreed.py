@@ -18,9 +18,9 @@ from typing import NamedTuple
 from pytest_mapsat.model import Confirms, Json, MapsatError, Step, same
 from pytest_mapsat.reading import asks, fold_phrase
 
-from .context import Context
+from .context import JudgedDialogue
 from .findings import call_in_words, first_few
-from .stated import Fact, Item, Row, facts_of, hidden, leaves_of, singular, stated, unit_of
+from .stated import Item, RowFact, StatedRow, facts_of, hidden, leaves_of, singular, stated, unit_of
 
 _SHOWN = 200
 #: So many objects of one result may be rows that a call could mean; so many rows are told apart by more than their id.
@@ -33,7 +33,7 @@ _ALIKE = 0.5
 _AROUND = 20
 
 
-class Reading(NamedTuple):
+class GoAheadReading(NamedTuple):
     """What an answered question says of a call: whether it surely is about it (True), surely about something else (False), or neither, and why."""
 
     about: bool | None
@@ -65,7 +65,7 @@ class Agreements:
         turns: the index of the turn of each.
     """
 
-    def __init__(self, context: Context, steps: Sequence[Step], turns: Sequence[int]) -> None:
+    def __init__(self, context: JudgedDialogue, steps: Sequence[Step], turns: Sequence[int]) -> None:
         self._context = context
         self._steps = steps
         self._turns = turns
@@ -98,7 +98,7 @@ class Agreements:
         why = reading.why or f"it is unclear how often the user agreed to {call}"
         return (True, "") if again < sure else (None, why)
 
-    def _unasked(self, at: int, others: Sequence[tuple[bool | None, Reading]]) -> tuple[bool | None, str]:
+    def _unasked(self, at: int, others: Sequence[tuple[bool | None, GoAheadReading]]) -> tuple[bool | None, str]:
         """Judge a call that no question is about."""
         call = call_in_words(self._steps[at])
         turns, language = self._context.trajectory.turns, self._context.language
@@ -150,7 +150,7 @@ class Agreements:
                 answers.append((index, asks.agrees(turn.text)))
         return answers
 
-    def _read(self, answer: int, at: int) -> Reading:
+    def _read(self, answer: int, at: int) -> GoAheadReading:
         """Return what the question before an answer says of a call."""
         step, turns = self._steps[at], self._context.trajectory.turns
         words = "" if (answer, False) in self._answers else self._text(answer)
@@ -165,10 +165,12 @@ class Agreements:
             and not asks.exclusion_in(fold_phrase(question.asking), asks=True)
             and all(map(question.has, self._when))
         ):
-            return Reading(True, "")
+            return GoAheadReading(True, "")
         asking = f"{question.asking.strip()[-_SHOWN:]!r} (turn {answer - 1})"
         why = f"it is unclear whether {asking} asks for {call_in_words(step)}: {reading.why}"
-        return Reading(None, f"{why}; the candidates are {question.rows_in_words}" if question.rows_in_words else why)
+        return GoAheadReading(
+            None, f"{why}; the candidates are {question.rows_in_words}" if question.rows_in_words else why
+        )
 
     @cached_property
     def _given(self) -> frozenset[str]:
@@ -270,14 +272,20 @@ class _Question:
     """
 
     def __init__(  # noqa: PLR0917  the parts of one judgement
-        self, context: Context, answer: int, words: str, step: Step, candidates: Candidates, given: Collection[str]
+        self,
+        context: JudgedDialogue,
+        answer: int,
+        words: str,
+        step: Step,
+        candidates: Candidates,
+        given: Collection[str],
     ) -> None:
         turns, self._language = context.trajectory.turns, context.language
         self._tool, self._called, self._calls = context.tool(step), candidates.called, candidates.also
-        self._rows = [Row.of(row, self._language) for row in candidates.rows]
+        self._rows = [StatedRow.of(row, self._language) for row in candidates.rows]
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
-        self._own = Row(tuple(self._arguments), self._language)
+        self._own = StatedRow(tuple(self._arguments), self._language)
         self._known = [self._own, *self._rows[self._called : self._called + 1]]
         told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
         # "Not from the savings" is no word for the savings.
@@ -312,30 +320,30 @@ class _Question:
             return all(any(row.states(fact) for row in self._known) for fact in facts)
         return any(fold_phrase(words) in text for row in self._known for text in row.texts)
 
-    def reading(self) -> Reading:
+    def reading(self) -> GoAheadReading:
         """Judge it."""
         if len(self._rows) > _MOST_ROWS:
-            return Reading(None, f"more than {_MOST_ROWS} rows could be meant")
+            return GoAheadReading(None, f"more than {_MOST_ROWS} rows could be meant")
         if len(self._text) > _LONGEST:
-            return Reading(None, f"the message has more than {_LONGEST:,} characters")
+            return GoAheadReading(None, f"the message has more than {_LONGEST:,} characters")
         words = (*self._tool.asks, self._tool.description) if self._tool else ()
         asked = asks.without_acts(self._words_of(self._core), asks.acts_in(fold_phrase(" ".join(words))))
         if excluded := asks.exclusion_in(asked, asks=True) or asks.condition_in(
             self._proposal + self._words_of([self._asked])
         ):
-            return Reading(None, f"{excluded!r} may exclude something or name a second act")
+            return GoAheadReading(None, f"{excluded!r} may exclude something or name a second act")
         values = [self._value(name, value) for name, value in self._arguments]
         judged = [reading for reading in (self._act, self._also, self._row, self._unknown_value, *values) if reading]
         sure = [reading for reading in judged if reading.about is False]
-        return next(iter((*sure, *judged)), Reading(True, ""))
+        return next(iter((*sure, *judged)), GoAheadReading(True, ""))
 
     @property
-    def _also(self) -> Reading | None:
+    def _also(self) -> GoAheadReading | None:
         """Why the message asks for nothing, or for something else as well."""
         if not self._request.asking and not self._request.other:
-            return Reading(None, "it asks for nothing")
+            return GoAheadReading(None, "it asks for nothing")
         other = "\n".join(line for line in self._request.other.split("\n") if line not in self.asking)
-        also = Reading(None, "the message asks or offers something else as well")
+        also = GoAheadReading(None, "the message asks or offers something else as well")
         return also if asks.meaning_in(fold_phrase(other)) else None
 
     # The message: its values and its clauses.
@@ -344,7 +352,7 @@ class _Question:
     def _items(self) -> list[Item]:
         """What the message states of the rows. A value of an argument tells no other row from the called one; in the called row, only under the same name."""
         called = dict(self._rows[self._called].values) if self._rows else {}
-        column = Row(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
+        column = StatedRow(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
         items = []
         for item in stated(self._text, [*self._rows, self._own, column], self._generic):
             argued = len(self._rows) in item.rows
@@ -451,7 +459,7 @@ class _Question:
         return next(filter(None, wider), frozenset())
 
     @property
-    def _row(self) -> Reading | None:
+    def _row(self) -> GoAheadReading | None:
         """Why the called row is not surely the named one."""
         asked, named = bool(self._telling(self._core)), self._named
         around = self._named_in(range((self._asked if asked else self._near).start, len(self._text)))
@@ -459,17 +467,19 @@ class _Question:
         unclear = self._unknown_word or not all(any(item.start in kept for item in items) for kept in self._kept)
         if len(named) == 1 and self._called not in named | around and named <= around and (asked or not unclear):
             words = dict.fromkeys(item.words for item in items if named <= item.rows)
-            return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
+            return GoAheadReading(False, f"the user agreed to another thing ({', '.join(words)})")
         if len(named) > 1:
-            return Reading(None, "it names several rows")
+            return GoAheadReading(None, "it names several rows")
         if len(self._rows) > 1 and named != {self._called}:
-            return Reading(None, "it names no row that only one of the candidates can be")
+            return GoAheadReading(None, "it names no row that only one of the candidates can be")
         if not named and self._unknown_word:  # "the curry", and the only row is a soup
-            return Reading(None, f"{self._unknown_word!r} is not known to be the row of the call")
-        return Reading(None, "another row is named, too") if self._named_in(self._behind) - {self._called} else None
+            return GoAheadReading(None, f"{self._unknown_word!r} is not known to be the row of the call")
+        return (
+            GoAheadReading(None, "another row is named, too") if self._named_in(self._behind) - {self._called} else None
+        )
 
     @property
-    def _unknown_value(self) -> Reading | None:
+    def _unknown_value(self) -> GoAheadReading | None:
         """A value in the question that neither the called row, the call nor the user has. A price may be a fee, and "a day" is a rate."""
         told = facts_of(self._told, self._language)
         asked = [fact for fact, _ in self._values if fact.start >= self._asked.start and fact.unit not in _MONEY]
@@ -477,7 +487,7 @@ class _Question:
         words = (self._text[fact.start : fact.end] for fact in strange)
         word = next((word for word in words if not word.startswith("a ")), "")
         why = f"{word!r} is no value of the called row, the call or the user's words"
-        return Reading(None, why) if word else None
+        return GoAheadReading(None, why) if word else None
 
     # The act.
 
@@ -532,11 +542,11 @@ class _Question:
         return asks.meaning_in(self._words_of(self._core), self._own_acts, known)
 
     @cached_property
-    def _act(self) -> Reading | None:  # noqa: PLR0911  a reason each
+    def _act(self) -> GoAheadReading | None:  # noqa: PLR0911  a reason each
         """Why the act that is asked for is not surely that of the call."""
         asked = self._words_of([clause for clause in self._core if clause.start in self._asked])
         if self._tool is None or asks.found_in("informs", asked):
-            return Reading(None, "it may offer to look something up" if self._tool else "the tool is not known")
+            return GoAheadReading(None, "it may offer to look something up" if self._tool else "the tool is not known")
         place, before = self._words_of(self._acting), self._text[: self._asked.start]
         if not self._acting:  # "A1 to the locker, then. OK?" proposes what the tool does
             unclear = (
@@ -546,39 +556,41 @@ class _Question:
                 or self._telling(self._core)
             )
             named = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
-            return None if named and not unclear else Reading(None, "it does not say what is done")
+            return None if named and not unclear else GoAheadReading(None, "it does not say what is done")
         proposes = _PROPOSES.search(self._proposal) and not asks.exclusion_in(
             asks.without_acts(place, self._own_acts), asks=False
         )
         if self._proposal and not proposes:
-            return Reading(None, "the sentence before it does not plainly propose the act")
+            return GoAheadReading(None, "the sentence before it does not plainly propose the act")
         if not self._says(place) and self._tool.asks:
             own = asks.acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
             alike = asks.acts_in(asked) & own or any(
                 not char.isascii() and char in asked for char in "".join(self._words)
             )
             other = asks.acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
-            return Reading(False if other else None, f"it has none of the words {', '.join(self._words)}")
+            return GoAheadReading(False if other else None, f"it has none of the words {', '.join(self._words)}")
         if not self._says(place):
-            return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
+            return GoAheadReading(
+                None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words"
+            )
         verb = _MAIN_VERB.search(place)
         if verb and asks.meaning_in(verb[1], self._own_acts, self._generic):
-            return Reading(None, f"{verb[1]!r} may be another act")
+            return GoAheadReading(None, f"{verb[1]!r} may be another act")
         names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
         if rest := asks.acts_in(place, self._own_acts) - asks.acts_in(fold_phrase(" ".join(names)).replace("_", " ")):
-            return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
+            return GoAheadReading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
         telling = hidden(self._text, self._telling([range(len(self._text))]))
         for part in _PART_OF.finditer("\n".join(telling[span.start : span.stop] for span in self._acting)):
             if asks.meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(part[1] or "", "en"):
-                return Reading(None, f"{part[0].strip('| ')!r} may be only a part of it")
+                return GoAheadReading(None, f"{part[0].strip('| ')!r} may be only a part of it")
         return None
 
     # The arguments.
 
-    def _value(self, name: str, value: Json) -> Reading | None:
+    def _value(self, name: str, value: Json) -> GoAheadReading | None:
         """Return what stands against an argument; None where it stands in the message or in the user's words, is a value of the called row, a default, or a free text."""
         schema = (self._tool.parameters.get("properties", {}) if self._tool else {}).get(name.partition(".")[0])
-        unsaid = Reading(None, f"it does not say {name}={value!r}")
+        unsaid = GoAheadReading(None, f"it does not say {name}={value!r}")
         if _FREE_TEXT.search(name) or (isinstance(schema, dict) and schema.get("default", ...) == value):
             return None
         if isinstance(value, bool):
@@ -586,7 +598,7 @@ class _Question:
         stands, in_row = self._stands_in(self._unkept, name, value), self._is_in_row(name, value)
         told, asked = self._stands_in(self._told, name, value), self._words_of(self._core)
         if other := self._other_text(str(value), named=stands or told or in_row):
-            return Reading(False, f"it says {other!r}, and the call has {name}={value!r}")
+            return GoAheadReading(False, f"it says {other!r}, and the call has {name}={value!r}")
         alike = [(fact, clause) for fact, clause in self._values if self._is_alike(fact, name, value)]
         nearest = [fact for fact, clause in alike if clause == alike[0][1]]
         stated_there = self._stated_by(facts_of(self._unkept, self._language), name, value)
@@ -596,15 +608,15 @@ class _Question:
                 return reading
         unknown = [self._text[fact.start : fact.end] for fact, _ in alike if not self._is_known(fact)]
         if isinstance(value, (int, float)) and unknown and (in_row or not stated_there):
-            return Reading(None, f"{unknown[0]!r} may be the figure that was agreed to")
+            return GoAheadReading(None, f"{unknown[0]!r} may be the figure that was agreed to")
         # Another person or thing may stand in the question in place of a text that it does not state.
         known = {*self._generic, *self._told.split(), self._told}
         named = self._facts(name, value) or not asks.meaning_in(asked, asks.acts_in(asked), known)
         return None if stands or ((told or in_row) and named) else unsaid
 
     def _rival(
-        self, rivals: Sequence[Fact], name: str, value: Json, *, stated_there: bool, told: bool
-    ) -> Reading | None:
+        self, rivals: Sequence[RowFact], name: str, value: Json, *, stated_there: bool, told: bool
+    ) -> GoAheadReading | None:
         """Return what values of the kind of an argument that stand nearest to the question in its place show: surely another one, perhaps, or nothing.
 
         Args:
@@ -622,16 +634,16 @@ class _Question:
         alone = rival.start >= self._near.start and len({fact.value for fact in rivals}) == 1
         elsewhere = stated_there or (told and rival.start < self._asked.start)
         if exact and strange and alone and not in_words and not elsewhere:
-            return Reading(False, why)
+            return GoAheadReading(False, why)
         known = any(row.states(rival) for row in self._known)
-        return None if known and (stated_there or not exact) else Reading(None, why)
+        return None if known and (stated_there or not exact) else GoAheadReading(None, why)
 
     @cached_property
     def _unkept(self) -> str:
         """The message without what stays as it is."""
         return "".join(" " if any(at in kept for kept in self._kept) else char for at, char in enumerate(self._text))
 
-    def _is_known(self, fact: Fact) -> bool:
+    def _is_known(self, fact: RowFact) -> bool:
         """Return whether the call, its row or a name in the message has a value."""
         named = any(item.start <= fact.start < item.end and item.rows for item in self._items)
         return named or any(row.states(fact) for row in self._known)
@@ -663,26 +675,26 @@ class _Question:
         names = Counter(field for field, _ in called)
         for written in (fold_phrase(str(leaf)) for field, leaf in called if names[field] == 1):
             facts = facts_of(written, self._language)
-            alike = own and len(own) == len(facts) and all(map(Fact.same, own, facts))
+            alike = own and len(own) == len(facts) and all(map(RowFact.same, own, facts))
             if written == fold_phrase(str(value)) or (alike and len(written) < _LONGEST_FACT):
                 return True
         return False
 
-    def _facts(self, name: str, value: Json) -> tuple[Fact, ...]:
+    def _facts(self, name: str, value: Json) -> tuple[RowFact, ...]:
         """Return the facts in an argument; a figure alone, with the unit that its name gives it, and in that unit: 2 hours, 120 min."""
         if not isinstance(value, (int, float)):
             return facts_of(fold_phrase(str(value)), self._language)
         noun = fold_phrase(name.rpartition(".")[2].replace("_", " "))
         unit = unit_of(noun).replace("count:people", "people").replace("count:person", "people")
-        return (Fact(0, 0, "number", (float(value),), unit), *facts_of(f"{value} {noun}", "en")[:1])
+        return (RowFact(0, 0, "number", (float(value),), unit), *facts_of(f"{value} {noun}", "en")[:1])
 
-    def _stated_by(self, facts: Sequence[Fact], name: str, value: Json) -> bool:
+    def _stated_by(self, facts: Sequence[RowFact], name: str, value: Json) -> bool:
         """Return whether facts are those of an argument: any reading of a figure, all parts of a text."""
         each = [any(_states(fact, own) for fact in facts) for own in self._facts(name, value)]
         return any(each) if isinstance(value, (int, float)) else all(each)
 
     @cached_property
-    def _values(self) -> list[tuple[Fact, range]]:
+    def _values(self) -> list[tuple[RowFact, range]]:
         """The dates, times, codes and figures up to the question, each with its clause, the nearest first; no bounds, no fees, nothing that stays."""
         clauses = {at: clause for clause in self._clauses for at in clause}
         facts = [fact for fact in facts_of(self._unkept, self._language) if fact.start < self._behind.start]
@@ -694,7 +706,7 @@ class _Question:
         ]
         return stating[::-1]
 
-    def _is_alike(self, fact: Fact, name: str, value: Json) -> bool:
+    def _is_alike(self, fact: RowFact, name: str, value: Json) -> bool:
         """Return whether a value of the message is of the kind of an argument: a date, a time, a code of one shape, a figure of the same unit or size."""
         own = self._facts(name, value)
         if not isinstance(value, (int, float)) or fact.kind != "number":
@@ -754,7 +766,7 @@ _SMALL, _LARGE = 10, 100
 _LONGEST_FACT = 30
 
 
-def _states(fact: Fact, own: Fact) -> bool:
+def _states(fact: RowFact, own: RowFact) -> bool:
     """Return whether a fact is that of an argument; a small figure only of the same things."""
     counted = [each.unit for each in (fact, own) if each.unit not in ("", "count", *_MONEY)]
     apart = len(set(counted)) > 1 or (counted and own.unit == "" and fact.unit == "people")
@@ -768,7 +780,7 @@ def _stands(word: str, text: str) -> bool:
     return word in text if not word.isascii() else re.search(forms, text) is not None
 
 
-def _shape(fact: Fact) -> str:
+def _shape(fact: RowFact) -> str:
     """Return a code with each figure alike: A9 for A1."""
     return re.sub(r"\d+", "9", str(fact.value[0]))
 

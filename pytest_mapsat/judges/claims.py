@@ -14,18 +14,18 @@ from pytest_mapsat.model import Grounded, Quote
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
-from .evidence import USER, Explained, Identity, KnownFigure, Moment, agrees, apart
+from .evidence import USER, Explained, Identity, KnownFigure, KnownTime, agrees, apart
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
 from .things import Recommendation, unknown_heads
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .context import JudgedDialogue
 
 ClaimType = Literal["name", "quantity", "time", "point", "identifier"]
 Verdict = Literal["supported", "contradicted", "unsupported", "undecided"]
 Statement = Mention | Span | Quantity | ClockTime | Identifier
 #: A verdict, the reason, and what was held against the claim.
-Answer = tuple[Verdict, str, Sequence[KnownFigure | Moment | Identity]]
+Answer = tuple[Verdict, str, Sequence[KnownFigure | KnownTime | Identity]]
 #: What is said so is stated: asked, denied and supposed things are not.
 _STATED = ("affirmed", "compared", "rejected", "landmark")
 #: Times that an agent proposes are a plan and no fact, unless the evidence has such times of their thing.
@@ -245,7 +245,7 @@ class _Scale:
             return "unsupported", "no tool, no context and no word of the user has such a figure", others
         return "undecided", "it may follow from known figures" if why else "the evidence has no such figure", others
 
-    def _names(self, piece: KnownFigure | Moment) -> bool:
+    def _names(self, piece: KnownFigure | KnownTime) -> bool:
         """Return whether the reply names a thing that a piece of evidence belongs to."""
         return any(key in self._standings for key in piece.subject)
 
@@ -336,7 +336,7 @@ def _may_be(figure: Quantity, piece: KnownFigure) -> bool:
     return alike and (not figure.mode or len(ways) == 1 or bool(ways & {"", "straight"}) or ways == {"driving", "taxi"})
 
 
-def _at(time: ClockTime, moment: Moment) -> bool:
+def _at(time: ClockTime, moment: KnownTime) -> bool:
     """Return whether a time of day is another one, as exactly as it is said."""
     slack = _ABOUT_MINUTES if time.approx == "about" else 1
     return any(apart(minutes, moment.minutes) <= slack for minutes in time.readings)
@@ -389,12 +389,12 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 @judges(Grounded)
-def grounded(check: Grounded, context: Context) -> Finding:
+def grounded(check: Grounded, context: JudgedDialogue) -> Finding:
     """Every claim of the check's types is supported by results, context or the user's words."""
     return _judged(check.claims, check.about, context)
 
 
-def stated_claims(text: str, context: Context) -> Finding:
+def stated_claims(text: str, context: JudgedDialogue) -> Finding:
     """Return the verdict on a factual requirement without a check: are the claims it speaks of grounded?
 
     Args:
@@ -410,7 +410,7 @@ def _sorts_spoken_of(text: str) -> tuple[str, ...]:
     return tuple(kind for kind, words in _SUBJECTS if words.search(folded))
 
 
-def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
+def _judged(sorts: Collection[str], about: Sequence[str], context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
     asked_for = [judged for judged in context.claims if _asked_for(judged, sorts) and _concerns(judged, about)]
     claims = [judged for judged in asked_for if judged.matters]
@@ -453,7 +453,7 @@ def _asked_for(judged: Judged, sorts: Collection[str]) -> bool:
     return not sorts or judged.sort in sorts or judged.type in sorts
 
 
-def _has_rival(judged: Judged, context: Context) -> bool:
+def _has_rival(judged: Judged, context: JudgedDialogue) -> bool:
     """Return whether a tool returned a time or a figure of the role of one that the agent may have planned: then it may be said wrongly."""
     statement = judged.statement
     if not isinstance(statement, ClockTime | Quantity) or statement.role is None:

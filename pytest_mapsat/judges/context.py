@@ -34,9 +34,9 @@ from pytest_mapsat.reading import (
     Document,
     Lexicon,
     Mention,
-    Page,
     Quantity,
     Span,
+    TextPage,
     Thing,
     Vocabulary,
     fold_phrase,
@@ -49,7 +49,7 @@ from pytest_mapsat.reading import (
 from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play_reference, reference_digest
 
 from .claims import Judged, weigh
-from .evidence import Evidence, Explained, Returned, Value, evidence, remembered_in
+from .evidence import Explained, KnownEvidence, Returned, Value, evidence, remembered_in
 from .findings import Finding, shipped
 from .python_check import Blocks, Decided, Episode
 from .things import (
@@ -75,7 +75,7 @@ _LACKING = Step(kind="call", status="unknown", unknown=("arguments", "result", "
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class JudgedDialogue:
     """One trajectory under judgement.
 
     Attributes:
@@ -122,7 +122,7 @@ class Context:
         vocabulary: Vocabulary | None = None,
         suite: SandboxSuite | None = None,
         calibration: Calibration | None = None,
-    ) -> Context:
+    ) -> JudgedDialogue:
         """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
         context = cls(
             trajectory,
@@ -136,11 +136,11 @@ class Context:
         )
         return context.knowing(case.truth.checks)
 
-    def decided_by(self, decided: Decided | None) -> Context:
+    def decided_by(self, decided: Decided | None) -> JudgedDialogue:
         """Return the context of a case in Python whose body has been played."""
         return self if decided is None else replace(self, found=decided.findings)
 
-    def knowing(self, checks: Iterable[Check]) -> Context:
+    def knowing(self, checks: Iterable[Check]) -> JudgedDialogue:
         """Return the context with replies that are read with the names and words of these checks, too."""
         listed = tuple(check for check in checks if id(check) not in self._known)
         if not listed:
@@ -152,7 +152,7 @@ class Context:
         return replace(self, names=names, phrases=phrases, checks=(*self.checks, *listed))
 
     @cached
-    def with_late_calls(self) -> Context:
+    def with_late_calls(self) -> JudgedDialogue:
         """The context of the same dialogue in which the calls that came when no reply was under way stand in the last reply."""
         late = tuple(step for step in self.trajectory.after_end if step.tool in self.tools)
         turns = [*self.trajectory.turns]
@@ -184,7 +184,7 @@ class Context:
         return frozenset(thing.key for thing in self.lexicon.things)
 
     @cached
-    def pages(self) -> tuple[tuple[int, Page], ...]:
+    def pages(self) -> tuple[tuple[int, TextPage], ...]:
         """The agent's replies that are not blank, each with the index of its turn. What is only copied in them is blank."""
         return tuple(
             (index, open_page(own, language=self.language, vocabulary=self.vocabulary, written=turn.text))
@@ -455,7 +455,7 @@ class Context:
         return kept if kept and kept.calls == reference_digest(self.case) else play_reference(self.case, self.suite)
 
     @cached
-    def evidence(self) -> Evidence:
+    def evidence(self) -> KnownEvidence:
         """What the dialogue knew, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible, self.money)
 

@@ -103,7 +103,7 @@ class KnownFigure(NamedTuple):
     text: str
 
 
-class Moment(NamedTuple):
+class KnownTime(NamedTuple):
     """A time of day in ``minutes`` after midnight (more than 1440 where it lies behind midnight), else as ``KnownFigure``."""
 
     minutes: int
@@ -134,7 +134,7 @@ class Identity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class KnownEvidence:
     """All that was known in a dialogue. Tuples are in the order in which it became known.
 
     Attributes:
@@ -144,7 +144,7 @@ class Evidence:
 
     names: frozenset[str]
     figures: tuple[KnownFigure, ...]
-    times: tuple[Moment, ...]
+    times: tuple[KnownTime, ...]
     points: tuple[Point, ...]
     identities: tuple[Identity, ...]
     results: tuple[tuple[Tool | None, Json], ...] = ()
@@ -154,7 +154,7 @@ class Evidence:
         """Whether every value of every result is declared: what is not there was not told."""
         return all(tool is not None and next(tool.undeclared(result), None) is None for tool, result in self.results)
 
-    def by(self, turn: int) -> Evidence:
+    def by(self, turn: int) -> KnownEvidence:
         """Return what was known in a turn."""
         told = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
         known: dict[str, Any] = {
@@ -167,7 +167,7 @@ class Evidence:
         of_it = self._figures.get(key, ())
         return tuple(figure for figure in of_it if unit in ("", figure.unit) and role in (None, figure.role))
 
-    def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[Moment, ...]:
+    def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[KnownTime, ...]:
         """Return the times of day of one thing and role."""
         return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
 
@@ -176,11 +176,11 @@ class Evidence:
         return _by_subject(self.figures)
 
     @cached
-    def _times(self) -> Mapping[str, Sequence[Moment]]:
+    def _times(self) -> Mapping[str, Sequence[KnownTime]]:
         return _by_subject(self.times)
 
 
-_Piece = TypeVar("_Piece", KnownFigure, Moment)
+_Piece = TypeVar("_Piece", KnownFigure, KnownTime)
 
 
 def _by_subject(pieces: Iterable[_Piece]) -> Mapping[str, Sequence[_Piece]]:
@@ -383,7 +383,7 @@ _QUOTED = re.compile(r"[「『“\"《]([^「」『』“”\"《》。！？!?�
 
 def evidence(
     trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None, money: Vocabulary | None = None
-) -> Evidence:
+) -> KnownEvidence:
     """Return what was known in a dialogue.
 
     Args:
@@ -424,7 +424,7 @@ class _Gathering:
         self._by_id: dict[str, str] = {}
         self._results: list[tuple[Tool | None, Json]] = []
         self.figures: list[KnownFigure] = []
-        self.times: list[Moment] = []
+        self.times: list[KnownTime] = []
         self.points: list[Point] = []
         self.identities: list[Identity] = []
         self.texts: list[tuple[Source, str, tuple[str, ...]]] = []
@@ -443,7 +443,7 @@ class _Gathering:
                 self._know(part)
         at = clock(context.now[11:]) if context.now else None
         if context.now and at is not None:
-            self.times.append(Moment(at, "now", "", (USER,), source, context.now[11:16]))
+            self.times.append(KnownTime(at, "now", "", (USER,), source, context.now[11:16]))
         for line in context.history:
             names = [name for name in _QUOTED.findall(line) if fold_phrase(name)]
             keys = tuple(self._know(name) for name in names) if len(names) == 1 else ()
@@ -566,7 +566,7 @@ class _Gathering:
         role = cast("TimeRole", meaning.role) if meaning.role in _TIME_ROLES else None
         moments: list[tuple[int, TimeRole | None]] = [] if at is None else [(at, role)]
         moments += [(minutes, kind) for opens, closes in spans for minutes, kind in _ends(opens, closes)]
-        self.times += [Moment(minutes, kind, mode, subject, source, text) for minutes, kind in moments]
+        self.times += [KnownTime(minutes, kind, mode, subject, source, text) for minutes, kind in moments]
 
     def _identity(self, meaning: Meaning, text: str, subject: tuple[str, ...], source: Source) -> None:
         parts = re.split(r"[;；、|]", text) if meaning.kind != "address" else [text]
@@ -591,7 +591,7 @@ class _Gathering:
 
     # -- texts -----------------------------------------------------------------------------------------------------
 
-    def evidence(self, visible: Visible | None) -> Evidence:
+    def evidence(self, visible: Visible | None) -> KnownEvidence:
         """Return what was collected, with what the texts say."""
         lexicon = lexicon_of(tuple(Thing(key, tuple(names)) for key, names in self._known.items()))
         language = visible.context.locale if visible else ""
@@ -601,7 +601,7 @@ class _Gathering:
                 page = open_page(text, language=language, vocabulary=self._money)
                 if page.may_count:
                     self._read(read_page(page, lexicon, now=now), subject, source)
-        return Evidence(
+        return KnownEvidence(
             frozenset(self._known),
             tuple(self.figures),
             tuple(self.times),
@@ -623,7 +623,7 @@ class _Gathering:
         for time in document.times:
             keys = tuple(dict.fromkeys((*time.subject, *subject)))
             for minutes in time.minutes:
-                self.times.append(Moment(minutes, time.role, "", keys, source, document.words(time.span)))
+                self.times.append(KnownTime(minutes, time.role, "", keys, source, document.words(time.span)))
         for identity in document.identifiers:
             keys = tuple(dict.fromkeys((*identity.subject, *subject)))
             if identity.kind != "point":
@@ -853,7 +853,7 @@ class Explained:
         evidence: what the dialogue knew.
     """
 
-    def __init__(self, document: Document, evidence: Evidence, left_out: frozenset[str]) -> None:
+    def __init__(self, document: Document, evidence: KnownEvidence, left_out: frozenset[str]) -> None:
         self.document = document
         self.evidence = evidence.by(document.turn)
         self._left_out = left_out
@@ -894,7 +894,7 @@ class Explained:
         return "derived" if any(apart(at, end) <= slack for at in time.minutes for end in self._ends) else ""
 
     def _owned(
-        self, figure: Quantity | ClockTime, meeting: Sequence[KnownFigure] | Sequence[Moment], roles: Collection[str]
+        self, figure: Quantity | ClockTime, meeting: Sequence[KnownFigure] | Sequence[KnownTime], roles: Collection[str]
     ) -> Explanation:
         if any(piece.source.origin != "tool" for piece in meeting):
             return "user"

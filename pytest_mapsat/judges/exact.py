@@ -45,7 +45,7 @@ from pytest_mapsat.model.match import MAX_VALUES
 from pytest_mapsat.sandbox import ReturnedRow, UnknownEndError, differences, id_text, returned_rows
 
 from .agreed import Agreements
-from .context import Context
+from .context import JudgedDialogue
 from .findings import (
     SHOWN_AT_MOST,
     Finding,
@@ -61,7 +61,7 @@ from .findings import (
 _Fits = Sequence[bool | None]
 
 
-def _called(check: Calls, tool: str, context: Context) -> Finding:
+def _called(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
     """The tool was called with arguments that match, often enough and not too often, and each such call agreed to."""
     made = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
@@ -100,7 +100,7 @@ def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
     return (pattern.tool,) if count >= check.least else ()
 
 
-def _never_called(check: Calls, tool: str, context: Context) -> Finding:
+def _never_called(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
     """The tool was never called with arguments that match."""
     made = _Made(context)
     fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
@@ -128,14 +128,14 @@ def _calls_wanted(check: Calls, tool: str) -> str:
 
 
 @judges(Calls)
-def calls(check: Calls, context: Context) -> Finding:
+def calls(check: Calls, context: JudgedDialogue) -> Finding:
     """The agent called a tool often enough and not too often, or made the calls of ``steps``."""
     if check.tool is None:
         return _steps(check, context)
     return (_never_called if check.never else _called)(check, check.tool, context)
 
 
-def _steps(check: Calls, context: Context) -> Finding:
+def _steps(check: Calls, context: JudgedDialogue) -> Finding:
     """The agent made the calls of ``steps``; what cannot be told of a match counts only where it could turn the outcome."""
     made = _Made(context)
     fits = [made.fits(step) for step in check.steps]
@@ -257,7 +257,7 @@ class _Made:
         caution: says so behind a reason; empty where they are all.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: JudgedDialogue) -> None:
         self.context = context
         self.lacking = context.trajectory.lacks_calls
         self.caution = f"; {context.trajectory.why_lacking}" if self.lacking else ""
@@ -343,7 +343,7 @@ _MISSING = _Missing()
 
 
 @judges(Output)
-def output(check: Output, context: Context) -> Finding:
+def output(check: Output, context: JudgedDialogue) -> Finding:
     """The structured output has, at ``path``, values that match, or ids that a tool returned; without both, it fits the case's schema."""
     if check.equals is None:
         return _fits_schema(check, context) if check.tool is None else _look_up(check, check.tool, context)
@@ -364,14 +364,14 @@ def output(check: Output, context: Context) -> Finding:
     return Finding(passed, f"{check.path or 'the structured output'} is {_listed(deciding)}", wanted)
 
 
-def _value_fits(match: Match, value: Json, context: Context) -> bool | None:
+def _value_fits(match: Match, value: Json, context: JudgedDialogue) -> bool | None:
     """Return whether a value at a path fits; where an element does not have the path, ``absent`` does."""
     if value is _MISSING:
         return isinstance(match, Absent)
     return match.fits(value, results=context.calls)
 
 
-def _fits_schema(check: Output, context: Context) -> Finding:
+def _fits_schema(check: Output, context: JudgedDialogue) -> Finding:
     """The structured output is there and fits the schema that the case shows."""
     schema = context.visible.output_schema if context.visible else {}
     wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"
@@ -387,7 +387,7 @@ def _fits_schema(check: Output, context: Context) -> Finding:
 
 
 @judges(Matches)
-def matches(check: Matches, context: Context) -> Finding:
+def matches(check: Matches, context: JudgedDialogue) -> Finding:
     """The pattern is found in the text of a reply."""
     wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
     for index, turn in context.turns(check.turn):
@@ -398,7 +398,7 @@ def matches(check: Matches, context: Context) -> Finding:
     return Finding(False, f"nothing in {_reply_in_words(check.turn)} matches", wanted)
 
 
-def _look_up(check: Output, tool: str, context: Context) -> Finding:
+def _look_up(check: Output, tool: str, context: JudgedDialogue) -> Finding:
     """The entries of the structured output have ids of rows that a tool returned before, and that fit ``where``."""
     lookup = _LookUp(check, tool, context)
     given = [(index, turn.output) for index, turn in context.turns(check.turn) if turn.output is not None]
@@ -415,7 +415,7 @@ class _LookUp:
         wanted: what it asks for, in words.
     """
 
-    def __init__(self, check: Output, tool: str, context: Context) -> None:
+    def __init__(self, check: Output, tool: str, context: JudgedDialogue) -> None:
         self._check, self._tool, self._context = check, tool, context
         self._place = check.path or "the structured output"
         self._returned: dict[tuple[str, int], dict[str, list[ReturnedRow]]] = {}
@@ -543,11 +543,11 @@ def _values(entry: Json, name: str) -> list[Json]:
     return values_of(entry, name) if isinstance(entry, Mapping) and (name in entry or values_at(entry, name)) else []
 
 
-def _given(which: WhichReply, context: Context) -> list[JsonObject]:
+def _given(which: WhichReply, context: JudgedDialogue) -> list[JsonObject]:
     return [turn.output for _, turn in context.turns(which) if turn.output is not None]
 
 
-def _without(which: WhichReply, context: Context) -> str:
+def _without(which: WhichReply, context: JudgedDialogue) -> str:
     """Return words for a reply without structured output: which reply has one, else why the JSON in its text is none."""
     others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
     if others:
@@ -588,7 +588,7 @@ _COMPARED = 40
 
 
 @judges(EndState)
-def state(check: EndState, context: Context) -> Finding:
+def state(check: EndState, context: JudgedDialogue) -> Finding:
     """So many rows of the table fit ``where`` at the end, and each of them has ``has``."""
     low, high = check.wanted
     each = f", {'each ' if high != 1 else ''}with {matches_in_words(check.has)}" if check.has else ""
@@ -610,7 +610,7 @@ def state(check: EndState, context: Context) -> Finding:
 
 
 def _having(
-    check: EndState, fitting: Sequence[Mapping[str, Json]], here: str, wanted: str, context: Context
+    check: EndState, fitting: Sequence[Mapping[str, Json]], here: str, wanted: str, context: JudgedDialogue
 ) -> Finding:
     """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
@@ -626,7 +626,7 @@ def _having(
     return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
 
 
-def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Context) -> str:
+def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: JudgedDialogue) -> str:
     """Return the slip of the case or its tables that keeps the check from being judged; empty where there is none."""
     end, table = context.end, check.table
     for name in (*check.where, *check.has):
@@ -644,7 +644,7 @@ def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Conte
 
 
 @judges(Unchanged)
-def unchanged(check: Unchanged, context: Context) -> Finding:
+def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
     """No row has changed, but for what is exempt."""
     wanted = "nothing changes" + (f" except {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
     try:
@@ -673,7 +673,7 @@ def unchanged(check: Unchanged, context: Context) -> Finding:
 
 
 @judges(SameEnd)
-def same_end(check: SameEnd, context: Context) -> Finding:
+def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
     """The episode ends as the reference does."""
     wanted = "the episode ends as it does after the reference calls"
     try:
@@ -710,7 +710,7 @@ def _untold(error: MapsatError, wanted: str) -> Finding:
     return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
 
 
-def _never_there(check: EndState, context: Context) -> str:
+def _never_there(check: EndState, context: JudgedDialogue) -> str:
     """Return an id that ``where`` names and no row ever had: a slip of the case, which no row at the end could show."""
     end, match = context.end, check.where.get(context.end.key(check.table))
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
@@ -722,7 +722,7 @@ def _never_there(check: EndState, context: Context) -> str:
     return next((str(value) for value in wanted if str(value) not in ids), "")
 
 
-def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | None:
+def _is_exempt(change: RowChange, exempt: Exempt, context: JudgedDialogue) -> bool | None:
     """Return whether a change is allowed; None where that is unclear."""
     if change.table != exempt.table:
         return False
@@ -737,7 +737,7 @@ def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:
     return (("at the start", "at the end"), *lines) if lines else ()
 
 
-def _changes_of(table: str, context: Context) -> tuple[tuple[str, str], ...]:
+def _changes_of(table: str, context: JudgedDialogue) -> tuple[tuple[str, str], ...]:
     return _side_by_side(change for change in context.end.changes if change.table == table)
 
 

@@ -21,17 +21,17 @@ from pytest_mapsat.reading import (
     MONEY,
     ROLES_OF_UNIT,
     TIMES,
-    Amount,
     BareNumber,
     Document,
     Quantity,
     Span,
+    UnreadAmount,
     Vocabulary,
     pack_of,
 )
 from pytest_mapsat.reading import ClockTime as Clock
 
-from .context import Context
+from .context import JudgedDialogue
 from .evidence import (
     DAY,
     ROUNDING,
@@ -129,7 +129,7 @@ class _Judgement(NamedTuple):
 
 
 @judges(Number)
-def number(check: Number, context: Context) -> Finding:
+def number(check: Number, context: JudgedDialogue) -> Finding:
     """A number with the unit is said of its thing, and lies where it must."""
     if check.of == "proposed":
         return of_proposed(check, context, number)
@@ -170,7 +170,7 @@ def number(check: Number, context: Context) -> Finding:
     return _judged(check, judgements, wanted, unit, context)
 
 
-def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Quote, ...]:
+def _bare(check: Number, returned: Sequence[Value], context: JudgedDialogue) -> tuple[Quote, ...]:
     """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
     scale = UNITS[check.unit][1]
     values = {value.number / scale for value in returned}
@@ -189,7 +189,7 @@ def _numbers(document: Document) -> list[BareNumber | Quantity]:
 
 
 @judges(ClockTime)
-def clock_time(check: ClockTime, context: Context) -> Finding:
+def clock_time(check: ClockTime, context: JudgedDialogue) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
     if check.of == "proposed":
         return of_proposed(check, context, clock_time)
@@ -211,7 +211,7 @@ def _is_ours(figure: Quantity, unit: str, check: Number) -> bool:
     return is_unit(figure.unit, unit) or (rated and {figure.unit, unit} == {"count", "star"})
 
 
-def _unread(check: Number | ClockTime, unit: str, context: Context) -> Iterator[tuple[Document, Amount]]:
+def _unread(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> Iterator[tuple[Document, UnreadAmount]]:
     """Yield the amounts in the replies that are not read, and may be of a unit; nights and months are days, or an age."""
     long = isinstance(check, Number) and check.unit in ("d", "count")
     for document in context.read(check.turn):
@@ -233,7 +233,7 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
 
 
 def _weighed(
-    figure: Quantity | Clock, judgement: _Judgement, check: Number | ClockTime, context: Context
+    figure: Quantity | Clock, judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue
 ) -> _Judgement:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
@@ -274,7 +274,7 @@ def _is_claimed(figure: Quantity | Clock) -> bool:
 
 
 def _judged(  # noqa: PLR0911  the cases, one after the other
-    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: Context
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
     clear, maybe = ([judgement for judgement in judgements if judgement.belongs is sure] for sure in (True, None))
     fits, wrong = ([judgement for judgement in clear if judgement.outcome == outcome] for outcome in ("fits", "misfit"))
@@ -301,7 +301,7 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
 
 
 def _unsaid(
-    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: Context
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
     """Return what it means that no reply surely says such a figure."""
     others = [judgement for judgement in judgements if judgement.other_role]
@@ -341,7 +341,7 @@ def _doubtful(
     check: Number | ClockTime,
     judgements: Sequence[_Judgement],
     unit: str,
-    context: Context,
+    context: JudgedDialogue,
 ) -> list[Quote]:
     """Return what may be the figure that no reply surely says: amounts that are not read, figures of what a question proposes, or of its role in another unit.
 
@@ -373,11 +373,11 @@ def _doubtful(
     return quotes[:SHOWN_AT_MOST]
 
 
-def _claimed(check: Number | ClockTime, unit: str, context: Context) -> Iterator[Quote]:
+def _claimed(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> Iterator[Quote]:
     """Yield the figures without a unit, or in a strange one, that words call what is looked for and that do not fit: "rating: 5.88" claims something."""
     roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
     for document in context.read(check.turn):
-        amounts: list[Amount | Quantity] = [*document.unread, *document.quantities]
+        amounts: list[UnreadAmount | Quantity] = [*document.unread, *document.quantities]
         named = sorted(amount.span for amount in amounts if not roles.isdisjoint(amount.said))
         numbers = [number for number in _numbers(document) if not is_unit(getattr(number, "unit", ""), unit)]
         numbers.sort(key=lambda number: number.span)
@@ -400,7 +400,7 @@ def _as_meant(check: Number | ClockTime, document: Document, number: Quantity | 
 
 
 def _judged_as(
-    check: Number | ClockTime, document: Document, figure: Quantity, nearby: Nearby, context: Context
+    check: Number | ClockTime, document: Document, figure: Quantity, nearby: Nearby, context: JudgedDialogue
 ) -> _Judgement:
     if isinstance(check, ClockTime):
         return _Judgement(document, figure, belongs(check, document, figure, nearby=nearby, context=context))
@@ -416,7 +416,7 @@ def _read_as(judgements: Sequence[_Judgement]) -> str:
     return f"something else ({' or '.join(str(role).replace('_', ' ') for role in roles)})"
 
 
-def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: Context) -> bool:
+def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue) -> bool:
     """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
     of_another = (
         bool(check.of)
@@ -467,7 +467,7 @@ def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequ
 
 
 def _decided(
-    check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, unit: str, context: Context
+    check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
     """Return the finding of figures that decide; one that does not fit fails nothing where another beside it, or, if any may fit, anywhere, is not read."""
     first = deciding[0]
@@ -493,7 +493,7 @@ def _number_judged(
     values: Sequence[Value] | None,
     *,
     nearby: Nearby,
-    context: Context,
+    context: JudgedDialogue,
 ) -> _Judgement:
     scale = UNITS[check.unit][1]
     ours = belongs(check, document, figure, nearby=nearby, context=context)
@@ -527,7 +527,7 @@ def _number_judged(
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}".rstrip() for value in relevant(figure, upto)]
-    beside = Beside(upto, lambda value: meets(figure, value.number, check.allowed), named)
+    beside = HeldAgainst(upto, lambda value: meets(figure, value.number, check.allowed), named)
     outcome = compared(figure, beside, context)
     if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
         outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
@@ -541,7 +541,7 @@ def _time_judged(
     values: Sequence[Value] | None,
     *,
     nearby: Nearby,
-    context: Context,
+    context: JudgedDialogue,
 ) -> _Judgement:
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
@@ -568,7 +568,7 @@ def _time_judged(
         return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in relevant(time, upto)]
-    outcome = compared(time, Beside(upto, fits, named), context)
+    outcome = compared(time, HeldAgainst(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
     return _Judgement(document, time, surely, outcome, f"but {_returned(check.bounds, shown, context)}")
 
@@ -587,7 +587,7 @@ def _quotes(judgements: Sequence[_Judgement]) -> tuple[Quote, ...]:
     return tuple(judgement.quote for judgement in judgements[:SHOWN_AT_MOST])
 
 
-def _returned(bounds: Sequence[Bound], values: Iterable[str], context: Context) -> str:
+def _returned(bounds: Sequence[Bound], values: Iterable[str], context: JudgedDialogue) -> str:
     """Return what the tools that were called returned, or that none was."""
     asked = list(dict.fromkeys(bound.tool for bound in bounds if bound.tool))
     called = {step.tool for step in context.calls}
@@ -600,7 +600,7 @@ def _returned(bounds: Sequence[Bound], values: Iterable[str], context: Context) 
     return f"{tools} returned {first_few(listed)}"
 
 
-def _word(check: Number, context: Context) -> str:
+def _word(check: Number, context: JudgedDialogue) -> str:
     """Return the unit in words; nothing for a mere count."""
     return context.vocabulary.currency if check.unit == "money" else "" if check.unit == "count" else check.unit
 
@@ -609,7 +609,7 @@ def _word(check: Number, context: Context) -> str:
 
 
 @dataclass(frozen=True)
-class Beside:
+class HeldAgainst:
     """What a figure is held against: the values that tools returned, which of them it fits, and whether its thing is named by then."""
 
     values: Sequence[Value]
@@ -618,7 +618,7 @@ class Beside:
 
 
 def belongs(
-    check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: Context
+    check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: JudgedDialogue
 ) -> bool | None:
     """Return whether a figure is one that the check speaks of; None where that is not sure.
 
@@ -641,7 +641,7 @@ def belongs(
     return all_true(held)
 
 
-def of_proposed(check: _Check, context: Context, judged: Callable[[_Check, Context], Finding]) -> Finding:
+def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check, JudgedDialogue], Finding]) -> Finding:
     """Judge a check of figures of what is proposed.
 
     One figure of what is surely proposed decides as ``quantifier`` says: one that fits, or one that does not. The other way it is decided only where it
@@ -710,7 +710,9 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
     return meant, maybe - meant, sentences
 
 
-def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: Context) -> bool | None:
+def _is_of(
+    check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: JudgedDialogue
+) -> bool | None:
     """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
     keys = {key for name in check.things if (key := key_of(name, context.keys))}
     to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(
@@ -726,7 +728,7 @@ def _is_of(check: Number | ClockTime, document: Document, figure: Quantity | Clo
     return None if keys & set(figure.subject) else False
 
 
-def _is_of_both(keys: set[str], figure: Quantity | Clock, context: Context) -> bool:
+def _is_of_both(keys: set[str], figure: Quantity | Clock, context: JudgedDialogue) -> bool:
     """Return whether a figure that seems to be said of a thing is known of it together with one of these: the price of a ride there."""
     if not isinstance(figure, Quantity):
         return False
@@ -734,7 +736,7 @@ def _is_of_both(keys: set[str], figure: Quantity | Clock, context: Context) -> b
     return any(abs(piece.value - figure.value) <= ROUNDING and not keys.isdisjoint(piece.subject) for piece in pieces)
 
 
-def readings_of(time: Clock, context: Context) -> Sequence[int]:
+def readings_of(time: Clock, context: JudgedDialogue) -> Sequence[int]:
     """Return what a time of day can mean: of two readings the one that tools know of its thing, else of any."""
     if len(time.readings) == 1:
         return time.minutes
@@ -746,7 +748,7 @@ def readings_of(time: Clock, context: Context) -> Sequence[int]:
     return time.minutes
 
 
-def _leads_back(document: Document, figure: Quantity | Clock, context: Context) -> bool:
+def _leads_back(document: Document, figure: Quantity | Clock, context: JudgedDialogue) -> bool:
     """Return whether the clause of a figure speaks of the way back, whose end has no name: "back where you started at 16:31"."""
     words = pack_of(context.language, context.vocabulary).groups.get("homeward", ())
     return any(
@@ -764,7 +766,7 @@ def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
     return not named or named[0] <= figure.sentence
 
 
-def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: Context) -> str:
+def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: JudgedDialogue) -> str:
     """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
     sorts = sorts_of(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
@@ -778,12 +780,12 @@ def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], co
     return here[-1] if here else only.pop() if len(only) == 1 else ""
 
 
-def sorts_of(keys: set[str], context: Context) -> set[str]:
+def sorts_of(keys: set[str], context: JudgedDialogue) -> set[str]:
     """Return what sorts of things some keys are, as the tools list them; legs of a way are none."""
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
 
 
-def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outcome:
+def compared(figure: Quantity | Clock, beside: HeldAgainst, context: JudgedDialogue) -> Outcome:
     """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
 
     A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
@@ -811,7 +813,7 @@ def compared(figure: Quantity | Clock, beside: Beside, context: Context) -> Outc
     )
 
 
-def settled(figure: _Figure, values: Sequence[Value], context: Context) -> _Figure:
+def settled(figure: _Figure, values: Sequence[Value], context: JudgedDialogue) -> _Figure:
     """Return a figure with its thing and role, where words leave them open and what is known does not.
 
     One that is said of nothing is one of the only thing with such a value that the replies name, if they propose it; one of a way stays as it
@@ -829,7 +831,7 @@ def settled(figure: _Figure, values: Sequence[Value], context: Context) -> _Figu
     return figure._replace(role=roles.pop()) if len(roles) == 1 and figure.role not in roles else figure
 
 
-def _known_roles(figure: Quantity | Clock, context: Context) -> Iterator[Any]:
+def _known_roles(figure: Quantity | Clock, context: JudgedDialogue) -> Iterator[Any]:
     """Yield the roles in which the thing of a figure has its value."""
     (key,) = figure.subject
     if isinstance(figure, Quantity):
@@ -847,7 +849,7 @@ def _is_of_a_way(figure: Quantity | Clock) -> bool:
     return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
 
 
-def _among(beside: Beside, values: Sequence[Value], context: Context, *, of_way: bool) -> Outcome:
+def _among(beside: HeldAgainst, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
     proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     groups: dict[frozenset[str], bool] = {}

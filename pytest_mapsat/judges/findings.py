@@ -46,7 +46,7 @@ from pytest_mapsat.model import (
 )
 
 if TYPE_CHECKING:
-    from .context import Context
+    from .context import JudgedDialogue
 
 
 _QUOTED = 60
@@ -86,14 +86,14 @@ class Finding(NamedTuple):
     absent: bool = False
 
 
-class _Functions(dict[type[BaseCheck], Callable[[Any, "Context"], "Finding"]]):
+class _Functions(dict[type[BaseCheck], Callable[[Any, "JudgedDialogue"], "Finding"]]):
     def __missing__(self, kind: type[BaseCheck]) -> NoReturn:
         raise LookupError(f"no function judges {kind.__name__}: write one in judges/ with @judges({kind.__name__})")
 
 
 #: kind of check -> the function that judges it. By type: each check of each dialogue is looked up here.
 FUNCTION_OF = _Functions()
-_Function = TypeVar("_Function", bound=Callable[[Any, "Context"], Finding])
+_Function = TypeVar("_Function", bound=Callable[[Any, "JudgedDialogue"], Finding])
 
 
 def judges(kind: type[BaseCheck]) -> Callable[[_Function], _Function]:
@@ -310,7 +310,7 @@ def window_in_words(check: ClockTime) -> str:
 # -- parts of calls that a record made elsewhere lacks: a check that needs one is undecided, whatever the rest shows --
 
 
-def left_open(check: Check, finding: Finding, context: Context) -> Finding:
+def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Finding:
     """Return the finding of a plain check, undecided where it rests on a part that the record lacks.
 
     Args:
@@ -335,7 +335,7 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
     )
 
 
-def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
+def _needed(check: Check, finding: Finding, context: JudgedDialogue) -> list[str]:
     """Return the tools of calls whose missing result could turn the finding."""
     untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
     if not untold:

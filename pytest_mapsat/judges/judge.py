@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_mapsat.formats import Placed, layout_of, limits, printable, read_nouns, read_run, require_file
+from pytest_mapsat.formats import PlacedNoun, layout_of, limits, printable, read_nouns, read_run, require_file
 from pytest_mapsat.model import (
     BESIDES,
     Calibration,
@@ -40,9 +40,19 @@ from pytest_mapsat.registry import load_installed
 from pytest_mapsat.sandbox import SandboxSuite
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
-from .context import Context
+from .context import JudgedDialogue
 from .findings import calibration_of, first_few, misread_by, shipped
-from .labels import Beside, all_unevaluated, besides, is_level, label_of, labels_of, too_long, unevaluated, unjudgeable
+from .labels import (
+    Observed,
+    all_unevaluated,
+    besides,
+    is_level,
+    label_of,
+    labels_of,
+    too_long,
+    unevaluated,
+    unjudgeable,
+)
 from .python_check import Decided
 
 if TYPE_CHECKING:
@@ -86,7 +96,7 @@ class ChecksJudge:
         context = self.context(case, trajectory).decided_by(decided)
         return self.verdict(case, context, besides(case, context, self.besides))
 
-    def verdict(self, case: Case, context: Context, extra: Iterable[tuple[Beside, Label]]) -> Verdict:
+    def verdict(self, case: Case, context: JudgedDialogue, extra: Iterable[tuple[Observed, Label]]) -> Verdict:
         """Return the labels of a dialogue that can be judged; ``extra``: what is judged beside the requirements."""
         labels = (*labels_of(case, context, seconds=self.seconds), *(label for _, label in extra))
         return Verdict(
@@ -98,9 +108,9 @@ class ChecksJudge:
             misread=misread_by(self.calibration) if any(label.reading for label in labels) else None,
         )
 
-    def context(self, case: Case, trajectory: Trajectory) -> Context:
+    def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
         """Return the dialogue as the checks read it."""
-        return Context.of(
+        return JudgedDialogue.of(
             case, trajectory, self.tools, vocabulary=self.vocabulary, suite=self.suite, calibration=self.calibration
         )
 
@@ -127,7 +137,7 @@ class Judge(Protocol):
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return the labels of all requirements of the case; of a case in Python those that its body found."""
 
-    def context(self, case: Case, trajectory: Trajectory) -> Context:
+    def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
         """Return the dialogue as a body in Python reads it, with a way to the model that judges."""
 
 
@@ -222,12 +232,12 @@ class PersonMark(NamedTuple):
 class LabelsOfPeople:
     """Labels that are tied to what was said in a run, by case and requirement, in the order in which they were given."""
 
-    by_case: Mapping[str, Mapping[str, Sequence[Placed[PeopleLabels]]]] = field(default_factory=dict)
+    by_case: Mapping[str, Mapping[str, Sequence[PlacedNoun[PeopleLabels]]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Iterable[Placed[PeopleLabels]]) -> LabelsOfPeople:
+    def of(cls, lines: Iterable[PlacedNoun[PeopleLabels]]) -> LabelsOfPeople:
         """Return labels, ready to be looked up; those of dialogues that stand in full are there to hold judges against, and decide nothing."""
-        by_case: dict[str, dict[str, list[Placed[PeopleLabels]]]] = {}
+        by_case: dict[str, dict[str, list[PlacedNoun[PeopleLabels]]]] = {}
         for placed in lines:
             for requirement in placed.noun.labels if placed.noun.reply is not None else ():
                 by_case.setdefault(placed.noun.case, {}).setdefault(requirement, []).append(placed)
@@ -277,7 +287,7 @@ class PeopleFirst:
         """How the user named the judge."""
         return self.fallback.spec
 
-    def context(self, case: Case, trajectory: Trajectory) -> Context:
+    def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
         """Return the dialogue as the judge's own."""
         return self.fallback.context(case, trajectory)
 
@@ -400,9 +410,9 @@ class RecordedJudge:
         entries = _entries(path, printable(name))
         return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks)
 
-    def context(self, case: Case, trajectory: Trajectory) -> Context:
+    def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
         """Return the dialogue as the checks read it."""
-        return Context.of(case, trajectory, {}) if self.checks is None else self.checks.context(case, trajectory)
+        return JudgedDialogue.of(case, trajectory, {}) if self.checks is None else self.checks.context(case, trajectory)
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return the file's labels for the case's requirements; what neither the file nor a body in Python says is unevaluated."""

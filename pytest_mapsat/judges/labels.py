@@ -52,7 +52,7 @@ from pytest_mapsat.sandbox import DAY_WORDS, UnfitError, canonical, day_of, dist
 
 from . import exact, figures, python_check  # noqa: F401  their functions judge checks
 from .claims import Judged, stated_claims
-from .context import Context
+from .context import JudgedDialogue
 from .findings import (
     FUNCTION_OF,
     Finding,
@@ -72,26 +72,26 @@ from .things import Recommendation, find_entities, standings
 
 
 @judges(All)
-def _all(check: All, context: Context) -> Finding:
+def _all(check: All, context: JudgedDialogue) -> Finding:
     return every(_parts(check.checks, context))
 
 
 @judges(AnyOf)
-def _any_of(check: AnyOf, context: Context) -> Finding:
+def _any_of(check: AnyOf, context: JudgedDialogue) -> Finding:
     return some(_parts(check.checks, context))
 
 
 @judges(AtLeast)
-def _at_least(check: AtLeast, context: Context) -> Finding:
+def _at_least(check: AtLeast, context: JudgedDialogue) -> Finding:
     return at_least(check.n, _parts(check.checks, context))
 
 
 @judges(Not)
-def _not(check: Not, context: Context) -> Finding:
+def _not(check: Not, context: JudgedDialogue) -> Finding:
     return negated(_evaluate(check.check, context))
 
 
-def evaluate(check: Check, context: Context) -> Finding:
+def evaluate(check: Check, context: JudgedDialogue) -> Finding:
     """Judge one check.
 
     Args:
@@ -104,7 +104,7 @@ def evaluate(check: Check, context: Context) -> Finding:
     return _with_late_calls(check, context.knowing([check]))
 
 
-def _with_late_calls(check: Check, context: Context) -> Finding:
+def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
     """Judge a check; where calls came when no reply was under way, it must hold with and without them."""
     finding = _evaluate(check, context)
     if not context.trajectory.after_end or finding.passed is False:
@@ -113,7 +113,7 @@ def _with_late_calls(check: Check, context: Context) -> Finding:
     return finding if late.passed else late._replace(why=f"{late.why}; {_LATE}")
 
 
-def _evaluate(check: Check, context: Context) -> Finding:
+def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
     if finding.reading or not check.family:
         return finding
@@ -122,7 +122,7 @@ def _evaluate(check: Check, context: Context) -> Finding:
     return finding if sure else finding._replace(reading=check.family)
 
 
-def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
+def _parts(checks: Sequence[Check], context: JudgedDialogue) -> list[Finding]:
     return [_evaluate(check, context) for check in checks]
 
 
@@ -137,7 +137,7 @@ _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure
 _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
 
 
-def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[Label, ...]:
+def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> tuple[Label, ...]:
     """Return the labels that the checks give the requirements of a case, in their order.
 
     Args:
@@ -156,7 +156,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
     return tuple(labels)
 
 
-def label_of(requirement: Requirement, context: Context) -> Label:
+def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
     """Return the label that a requirement's own check, or its levels, give it; in a case in Python, its block."""
     if (found := context.found.get(requirement.id)) is not None:
         if found.passed and context.trajectory.after_end:
@@ -174,12 +174,12 @@ def label_of(requirement: Requirement, context: Context) -> Label:
     return label_valued(requirement, _with_late_calls(requirement.check, context), context)
 
 
-def label_valued(requirement: Requirement, finding: Finding, context: Context) -> Label:
+def label_valued(requirement: Requirement, finding: Finding, context: JudgedDialogue) -> Label:
     """Return the label of what holds or not."""
     return _label(requirement, None if finding.passed is None else float(finding.passed), finding, context)
 
 
-def _levelled(requirement: Requirement, context: Context) -> Label:
+def _levelled(requirement: Requirement, context: JudgedDialogue) -> Label:
     """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
     failed: list[Finding] = []
     for rule in requirement.levels:
@@ -192,7 +192,7 @@ def _levelled(requirement: Requirement, context: Context) -> Label:
     return _label(requirement, 0.0, lowest, context)
 
 
-def _label(requirement: Requirement, value: float | None, finding: Finding, context: Context) -> Label:
+def _label(requirement: Requirement, value: float | None, finding: Finding, context: JudgedDialogue) -> Label:
     finding = finding._replace(missed=context.excused(finding.missed))
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
@@ -275,7 +275,7 @@ _DATE = len("2026-05-26")
 _TIME = ParameterMatch(type="time")
 
 
-class Known:
+class ToldByStep:
     """What an agent has been told by a step of its dialogue."""
 
     def __init__(self, visible: Visible, language: str) -> None:
@@ -378,7 +378,7 @@ class Known:
         return form in self._moments or ((not day or day in days) and told)
 
 
-def origin(step: Step, tool: Tool | None, knowledge: Known) -> Finding:
+def origin(step: Step, tool: Tool | None, knowledge: ToldByStep) -> Finding:
     """Return whether each argument of a call is surely from somewhere.
 
     Args:
@@ -398,7 +398,7 @@ def origin(step: Step, tool: Tool | None, knowledge: Known) -> Finding:
     return Finding(True, "each argument was told, or is a default" if origins else "it has no arguments", wanted)
 
 
-def _each(arguments: JsonObject, tool: Tool | None, knowledge: Known) -> Iterator[tuple[str, bool | None]]:
+def _each(arguments: JsonObject, tool: Tool | None, knowledge: ToldByStep) -> Iterator[tuple[str, bool | None]]:
     """Yield for each argument that says something whether it is surely from somewhere, surely from nowhere, or neither."""
     rules = {name: _rule(tool, name, value) for name, value in arguments.items()}
     pairs = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.pair}
@@ -429,7 +429,7 @@ def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
     return declared if rule.default is None else rule.default
 
 
-def _traced(value: Json, rule: ParameterMatch, knowledge: Known) -> bool | None:  # noqa: C901, PLR0911  one line per type
+def _traced(value: Json, rule: ParameterMatch, knowledge: ToldByStep) -> bool | None:  # noqa: C901, PLR0911  one line per type
     """Return whether a value is surely from somewhere, surely from nowhere (False), or neither (None)."""
     form = _canonical(value, rule)
     if form is None:
@@ -463,7 +463,7 @@ def _traced(value: Json, rule: ParameterMatch, knowledge: Known) -> bool | None:
     return _inside(value, knowledge)
 
 
-def _text(value: str, knowledge: Known) -> bool | None:
+def _text(value: str, knowledge: ToldByStep) -> bool | None:
     """Trace words: others may mean the same, but for what reads like an id."""
     if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
         return _id(value, knowledge)
@@ -471,20 +471,20 @@ def _text(value: str, knowledge: Known) -> bool | None:
     return knowledge.has_text(value) or (day is not None and knowledge.has_moment(day)) or None
 
 
-def _id(value: str, knowledge: Known) -> bool | None:
+def _id(value: str, knowledge: ToldByStep) -> bool | None:
     if knowledge.has_token(value):
         return True
     return None if knowledge.may_have_agreed_to(value) else False
 
 
-def _figure(value: float, knowledge: Known) -> bool | None:
+def _figure(value: float, knowledge: ToldByStep) -> bool | None:
     if knowledge.has_figure(value):
         return True
     is_exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
     return False if is_exact and not knowledge.may_have_agreed_to(f"{value:.12g}") else None
 
 
-def _inside(value: Json, knowledge: Known) -> bool | None:
+def _inside(value: Json, knowledge: ToldByStep) -> bool | None:
     """Trace the values inside an object or a list: one that is from nowhere decides."""
     held = [
         _figure(float(leaf), knowledge) if not isinstance(leaf, str) else _text(leaf, knowledge)
@@ -546,7 +546,7 @@ _QUALITIES = {
 _QUALITY_BY_MODEL = "the quality of words is judged by a model only"
 
 
-class Beside(Requirement):
+class Observed(Requirement):
     """A step, a thing or a quality of the replies as something to be judged.
 
     ``id``: what its label is about. ``kind``: ``state``, ``observation`` or ``quality``. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
@@ -563,7 +563,7 @@ class Beside(Requirement):
         return self.id.replace("step", "thought").replace(":", "-")
 
 
-def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple[Beside, Label], ...]:
+def besides(case: Case, context: JudgedDialogue, kinds: Collection[str]) -> tuple[tuple[Observed, Label], ...]:
     """Return what is judged beside the requirements of a case, each with the label that rules give it.
 
     Args:
@@ -582,20 +582,20 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
     return tuple((beside, label_valued(beside, finding, context)) for beside, finding in pairs)
 
 
-def _qualities(case: Case) -> Iterator[tuple[Beside, Finding]]:
+def _qualities(case: Case) -> Iterator[tuple[Observed, Finding]]:
     """Yield each quality of the replies, which no rule judges."""
     language = "zh" if case.language.startswith("zh") else "en"
     for name, texts in _QUALITIES.items():
-        beside = Beside(id=f"{QUALITY}:{name}", kind=QUALITY, text=texts[language])
+        beside = Observed(id=f"{QUALITY}:{name}", kind=QUALITY, text=texts[language])
         yield beside, Finding(None, _QUALITY_BY_MODEL, texts[language])
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
+def _steps(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
     """Yield each step of the replies: does it agree with what was said and known by then?"""
-    knowledge = Known(case.visible, case.language)
+    knowledge = ToldByStep(case.visible, case.language)
     memory = context.trajectory.memory
     knowledge.take(None if memory is None else memory.text)
     number = calls = 0
@@ -614,7 +614,7 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
                 f"{named}, step {place} of reply-{number}, agrees with the dialogue up to then and the steps before it"
             )
             name, thought = step_name(number, place), step.kind == "thought"
-            beside = Beside(id=name, kind=STATE, text=text, scope="trajectory", shown=step.text)
+            beside = Observed(id=name, kind=STATE, text=text, scope="trajectory", shown=step.text)
             yield beside, Finding(None, _BY_MODEL) if thought else origin(step, context.tools.get(step.tool), knowledge)
             knowledge.take(step.result)
         knowledge.say(turn.text)
@@ -623,7 +623,7 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
 # -- things --------------------------------------------------------------------------------------------------------------
 
 
-def _things(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
+def _things(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
     """Yield each thing that a tool returned and a reply names, with the finding whether the reply treats it rightly."""
     checks = list(_checks(case))
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
@@ -638,7 +638,7 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
             ]
             name = next(entity.name for entity in context.entities if entity.key == key)
             text = f"what reply-{number} makes of thing-{number}.{place} is right, and fits what the user asks for"
-            beside = Beside(id=thing_name(number, place), kind=OBSERVATION, text=text, shown=name)
+            beside = Observed(id=thing_name(number, place), kind=OBSERVATION, text=text, shown=name)
             finding = _aligned(key, by_key.get(key), claims, checks, context)
             yield beside, _quoted(finding, key, document)
 
@@ -655,7 +655,7 @@ def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:
                 waiting += check.checks
 
 
-def _named(document: Document, context: Context) -> list[str]:
+def _named(document: Document, context: JudgedDialogue) -> list[str]:
     """Return the keys of the things that a reply surely names, of those that tools had returned by then."""
     returned = {
         entity.key
@@ -671,7 +671,7 @@ def _aligned(
     standing: Recommendation | None,
     claims: Sequence[Judged],
     checks: Iterable[tuple[str, Recommends]],
-    context: Context,
+    context: JudgedDialogue,
 ) -> Finding:
     """Return whether claims of a thing are borne out, and no check says that it should not be recommended."""
     wanted = "the evidence supports what the reply says of it, and the reply recommends it only if it fits"

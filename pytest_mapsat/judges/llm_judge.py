@@ -38,7 +38,7 @@ from pytest_mapsat.model import (
     total_usage,
 )
 
-from .context import Context
+from .context import JudgedDialogue
 from .evidence import UNITS, is_unit
 from .findings import SHOWN_AT_MOST, Finding, cite
 from .labels import UNDECIDED, besides, too_long, unevaluated, unjudgeable
@@ -46,7 +46,7 @@ from .llm_material import (
     RELATIONS,
     UNITS_OF_CLAIMS,
     ClaimedFigure,
-    Found,
+    FoundWords,
     Material,
     Outcome,
     UncheckedError,
@@ -113,7 +113,7 @@ SCHEMA = _object(
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRequirements:
     """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag.
 
     ``window``: which window of the dialogue is shown, and ``standing``: how each requirement stands after those before; empty where the whole is shown.
@@ -189,14 +189,16 @@ class Opinion:
 
     verdict: str
     reason: str
-    quotes: tuple[Found, ...] = ()
+    quotes: tuple[FoundWords, ...] = ()
 
 
-class _BadError(Exception):
+class _BadEntryError(Exception):
     """An entry does not check; the message says why."""
 
 
-def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[str, Opinion], dict[str, str]]:
+def read_reply(
+    data: JsonObject, asked: AskedRequirements, context: JudgedDialogue
+) -> tuple[dict[str, Opinion], dict[str, str]]:
     """Return the opinions of a reply that check, by requirement, and the problems of all other requirements.
 
     Args:
@@ -214,7 +216,7 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
             read = [
                 _opinion(entry, requirement, asked, context) for entry in entries.get(str(number), ())[:_MOST_ON_ONE]
             ]
-        except _BadError as bad:
+        except _BadEntryError as bad:
             problems[requirement.id] = str(bad)
             continue
         if len({opinion.verdict for opinion in read}) == 1:
@@ -224,7 +226,9 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
     return opinions, problems
 
 
-def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, context: Context) -> Opinion:
+def _opinion(
+    entry: Mapping[str, Any], requirement: Requirement, asked: AskedRequirements, context: JudgedDialogue
+) -> Opinion:
     """Return what one entry says. Raises _BadError."""
     verdict = _verdict(entry.get("verdict"), requirement)
     reason = " ".join(visible(_text(entry, "reason")).split())[:_LONGEST_REASON]
@@ -235,14 +239,14 @@ def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, c
     own = {"reply", "call", "thought"} if of_the_way else {"reply"}
     bearing = [quote for quote in quotes if quote.part.kind in own]
     if not bearing:
-        raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
+        raise _BadEntryError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
     if verdict not in (FAILED, "0") and all(map(_speaks_to_the_judge, bearing)):
-        raise _BadError(
+        raise _BadEntryError(
             f"the quote {bearing[0].text[:_SHOWN]!r} speaks to a judge, which proves nothing; quote what is said to the user"
         )
     figures = list(_figures(entry, requirement, asked, context))
     if verdict == PASSED and (wrong := [shown for shown, outcome in figures if outcome == "misfit"]):
-        raise _BadError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
+        raise _BadEntryError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
     if requirement.kind == "fact":
         verdict = _of_a_fact(verdict, figures, requirement, context)
     return Opinion(verdict, reason, quotes)
@@ -258,7 +262,7 @@ def _verdict(given: Any, requirement: Requirement) -> str:
         words, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}
     word = alike.get(word, word)
     if word not in words:
-        raise _BadError(f"the verdict is {str(given)[:_SHOWN]!r}, expected one of {', '.join(words)}")
+        raise _BadEntryError(f"the verdict is {str(given)[:_SHOWN]!r}, expected one of {', '.join(words)}")
     return word
 
 
@@ -276,12 +280,12 @@ def _listed(value: Any, key: str, most: int) -> list[Any]:
     return listed[:most] if isinstance(listed, list) else []
 
 
-def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[Found]:
+def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[FoundWords]:
     for quote in _listed(entry, "quotes", _MOST_QUOTES):
         words = quote[:_LONGEST_TEXT] if isinstance(quote, str) else _text(quote, "words")
         place = material.find(words, _text(quote, "part").strip()) if words.strip() else None
         if place is None:
-            raise _BadError(f"the quote {words[:_SHOWN]!r} stands in no part; copy it letter by letter")
+            raise _BadEntryError(f"the quote {words[:_SHOWN]!r} stands in no part; copy it letter by letter")
         yield place
 
 
@@ -290,7 +294,7 @@ def speaks_to_a_model(text: str) -> bool:
     return _TO_THE_JUDGE.search(visible(text)) is not None
 
 
-def _speaks_to_the_judge(quote: Found) -> bool:
+def _speaks_to_the_judge(quote: FoundWords) -> bool:
     """Return whether a quote stands among words on verdicts and instructions, and so says nothing of what the user asked."""
     text = quote.part.text
     for words, ends in ((_TO_THE_JUDGE, ("\n\n",)), (_PRAISES_ITSELF, (*".!?。！？\n",))):
@@ -302,25 +306,27 @@ def _speaks_to_the_judge(quote: Found) -> bool:
 
 
 def _figures(
-    entry: Mapping[str, Any], requirement: Requirement, asked: Asked, context: Context
+    entry: Mapping[str, Any], requirement: Requirement, asked: AskedRequirements, context: JudgedDialogue
 ) -> Iterator[tuple[str, Outcome]]:
     """Yield each figure of an entry in words, with how it stands to what is known. Raises _BadError."""
     for given in _listed(entry, "figures", _MOST_FIGURES):
         figure = ClaimedFigure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
         words = figure.words[:_SHOWN]
         if figure.unit not in UNITS_OF_CLAIMS or figure.relation not in RELATIONS:
-            raise _BadError(f"the figure {words!r} has no unit or relation of the form")
+            raise _BadEntryError(f"the figure {words!r} has no unit or relation of the form")
         place = asked.material.find(figure.words, kind="reply")
         if place is None:
-            raise _BadError(f"the figure's words {words!r} stand in no reply; copy them letter by letter")
+            raise _BadEntryError(f"the figure's words {words!r} stand in no reply; copy them letter by letter")
         try:
             outcome = compare(figure, place, requirement, asked.material, context)
         except UncheckedError as unchecked:
-            raise _BadError(f"figure: {unchecked}") from None
+            raise _BadEntryError(f"figure: {unchecked}") from None
         yield f"{figure.value} {figure.unit} ({words}), {figure.relation} {figure.known}", outcome
 
 
-def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement: Requirement, context: Context) -> str:
+def _of_a_fact(
+    verdict: str, figures: Sequence[tuple[str, Outcome]], requirement: Requirement, context: JudgedDialogue
+) -> str:
     """Return a verdict on a fact: a pass without any figure that it could be about states nothing.
 
     Raises:
@@ -329,11 +335,11 @@ def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement
     checks = [leaf for leaf in requirement.leaves if isinstance(leaf, Number | ClockTime)]
     outcomes = {outcome for _, outcome in figures}
     if verdict == FAILED and outcomes == {"fits"}:
-        raise _BadError(f"it is called failed, but all its figures stand as they must: {figures[0][0]}")
+        raise _BadEntryError(f"it is called failed, but all its figures stand as they must: {figures[0][0]}")
     if verdict != PASSED:
         return verdict
     if "open" in outcomes:
-        raise _BadError("it is called passed, but a figure has nothing known to be held against")
+        raise _BadEntryError("it is called passed, but a figure has nothing known to be held against")
     if not checks or figures:
         return verdict
     units = {UNITS[check.unit][0] for check in checks if isinstance(check, Number)}
@@ -343,7 +349,7 @@ def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement
         or any(is_unit(figure.unit, unit) for figure in document.quantities for unit in units)
         for document in context.replies
     ):
-        raise _BadError("it is called passed without its figures; give each of them, or say not_stated")
+        raise _BadEntryError("it is called passed without its figures; give each of them, or say not_stated")
     return NOT_STATED
 
 
@@ -403,7 +409,7 @@ class ModelJudge:
     about: str = ""
     window: Window | None = None
 
-    def context(self, case: Case, trajectory: Trajectory) -> Context:
+    def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
         """Return the dialogue as the checks read it, with the way to the model."""
         context = self.checks.context(case, trajectory)
         return replace(context, ask=partial(self._said_of, case, context))
@@ -439,7 +445,7 @@ class ModelJudge:
             }
         )
 
-    def _said_of(self, case: Case, context: Context, text: str, blocks: Blocks | None) -> Finding:
+    def _said_of(self, case: Case, context: JudgedDialogue, text: str, blocks: Blocks | None) -> Finding:
         """Return what the votes say of a sentence that a body in Python asks about."""
         asked = Requirement(id="judged", kind="hard", text=text)
         (votes,) = self._votes(case, context.trajectory, {dimension_of(asked): [asked]}, context).values()
@@ -473,7 +479,7 @@ class ModelJudge:
         return WINDOWED if followed else dimension_of(requirement)
 
     def _votes(
-        self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: Context
+        self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: JudgedDialogue
     ) -> dict[str, list[Vote]]:
         """Return the votes on each dimension that is asked, one request a vote, several under way at once."""
         if not asked:
@@ -485,7 +491,7 @@ class ModelJudge:
                 material = material_of(case, trajectory, requirements, context, about=self.about)
                 for vote in range(1, self.votes + 1):
                     order = shuffled(requirements, case.id, dimension, vote)
-                    request = Asked(dimension, order, material, case.language)
+                    request = AskedRequirements(dimension, order, material, case.language)
                     task = partial(self._vote, request, context, trajectory.trial, vote)
                     if dimension == WINDOWED:
                         task = partial(self._followed, case, trajectory, requirements, context, vote)
@@ -493,7 +499,12 @@ class ModelJudge:
             return {dimension: [vote.result() for vote in votes] for dimension, votes in waiting.items()}
 
     def _followed(
-        self, case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context, vote: int
+        self,
+        case: Case,
+        trajectory: Trajectory,
+        requirements: Sequence[Requirement],
+        context: JudgedDialogue,
+        vote: int,
     ) -> Vote:
         """Follow requirements through the windows of a dialogue: the last opinion on each counts; a window without a usable opinion leaves it open until the next."""
         opinions: dict[str, Opinion] = {}
@@ -505,7 +516,7 @@ class ModelJudge:
             parts = tuple(part for part in shown.parts if part.turn < 0 or part.turn in seen.turns)
             standing = {name: opinion.verdict for name, opinion in opinions.items()}
             material, order = replace(shown, parts=parts), shuffled(requirements, case.id, WINDOWED, vote)
-            asked = Asked(WINDOWED, order, material, case.language, seen.place, standing)
+            asked = AskedRequirements(WINDOWED, order, material, case.language, seen.place, standing)
             of_window = self._vote(asked, context, trajectory.trial, vote)
             usage += of_window.usage
             changed = {name: opinion for name, opinion in of_window.opinions.items() if opinion.verdict != CANNOT_SAY}
@@ -522,7 +533,7 @@ class ModelJudge:
         }
         return Vote(opinions, problems, fault if problems else "", tuple(usage))
 
-    def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
+    def _vote(self, asked: AskedRequirements, context: JudgedDialogue, trial: int, vote: int) -> Vote:
         """Ask, check the reply against the dialogue, and ask once more where it does not check."""
         if self.client is None:
             return Vote({}, {}, "no way to models is open here", ())
@@ -633,7 +644,7 @@ def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[
 # -- a dialogue in overlapping windows: requirements are followed from one to the next ------------------------------
 
 
-class Seen(NamedTuple):
+class SeenWindow(NamedTuple):
     """One window of a dialogue.
 
     Attributes:
@@ -647,7 +658,7 @@ class Seen(NamedTuple):
     place: str
 
 
-def windows_of(trajectory: Trajectory, window: Window) -> list[Seen]:
+def windows_of(trajectory: Trajectory, window: Window) -> list[SeenWindow]:
     """Return a dialogue in windows. What the user says, what the agent says, and each call with its result are messages.
 
     Args:
@@ -666,7 +677,7 @@ def windows_of(trajectory: Trajectory, window: Window) -> list[Seen]:
     ]
 
 
-def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], place: str) -> Seen:
+def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], place: str) -> SeenWindow:
     texts = frozenset(turn for turn, at in messages if at is None) | {0}
     calls = {(turn, at) for turn, at in messages if at is not None}
     turns = [
@@ -678,4 +689,4 @@ def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], pl
         )
         for number, turn in enumerate(trajectory.turns)
     ]
-    return Seen(trajectory.model_copy(update={"turns": tuple(turns)}), texts, place)
+    return SeenWindow(trajectory.model_copy(update={"turns": tuple(turns)}), texts, place)

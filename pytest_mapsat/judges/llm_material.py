@@ -20,9 +20,9 @@ from pytest_mapsat.model import Case, ClockTime, Json, Number, Quote, Requiremen
 from pytest_mapsat.reading import ABOUT_SHARE, FOREIGN, MONEY, Folded, Quantity, fold_phrase, fold_text
 from pytest_mapsat.reading import ClockTime as Clock
 
-from .context import Context
+from .context import JudgedDialogue
 from .evidence import UNITS
-from .labels import Beside
+from .labels import Observed
 
 #: The suite's sentence, the instructions and the policies are parts of the situation, each by a name of its own.
 PartKind = Literal["situation", "user", "reply", "call", "thought", "thing"]
@@ -110,7 +110,7 @@ def _place_of(quote: str, text: str) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True)
-class Part:
+class DialoguePart:
     """One part of the dialogue as a model is shown it, by a name as ``reply-1`` or ``call-3``.
 
     ``turn`` is the index of the turn in ``Trajectory.turns`` whose text it is, as it was ``written``; -1 for what is no turn's text.
@@ -127,17 +127,17 @@ class Part:
         """The text in which quotes are looked for."""
         return self.written if self.turn >= 0 else self.shown
 
-    def find(self, quote: str) -> Found | None:
+    def find(self, quote: str) -> FoundWords | None:
         """Return where a quote stands, in words that were shown; None where it does not."""
         span = _place_of(quote, self.text)
-        return None if span is None or _place_of(quote, self.shown) is None else Found(self, *span)
+        return None if span is None or _place_of(quote, self.shown) is None else FoundWords(self, *span)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundWords:
     """Words of a part: ``start`` and ``end`` count characters of its text."""
 
-    part: Part
+    part: DialoguePart
     start: int
     end: int
 
@@ -158,7 +158,7 @@ class Found:
 class Material:
     """All that a model is shown of a dialogue, in this order, and how many calls are left out as there are too many."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[DialoguePart, ...]
     left_out: int = 0
 
     @cached_property
@@ -168,7 +168,7 @@ class Material:
         marks = (f"DATA-{digest([number, texts], 12)}" for number in count())
         return next(mark for mark in marks if mark.casefold() not in "\n".join(texts).casefold())
 
-    def find(self, words: str, name: str = "", kind: PartKind | None = None) -> Found | None:
+    def find(self, words: str, name: str = "", kind: PartKind | None = None) -> FoundWords | None:
         """Return where words stand: in the part of this name, else in the first part, of this kind, that has them."""
         listed = [part for part in self.parts if kind in (None, part.kind)]
         ordered = sorted(listed, key=lambda part: part.name != name)
@@ -182,7 +182,7 @@ class Material:
 
 
 def material_of(
-    case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context, *, about: str = ""
+    case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: JudgedDialogue, *, about: str = ""
 ) -> Material:
     """Return what a model is shown to judge some requirements of a dialogue.
 
@@ -205,16 +205,18 @@ def material_of(
         if len(text) <= room:
             shown[number] = text
             room -= len(text)
-    parts = [Part(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
-    besides = [requirement for requirement in requirements if isinstance(requirement, Beside) and requirement.shown]
+    parts = [DialoguePart(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
+    besides = [requirement for requirement in requirements if isinstance(requirement, Observed) and requirement.shown]
     for beside in besides:
         kind: PartKind = "thing" if beside.part.startswith("thing") else "thought"
-        parts.append(Part(beside.part, kind, visible(_cut(beside.shown, BESIDE_CHARACTERS // len(besides)))))
+        parts.append(DialoguePart(beside.part, kind, visible(_cut(beside.shown, BESIDE_CHARACTERS // len(besides)))))
     turns = _turns(trajectory)
     return Material((*_situation(case, requirements, about, trajectory), *turns, *parts), len(calls) - len(shown))
 
 
-def _situation(case: Case, requirements: Sequence[Requirement], about: str, trajectory: Trajectory) -> Iterator[Part]:
+def _situation(
+    case: Case, requirements: Sequence[Requirement], about: str, trajectory: Trajectory
+) -> Iterator[DialoguePart]:
     """Yield what bears on the dialogue: the suite's sentence, what the agent was shown beside the query, and the rules that it is to keep."""
     context = case.visible.context
     place = context.location
@@ -229,23 +231,23 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str, traj
     before = "\n".join(f"{message.role}: {message.text}" for message in case.visible.messages)
     asked = any(requirement.kind == "policy" for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
-    yield Part("situation", "situation", visible("\n".join(facts)))
+    yield DialoguePart("situation", "situation", visible("\n".join(facts)))
     rules = (("suite", about), ("instructions", case.visible.instructions), ("policies", policies))
     memory = "" if trajectory.memory is None else trajectory.memory.text
     for name, text in (*rules, ("before", before), ("memory", memory)):
         if text.strip():
-            yield Part(name, "situation", _cut(visible(text), RULE_CHARACTERS))
+            yield DialoguePart(name, "situation", _cut(visible(text), RULE_CHARACTERS))
 
 
-def _turns(trajectory: Trajectory) -> list[Part]:
+def _turns(trajectory: Trajectory) -> list[DialoguePart]:
     room: dict[PartKind, int] = {"user": USER_CHARACTERS, "reply": REPLY_CHARACTERS}
     left = {kind: sum((turn.role == "user") == (kind == "user") for turn in trajectory.turns) for kind in room}
-    parts: list[Part] = []
+    parts: list[DialoguePart] = []
     # The last words count most: they are the last to be cut.
     for index, turn in reversed(list(enumerate(trajectory.turns))):
         kind: PartKind = "user" if turn.role == "user" else "reply"
         shown = _cut(visible(turn.text), room[kind])
-        parts.append(Part(f"{kind}-{left[kind]}", kind, shown, index, turn.text))
+        parts.append(DialoguePart(f"{kind}-{left[kind]}", kind, shown, index, turn.text))
         room[kind] = max(room[kind] - len(shown), 0)
         left[kind] -= 1
     return parts[::-1]
@@ -262,7 +264,7 @@ def _cut(text: str, room: int) -> str:
 class _Choice:
     """What matters for some requirements: tools that their checks name, and things that they or the replies name."""
 
-    def __init__(self, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context) -> None:
+    def __init__(self, trajectory: Trajectory, requirements: Sequence[Requirement], context: JudgedDialogue) -> None:
         texts = [*(turn.text for turn in trajectory.turns), *(requirement.text for requirement in requirements)]
         mentioned = "\n".join(map(fold_phrase, texts))
         names = {fold_phrase(name) for entity in context.entities for name in (entity.name, entity.id)}
@@ -365,7 +367,7 @@ class UncheckedError(Exception):
 
 
 def compare(
-    figure: ClaimedFigure, place: Found, requirement: Requirement, material: Material, context: Context
+    figure: ClaimedFigure, place: FoundWords, requirement: Requirement, material: Material, context: JudgedDialogue
 ) -> Outcome:
     """Return whether a figure stands to what is known as it must; ``open`` where nothing is known.
 
@@ -402,7 +404,7 @@ def _has(numbers: Collection[float], number: float) -> bool:
     )
 
 
-def _same_text(figure: ClaimedFigure, place: Found, texts: Sequence[str]) -> Outcome:
+def _same_text(figure: ClaimedFigure, place: FoundWords, texts: Sequence[str]) -> Outcome:
     """Compare what is no quantity, such as a telephone number: by its digits where it has enough of them, else by its letters."""
     value, expected = _sign(figure.value), _sign(figure.known)
     if not value or value not in _sign(place.text):
@@ -427,7 +429,7 @@ def _value(figure: ClaimedFigure) -> float:
     raise UncheckedError(f"the value {figure.value[:40]!r} of {figure.words!r} is not {wanted}")
 
 
-def _read(figure: ClaimedFigure, value: float, place: Found, context: Context) -> Quantity | Clock | None:
+def _read(figure: ClaimedFigure, value: float, place: FoundWords, context: JudgedDialogue) -> Quantity | Clock | None:
     """Return the figure of the reply that the rules read in these words; None where they read none there.
 
     Raises:

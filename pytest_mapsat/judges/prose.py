@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Document, Mention, Span, fold_phrase, pack_of
 from pytest_mapsat.sandbox import distance_m
 
-from .context import Context
+from .context import JudgedDialogue
 from .findings import (
     SHOWN_AT_MOST,
     Finding,
@@ -63,14 +63,14 @@ _LISTED = 2
 
 
 @judges(Says)
-def says(check: Says, context: Context) -> Finding:
+def says(check: Says, context: JudgedDialogue) -> Finding:
     """Words are said, and others are not."""
     parts = [_said(check, context)] if check.any or check.all else []
     parts += [_not_said(check, context)] if check.none else []
     return every(parts) if len(parts) > 1 else parts[0]
 
 
-def _said(check: Says, context: Context) -> Finding:
+def _said(check: Says, context: JudgedDialogue) -> Finding:
     """One of ``any`` and each of ``all`` is said, not under a negation."""
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = f"a reply says {', and '.join(one_of(group) for group in groups)}"
@@ -95,7 +95,7 @@ def _said(check: Says, context: Context) -> Finding:
     return unclear((), f"{why}, {_LEFT_OPEN}", wanted)
 
 
-def _not_said(check: Says, context: Context) -> Finding:
+def _not_said(check: Says, context: JudgedDialogue) -> Finding:
     """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open.
 
     A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
@@ -123,7 +123,7 @@ def _not_said(check: Says, context: Context) -> Finding:
 
 
 @judges(Asked)
-def asked(check: Asked, context: Context) -> Finding:
+def asked(check: Asked, context: JudgedDialogue) -> Finding:
     """The agent asked often enough, and not too often, about the subject."""
     questions = [
         (document, question.span)
@@ -145,7 +145,7 @@ def asked(check: Asked, context: Context) -> Finding:
 
 
 @judges(Travels)
-def travels(check: Travels, context: Context) -> Finding:
+def travels(check: Travels, context: JudgedDialogue) -> Finding:
     """No travel time or length of another way of travelling is affirmed."""
     wanted = f"only {one_of(check.by)} as the way of travelling"
     other = [
@@ -248,7 +248,7 @@ def _meant(document: Document, mention: Mention) -> bool | None:
     return None if _denied_before(document, mention, sentence.start if listed else clause.start) else True
 
 
-def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: Context) -> bool:
+def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: JudgedDialogue) -> bool:
     """Return whether words stand in a sentence that plainly affirms, or denies, them; those of names, addresses and numbers need none."""
     phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
     words = phrase.split()
@@ -303,7 +303,7 @@ _LONGEST = 8
 
 
 @judges(Located)
-def located(check: Located, context: Context) -> Finding:
+def located(check: Located, context: JudgedDialogue) -> Finding:
     """What the reply proposes, or the point that it gives, lies where it must."""
     wanted = _place_wanted(check)
     fits: list[tuple[Document, Span]] = []
@@ -332,7 +332,7 @@ def located(check: Located, context: Context) -> Finding:
     return _by_name(check, context, wanted)
 
 
-def _by_name(check: Located, context: Context, wanted: str) -> Finding:
+def _by_name(check: Located, context: JudgedDialogue, wanted: str) -> Finding:
     """Judge by the places that are named: those that a tool put there, or elsewhere."""
     where: dict[str, bool] = {}
     for point in context.evidence.points:
@@ -357,7 +357,7 @@ def _by_name(check: Located, context: Context, wanted: str) -> Finding:
 
 
 @judges(Addressed)
-def addressed(check: Addressed, context: Context) -> Finding:
+def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
     """A part of an address is the right one: one of ``names`` is told; another name with one of the endings is not it."""
     wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"
     documents = context.read(check.turn)
@@ -445,7 +445,7 @@ _POLE = 90.0
 _SAME_M = 30.0
 
 
-def _is_users(point: tuple[float, float], context: Context) -> bool:
+def _is_users(point: tuple[float, float], context: JudgedDialogue) -> bool:
     own = context.visible.context.location if context.visible else None
     return own is not None and distance_m(*point, own.lon, own.lat) <= _SAME_M
 
@@ -473,7 +473,7 @@ _BY_OTHER_WORDS = "which other words of the reply may recommend"
 
 
 @judges(Recommends)
-def recommends(check: Recommends, context: Context) -> Finding:
+def recommends(check: Recommends, context: JudgedDialogue) -> Finding:
     """All that the check asks of what the replies propose: each part is judged by itself."""
     parts: list[Finding] = []
     if check.of_results:
@@ -491,7 +491,7 @@ def recommends(check: Recommends, context: Context) -> Finding:
     return every(parts) if len(parts) > 1 else parts[0]
 
 
-def _of_results(check: Recommends, context: Context) -> Finding:
+def _of_results(check: Recommends, context: JudgedDialogue) -> Finding:
     """What is recommended is one of ``any_of`` and has every attribute of ``where``: one such thing, or all.
 
     What the user names may be where the way leads, and no recommendation: where it alone fails the check, the check is undecided.
@@ -514,7 +514,7 @@ def _recommended(
     check: Recommends,
     things: Sequence[Recommendation],
     entities: Mapping[str, Sequence[Entity]],
-    context: Context,
+    context: JudgedDialogue,
     wanted: str,
 ) -> Finding:
     """Return what comes of the things that the replies name."""
@@ -568,12 +568,14 @@ def _doubtful(wrong: Sequence[Recommendation], good: Sequence[Recommendation]) -
     return any(thing.firmly for thing in good) and bool(wrong) and not any(thing.firmly for thing in wrong)
 
 
-def _proposes(context: Context, turn: WhichReply) -> bool:
+def _proposes(context: JudgedDialogue, turn: WhichReply) -> bool:
     """Return whether the replies propose anything: then what they seem to turn down may be part of it."""
     return any(standing.proposed for standing in context.standings(turn).values())
 
 
-def _none_proposed(check: Recommends, things: Sequence[Recommendation], context: Context, wanted: str) -> Finding:
+def _none_proposed(
+    check: Recommends, things: Sequence[Recommendation], context: JudgedDialogue, wanted: str
+) -> Finding:
     """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
     stances = {mention.stance for thing in things for _, mention in thing.mentions}
     # After "You mean X?" a reply that says more may go on about it.
@@ -596,7 +598,7 @@ def _none_proposed(check: Recommends, things: Sequence[Recommendation], context:
     return unclear((), f"no reply recommends what is asked for, {_LEFT_OPEN}", wanted)
 
 
-def _none_of(check: Recommends, context: Context) -> Finding:
+def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
     """No recommended thing is one of ``none_of``, and none has all attributes of ``none_where``."""
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
@@ -626,7 +628,7 @@ def _none_of(check: Recommends, context: Context) -> Finding:
     return Finding(True, wanted, wanted, nothing_claimed=not _proposes(context, check.turn))
 
 
-def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
+def _any_of(check: Recommends, context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """One of ``any_of`` is proposed and none of ``none_of``.
 
     An option that seems to be turned down is no failure by itself: words that are not understood may propose it.
@@ -665,7 +667,7 @@ def _turned_down(thing: Recommendation) -> bool:
     )
 
 
-def _ruled_out(check: Recommends, context: Context) -> Finding:
+def _ruled_out(check: Recommends, context: JudgedDialogue) -> Finding:
     """One of ``turned_down`` is denied or turned down, and none is proposed."""
     wanted = f"a reply turns down {one_of(check.turned_down)}"
     things = _named(check.turned_down, context, check.turn)
@@ -686,7 +688,7 @@ def _ruled_out(check: Recommends, context: Context) -> Finding:
     return _unsaid(check.turn, why, wanted, context)
 
 
-def _all_of(check: Recommends, context: Context) -> Finding:
+def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
     """At least ``at_least`` of the things are proposed, and at most ``at_most``.
 
     Too few are a failure only where none is proposed: beside some that are, words that are not understood may propose the others.
@@ -724,7 +726,7 @@ def _is_beside(thing: Recommendation) -> bool:
     return all(mention.stance in ("compared", "landmark") for _, mention in thing.mentions)
 
 
-def _in_order(check: Recommends, context: Context) -> Finding:
+def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
     """All things are proposed, in the given order."""
     wanted = f"a reply recommends {' before '.join(shown(names[0]) for names in check.in_order)}"
     each = [_named(names, context, check.turn) for names in check.in_order]
@@ -770,7 +772,7 @@ def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
     )
 
 
-def _arrival(things: Sequence[Recommendation], context: Context, turn: WhichReply) -> int | None:
+def _arrival(things: Sequence[Recommendation], context: JudgedDialogue, turn: WhichReply) -> int | None:
     """Return when the user is at a thing, where the replies surely say one such time."""
     keys = {thing.key for thing in things}
     times = {
@@ -783,7 +785,7 @@ def _arrival(things: Sequence[Recommendation], context: Context, turn: WhichRepl
 
 
 def _entities(
-    names: Sequence[str], where: Mapping[str, Match], tool: str | None, context: Context
+    names: Sequence[str], where: Mapping[str, Match], tool: str | None, context: JudgedDialogue
 ) -> dict[str, list[Entity]]:
     """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did; by its name alone, what any tool names."""
     by_key: dict[str, list[Entity]] = {}
@@ -802,7 +804,7 @@ def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequen
     return not check.where or _has_all(entities, check.where, calls)
 
 
-def breaks(check: Recommends, key: str, context: Context) -> bool | None:
+def breaks(check: Recommends, key: str, context: JudgedDialogue) -> bool | None:
     """Return whether to recommend one thing breaks a check; None where it cannot be told.
 
     A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
@@ -849,17 +851,17 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
     return all_true(held)
 
 
-def _named(names: Iterable[str], context: Context, turn: WhichReply) -> list[Recommendation]:
+def _named(names: Iterable[str], context: JudgedDialogue, turn: WhichReply) -> list[Recommendation]:
     """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
     things = [standing for name in names if (standing := _standing(name, context, turn))]
     return list({thing.key: thing for thing in things}.values())
 
 
-def _standing(name: str, context: Context, turn: WhichReply) -> Recommendation | None:
+def _standing(name: str, context: JudgedDialogue, turn: WhichReply) -> Recommendation | None:
     return context.standings(turn).get(key_of(name, context.keys))
 
 
-def _unsaid(turn: WhichReply, why: str, wanted: str, context: Context) -> Finding:
+def _unsaid(turn: WhichReply, why: str, wanted: str, context: JudgedDialogue) -> Finding:
     """Return what it means that no words are found that speak of something: a failure only where there are none that could."""
     if context.silent(turn):
         return Finding(False, why, wanted)
@@ -877,7 +879,7 @@ def _why(
     check: Recommends,
     deciding: Sequence[Recommendation],
     entities: Mapping[str, Sequence[Entity]],
-    context: Context,
+    context: JudgedDialogue,
     *,
     fit: bool,
 ) -> str:

@@ -46,7 +46,7 @@ from pytest_mapsat.user_code import Surroundings, UserCodeError, call_user_code,
 from .findings import FUNCTION_OF, Finding, every, judges, left_open
 
 if TYPE_CHECKING:
-    from .context import Context as JudgedContext
+    from .context import JudgedDialogue
 
 
 _LONGEST = 1000
@@ -124,7 +124,7 @@ class Blocks:
         #: The id of the block that is under way, else of the rest.
         self.now = rest
 
-    def block(self, kind: RequirementKind, text: str, name: str) -> Block:
+    def block(self, kind: RequirementKind, text: str, name: str) -> RequirementBlock:
         """Return the block of a requirement.
 
         Raises:
@@ -133,7 +133,7 @@ class Blocks:
         for requirement in self._requirements.values():
             named = requirement.id == name if name else requirement.text == text
             if named and requirement.kind == kind and requirement.id != self.rest:
-                return Block(self, requirement)
+                return RequirementBlock(self, requirement)
         texts = [requirement.text for requirement in self._requirements.values() if requirement.kind == kind]
         raise UsageError(
             f"the case has no {kind} requirement {name or text!r}{hint_at(text, texts)}: where the text is no literal of the function's own source, "
@@ -200,7 +200,7 @@ class Blocks:
         return Finding(None, self._notes[name]) if decided is not None and name in self._notes else decided
 
 
-class Block:
+class RequirementBlock:
     """One requirement of a case in Python, for the length of a ``with`` statement."""
 
     def __init__(self, blocks: Blocks, requirement: Requirement) -> None:
@@ -328,7 +328,7 @@ class Episode:
     _visible: Visible | None
     _end: Callable[[], End]
     _maybe_writing: tuple[str, ...] = ()
-    _context: JudgedContext | None = None
+    _context: JudgedDialogue | None = None
     _blocks: Blocks | None = None
 
     def __repr__(self) -> str:
@@ -491,27 +491,27 @@ class Episode:
 
     # -- blocks of a case in Python --------------------------------------------------------------
 
-    def asked(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002 (as in YAML)
+    def asked(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002 (as in YAML)
         """Begin a block of a case in Python: what the query states. ``id``: that of the requirement; empty: made of the text."""
         return self._block("asked", text, id)
 
-    def hard(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
+    def hard(self, text: str, /, *, id: str = "", weight: float | None = None) -> RequirementBlock:  # noqa: A002
         """Begin a block: what the user wants without exception."""
         return self._block("hard", text, id, weight)
 
-    def soft(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
+    def soft(self, text: str, /, *, id: str = "", weight: float | None = None) -> RequirementBlock:  # noqa: A002
         """Begin a block: what the user would like."""
         return self._block("soft", text, id, weight)
 
-    def fact(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002
+    def fact(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002
         """Begin a block: what must be true if the agent says it."""
         return self._block("fact", text, id)
 
-    def policy(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002
+    def policy(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002
         """Begin a block: a rule for the way the agent goes about it."""
         return self._block("policy", text, id)
 
-    def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None = None) -> Block:
+    def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None = None) -> RequirementBlock:
         del weight  # read from the source
         if self._blocks is None:
             raise UsageError(f"episode.{kind}({text!r}): blocks belong to the function of a case in Python: @case(...)")
@@ -545,7 +545,7 @@ _stuck: set[Callable[..., object]] = set()
 
 
 @judges(PythonCheck)
-def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
+def python_check(check: PythonCheck, context: JudgedDialogue) -> Finding:
     """What the function of this name makes of the episode; it is undecided where the function breaks or does not return."""
     added = added_checks().get(check.name)
     if added is None:

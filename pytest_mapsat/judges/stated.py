@@ -63,7 +63,7 @@ _LONGEST_VALUE, _LONGEST_NAME, _MOST_WORDS = 200, 40, 5
 _MOST_VALUES = 200
 
 
-class Fact(NamedTuple):
+class RowFact(NamedTuple):
     """A date (year, month, day; 0 where it is left open), a day of the week, a time (its readings in minutes), a code or a figure, in folded words."""
 
     start: int
@@ -72,7 +72,7 @@ class Fact(NamedTuple):
     value: tuple[float | str, ...]
     unit: str = ""
 
-    def same(self, other: Fact) -> bool:
+    def same(self, other: RowFact) -> bool:
         """Return whether both may mean the same."""
         mine, theirs = self.value, other.value
         if {self.kind, other.kind} == {"date", "weekday"}:
@@ -89,12 +89,12 @@ class Fact(NamedTuple):
             )
         return mine == theirs
 
-    def rounds(self, other: Fact) -> bool:
+    def rounds(self, other: RowFact) -> bool:
         """Return whether a figure may be another one in part or rounded: 318 of "318 euros 40"."""
         return self.kind == other.kind == "number" and abs(float(self.value[0]) - float(other.value[0])) < 1
 
 
-def _weekday(fact: Fact) -> float | str:
+def _weekday(fact: RowFact) -> float | str:
     """Return the day of the week of a date, Monday is 0; -1 where it is not known."""
     if fact.kind == "weekday":
         return fact.value[0]
@@ -105,18 +105,18 @@ def _weekday(fact: Fact) -> float | str:
 
 
 @lru_cache(maxsize=4096)
-def facts_of(text: str, language: str) -> tuple[Fact, ...]:
+def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
     """Return the dates, times, codes and figures of a folded text, ascending; the language is a BCP 47 tag."""
-    facts: list[Fact] = []
+    facts: list[RowFact] = []
     written = text
     rest = text = _ONE_OF.sub("1  ", text)
     for pattern in _DATES:
         facts += [fact for match in pattern.finditer(rest) if (fact := _date(match))]
         rest = hidden(rest, facts)
     document = read(rest, language=language, lexicon=lexicon_of(()))
-    facts += [Fact(*time.span, "time", tuple(time.readings)) for time in document.times]
+    facts += [RowFact(*time.span, "time", tuple(time.readings)) for time in document.times]
     rest = hidden(rest, facts)
-    facts += [Fact(*m.span(), "code", (m[0],)) for m in _CODE.finditer(rest) if not _MEASURE.fullmatch(m[0])]
+    facts += [RowFact(*m.span(), "code", (m[0],)) for m in _CODE.finditer(rest) if not _MEASURE.fullmatch(m[0])]
     rest = hidden(rest, facts)
     told = [(each.span, each.value, "") for each in document.numbers]
     told = [(each.span, each.value, each.unit) for each in document.quantities] + told
@@ -130,10 +130,10 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
             whole, unit = float("nan"), "scaled"
         value = whole if unit in ("scaled", *_SCALED_UNITS) else _value(match[0])
         end = match.end() + 2 * (match[0] == "1" and _ONE_OF.match(written, match.start()) is not None)
-        facts.append(Fact(match.start(), end, "number", (value,), unit))
+        facts.append(RowFact(match.start(), end, "number", (value,), unit))
     rest = hidden(rest, facts)
     facts += [
-        Fact(*span, "number", (value,), unit)
+        RowFact(*span, "number", (value,), unit)
         for span, value, unit in told
         if (value > 1 or _ONE_OF.match(text, span.start))
         and rest[slice(*span)] == text[slice(*span)]
@@ -150,16 +150,16 @@ def unit_of(noun: str) -> str:
     return next((figure.unit for figure in quantities if figure.unit != "count"), "")
 
 
-def _date(match: re.Match[str]) -> Fact | None:
+def _date(match: re.Match[str]) -> RowFact | None:
     groups = match.groupdict()
     if weekday := groups.get("w"):
-        return Fact(*match.span(), "weekday", (_WEEKDAYS.index(weekday),))
+        return RowFact(*match.span(), "weekday", (_WEEKDAYS.index(weekday),))
     if weekday := groups.get("zh"):
-        return Fact(*match.span(), "weekday", ("一二三四五六日".index(weekday.replace("天", "日")),))
+        return RowFact(*match.span(), "weekday", ("一二三四五六日".index(weekday.replace("天", "日")),))
     month, day = groups.get("m") or "0", int(groups.get("d") or groups.get("only") or 0)
     number = int(month) if month.isdigit() else _MONTHS.index(month[:3]) + 1
     fits = number <= len(_MONTHS) and 0 < day <= 31  # noqa: PLR2004  days of a month
-    return Fact(*match.span(), "date", (int(groups.get("y") or 0), number, day)) if fits else None
+    return RowFact(*match.span(), "date", (int(groups.get("y") or 0), number, day)) if fits else None
 
 
 def _value(written: str) -> float:
@@ -169,14 +169,14 @@ def _value(written: str) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
+class StatedRow:
     """One row that a call could mean: the texts and figures in it, folded, by the dotted name of its field."""
 
     values: tuple[tuple[str, Json], ...]
     language: str
 
     @classmethod
-    def of(cls, value: Mapping[str, Json], language: str) -> Row:
+    def of(cls, value: Mapping[str, Json], language: str) -> StatedRow:
         """Return a row of an object, with all that lies in it."""
         return cls(tuple(islice(leaves_of(value), _MOST_VALUES)), language)
 
@@ -190,7 +190,7 @@ class Row:
         )
 
     @cached
-    def facts(self) -> tuple[Fact, ...]:
+    def facts(self) -> tuple[RowFact, ...]:
         """The dates, times, codes and figures in them; a figure of a measure by the name of its field (``days``), too."""
         told = {
             f"{value} {name.rpartition('.')[2].replace('_', ' ')}"
@@ -215,7 +215,7 @@ class Row:
         """The texts that are short enough for names: a description shares its words with everything."""
         return frozenset(text for text in self.texts if len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST_NAME)
 
-    def states(self, fact: Fact) -> bool:
+    def states(self, fact: RowFact) -> bool:
         """Return whether a value of the row is a fact."""
         return any(fact.same(own) for own in self.facts)
 
@@ -246,7 +246,7 @@ class Item(NamedTuple):
     words: str
     rows: frozenset[int]
     kind: Literal["date", "weekday", "time", "code", "number", "text", "part"]
-    fact: Fact | None = None
+    fact: RowFact | None = None
     argued: bool = False
 
     @property
@@ -256,7 +256,7 @@ class Item(NamedTuple):
         return bool(self.rows) and not (isinstance(value, (int, float)) and value < _SMALL and value == int(value))
 
 
-def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Item]:
+def stated(text: str, rows: Sequence[StatedRow], generic: Collection[str]) -> list[Item]:
     """Return what a folded text states of rows: their values in full first, then facts, then parts of names. Ascending.
 
     Args:
@@ -299,7 +299,7 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
     return sorted(items)
 
 
-def hidden(text: str, items: Sequence[Item | Fact]) -> str:
+def hidden(text: str, items: Sequence[Item | RowFact]) -> str:
     """Return a text without what it states."""
     for item in items:
         text = f"{text[: item.start]}{'|' * (item.end - item.start)}{text[item.end :]}"

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .cache import import_entries as import_entries
     from .cache import read_batch as read_batch
     from .cache import write_batch as write_batch
-    from .client import Limits as Limits
     from .client import LiteLLMClient as LiteLLMClient
     from .client import Patience as Patience
+    from .client import SpendingLimits as SpendingLimits
     from .client import open_door as open_door
     from .prompts import marks as marks
     from .prompts import prompt as prompt
@@ -39,7 +39,7 @@ else:
         __name__,
         {
             "cache": ("Cache", "Mode", "export_entries", "import_entries", "read_batch", "write_batch"),
-            "client": ("Limits", "LiteLLMClient", "Patience", "open_door"),
+            "client": ("SpendingLimits", "LiteLLMClient", "Patience", "open_door"),
             "prompts": ("marks", "prompt"),
             "replay": ("Replay", "exchanges"),
         },

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from zlib import crc32
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     limits,
     parse_json_line,
     read_lines,
@@ -20,11 +20,11 @@ from pytest_mapsat.formats import (
     validate,
 )
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, canonical_json, shown
-from pytest_mapsat.store import Entry, Shelf, Store
+from pytest_mapsat.store import Shelf, Store, StoreEntry
 
 from .call import answer_of
 from .exchange import Answer, ModelError, Request
-from .replay import Exchange, exchanges
+from .replay import ModelExchange, exchanges
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
@@ -37,7 +37,7 @@ _AROUND = 30
 _LINE_BYTES = 16 * limits.MIB
 
 
-class Answered(Entry):
+class Answered(StoreEntry):
     """One answer with what was asked, as it is kept and as a line of an exported file."""
 
     request: Request
@@ -174,10 +174,10 @@ def import_entries(cache: Cache, path: Path) -> Taken:
     taken = known = 0
     problems: list[Problem] = []
     for number, data in _rows(path, problems):
-        located = Located(data, Lines(number))
+        located = LocatedDocument(data, DocumentLines(number))
         added: bool | None = None
         if isinstance(data, dict) and "asked" in data:
-            if (exchange := validate(Exchange, located, shown_path(path), problems)) is not None:
+            if (exchange := validate(ModelExchange, located, shown_path(path), problems)) is not None:
                 added = exchanges(cache.store).keep(exchange)
         elif (entry := validate(Answered, located, shown_path(path), problems)) is not None:
             added = cache.entries.keep(entry)

@@ -44,7 +44,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SpendingLimits:
     """What a run may ask of models.
 
     Attributes:
@@ -60,7 +60,7 @@ class Limits:
     @property
     def any(self) -> bool:
         """Whether there is anything to be kept."""
-        return self != Limits()
+        return self != SpendingLimits()
 
 
 @dataclass
@@ -178,7 +178,7 @@ def _cancelled(request: Request) -> ModelError:
 
 def open_door(
     mode: Mode = "auto",
-    limits: Limits | None = None,
+    limits: SpendingLimits | None = None,
     *,
     run: str = "",
     folder: Path | None = None,
@@ -199,7 +199,7 @@ def open_door(
     """
     if mode != "only" and importlib.util.find_spec("litellm") is None:
         raise missing("litellm", "asking a model")
-    limits = limits or Limits()
+    limits = limits or SpendingLimits()
     store = Store(folder or store_folder()) if mode != "off" or limits.any else None
     return LiteLLMClient(
         mode=mode,
@@ -232,7 +232,9 @@ class Budget:
         priced: whether the price of a model is known.
     """
 
-    def __init__(self, store: Store, run: str, limits: Limits, priced: Callable[[str], bool] = has_price) -> None:
+    def __init__(
+        self, store: Store, run: str, limits: SpendingLimits, priced: Callable[[str], bool] = has_price
+    ) -> None:
         self.store = store
         self._limits = limits
         self._spent = f"run/{run}"

@@ -27,7 +27,7 @@ from pytest_mapsat.formats import parse_json
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json, values_at
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.store import Entry, Shelf, Store, StoreError
+from pytest_mapsat.store import Shelf, Store, StoreEntry, StoreError
 
 from .exchange import ModelCalls, current_calls, forget_stray_calls, usage_of
 
@@ -52,7 +52,7 @@ _LEAST_ERROR = 400
 _REFUSED = 424
 
 
-class Asked(Noun):
+class AskedOfModel(Noun):
     """One request to a model, without headers and without keys.
 
     Attributes:
@@ -73,7 +73,7 @@ class Asked(Noun):
         """Return the name of the answer in the store."""
         return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def at_first(self) -> Asked:
+    def at_first(self) -> AskedOfModel:
         """Return the request as it is when an episode makes it for the first time."""
         return self.model_copy(update={"occurrence": 1})
 
@@ -83,7 +83,7 @@ class Asked(Noun):
         return model if isinstance(model, str) else urlsplit(self.url).path
 
 
-class Exchange(Entry):
+class ModelExchange(StoreEntry):
     """A request and its answer, as they are kept and as a line of an exported file.
 
     Attributes:
@@ -94,7 +94,7 @@ class Exchange(Entry):
         binary: whether the body is in base64.
     """
 
-    asked: Asked
+    asked: AskedOfModel
     status: int = Field(ge=100, lt=_LEAST_ERROR)
     kind: str = ""
     text: str = ""
@@ -208,7 +208,7 @@ class Replay:
 
         return send
 
-    def _call(self, request: Any) -> tuple[ModelCalls, Asked] | None:
+    def _call(self, request: Any) -> tuple[ModelCalls, AskedOfModel] | None:
         """Return a request of an agent with the episode that it belongs to; None for one that goes out as it is."""
         calls, asked = current_calls(), asked_by(request)
         if calls is None:
@@ -217,7 +217,9 @@ class Replay:
             # What asks on the main thread without an episode is a fixture or a plugin: agents run on threads of their own.
             if self._mode != "only" or (not calls.is_known and current_thread() is main_thread()):
                 return None
-            asked = Asked(url=f"{request.url.scheme}://{request.url.netloc.decode()}{request.url.path}", body=None)
+            asked = AskedOfModel(
+                url=f"{request.url.scheme}://{request.url.netloc.decode()}{request.url.path}", body=None
+            )
         asked = asked.model_copy(update={"case": calls.case, "trial": calls.trial})
         with self._lock:
             self.strays += not calls.is_known
@@ -246,7 +248,7 @@ class Replay:
             calls.missed = calls.missed or f"--mapsat-cache=only: a connection to {address[0]}:{address[1]} {_ALLOW}"
             raise PermissionError(calls.missed)
 
-    def _kept(self, call: tuple[ModelCalls, Asked]) -> Exchange | str | None:
+    def _kept(self, call: tuple[ModelCalls, AskedOfModel]) -> ModelExchange | str | None:
         """Return the kept answer; why there is none, where none may be fetched; None where the service is to be asked."""
         calls, asked = call
         key, url = asked.key(), urlsplit(asked.url)
@@ -268,7 +270,7 @@ class Replay:
         calls.missed = calls.missed or why
         return why
 
-    def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> Exchange | None:
+    def _keep(self, call: tuple[ModelCalls, AskedOfModel], response: Any) -> ModelExchange | None:
         """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
 
         An error of the service may be over at the next call: it is not kept, and None is returned.
@@ -285,7 +287,7 @@ class Replay:
         except UnicodeEncodeError:
             text, binary = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode(), True
         kind = response.headers.get("content-type", "")
-        exchange = Exchange(asked=asked, status=response.status_code, kind=kind, text=text, binary=binary)
+        exchange = ModelExchange(asked=asked, status=response.status_code, kind=kind, text=text, binary=binary)
         with self._lock:
             again = self._mode == "refresh" and key not in self._renewed
             self._renewed.add(key)
@@ -299,7 +301,7 @@ class Replay:
 
 
 @contextmanager
-def _giving_back(call: tuple[ModelCalls, Asked]) -> Iterator[None]:
+def _giving_back(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
     """Give the place of a request among its equals back where sending it raises: the next try is the same request."""
     calls, asked = call
     try:
@@ -321,7 +323,7 @@ def _goes_to_model(request: Any) -> bool:
     return _may_ask(request) and _MODEL_PATH.search(request.url.path) is not None
 
 
-def asked_by(request: Any) -> Asked | None:
+def asked_by(request: Any) -> AskedOfModel | None:
     """Return what a request of httpx asks of a model; None where it is none to a model.
 
     Args:
@@ -344,12 +346,12 @@ def asked_by(request: Any) -> Asked | None:
     host = url.netloc.rpartition("@")[2]
     address = urlunsplit((url.scheme, host, url.path, urlencode(query), ""))
     kept = {name: value for name, value in body.items() if name not in _KEY_FIELDS}
-    return Asked(url=known_secrets().hidden(address), body=kept)
+    return AskedOfModel(url=known_secrets().hidden(address), body=kept)
 
 
-def _response(module: Any, request: Any, kept: Exchange | str) -> Any:
+def _response(module: Any, request: Any, kept: ModelExchange | str) -> Any:
     """Return the answer that the agent's library gets: the kept one, or an error that it does not try to mend by asking again."""
-    if isinstance(kept, Exchange):
+    if isinstance(kept, ModelExchange):
         response = module.Response(
             kept.status, headers={"content-type": kept.kind}, content=kept.content(), request=request
         )
@@ -361,6 +363,6 @@ def _response(module: Any, request: Any, kept: Exchange | str) -> Any:
     return response
 
 
-def exchanges(store: Store) -> Shelf[Exchange]:
+def exchanges(store: Store) -> Shelf[ModelExchange]:
     """Return the exchanges that a store keeps."""
-    return Shelf(store, "exchange/", Exchange)
+    return Shelf(store, "exchange/", ModelExchange)

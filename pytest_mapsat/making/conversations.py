@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from pytest_mapsat.agents import as_json, span_trajectory
 from pytest_mapsat.formats import (
-    Message,
+    ChatMessage,
     PersonalData,
     SpanDialogue,
     Unknown,
@@ -54,7 +54,7 @@ from .tools import is_name
 
 
 @dataclass(frozen=True)
-class Line:
+class LoggedMessage:
     """One message of a conversation.
 
     Attributes:
@@ -88,7 +88,7 @@ class Log:
 
     id: str
     place: str
-    lines: tuple[Line, ...]
+    lines: tuple[LoggedMessage, ...]
     tools: Mapping[str, JsonObject] = field(default_factory=dict)
     around: JsonObject = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ _LOG = TypeAdapter(Log)
 
 
 @dataclass(frozen=True)
-class Conversation:
+class LoggedConversation:
     """A conversation, and where in it the case stands.
 
     Attributes:
@@ -120,7 +120,7 @@ class Conversation:
     """
 
     id: str
-    lines: tuple[Line, ...]
+    lines: tuple[LoggedMessage, ...]
     query_at: int
     reply_at: int
     tools: Mapping[str, JsonObject]
@@ -129,7 +129,7 @@ class Conversation:
     notes: tuple[str, ...] = ()
 
     @property
-    def query(self) -> Line:
+    def query(self) -> LoggedMessage:
         """The line with the query."""
         return self.lines[self.query_at]
 
@@ -144,12 +144,12 @@ class Conversation:
         return None if self.accepted_at is None else trajectory_of(self.lines[self.query_at : self.accepted_at + 1])
 
     @property
-    def after(self) -> tuple[Line, ...]:
+    def after(self) -> tuple[LoggedMessage, ...]:
         """What the user and the agent said after the reply that is judged."""
         return self.lines[self.reply_at + 1 :]
 
     @property
-    def calls(self) -> list[tuple[Line, Step]]:
+    def calls(self) -> list[tuple[LoggedMessage, Step]]:
         """All calls of tools, each with its line."""
         return [(line, step) for line in self.lines for step in line.calls if step.kind == "call"]
 
@@ -204,7 +204,7 @@ _ORDINAL = re.compile(
 )
 
 
-def conversation_of(log: Log) -> Conversation:
+def conversation_of(log: Log) -> LoggedConversation:
     """Return a conversation with the place of its case.
 
     The matter of the query ends where the user turns to something else. Of a matter with an objection the reply before the first one is judged,
@@ -283,7 +283,7 @@ def _tidied(log: Log) -> Log:
 
 
 def _next_step(
-    lines: Sequence[Line], start: int, reply: int, user: int, following: int | None, *, names: frozenset[str]
+    lines: Sequence[LoggedMessage], start: int, reply: int, user: int, following: int | None, *, names: frozenset[str]
 ) -> Literal["answers", "objects", "accepts", "other"]:
     """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none; ``names``: the things listed so far.
 
@@ -340,7 +340,7 @@ def _names(result: Json, depth: int = 0) -> Iterable[str]:
             yield from _names(member, depth + 1)
 
 
-def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> Conversation:
+def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> LoggedConversation:
     lines = log.lines
     first = next((line for line in lines if line.role != "system"), None)
     odd = [*log.notes, *notes]
@@ -358,7 +358,7 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
         if len(text) > limits.TEXT_CHARS:
             message = f"the {what} has {len(text)} characters, more than the {limits.TEXT_CHARS} of a case"
             raise SuiteError(Problem(place, 0, message, "shorten it in the log"))
-    return Conversation(
+    return LoggedConversation(
         id=log.id,
         lines=lines,
         query_at=query,
@@ -370,7 +370,7 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
     )
 
 
-def trajectory_of(lines: Iterable[Line]) -> Trajectory:
+def trajectory_of(lines: Iterable[LoggedMessage]) -> Trajectory:
     """Return the dialogue that lines are, system messages apart."""
     turns = [
         Turn(role=line.role, text=line.text, steps=line.calls, output=line.output)
@@ -709,7 +709,7 @@ class _ChatReader:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self._lines: list[Line] = []
+        self._lines: list[LoggedMessage] = []
         self._time: str | None = None
         self._times: list[str | None] = []
 
@@ -729,20 +729,20 @@ class _ChatReader:
         steps = tuple(step for step in calls if step.kind != "memory")
         last = self._lines[-1] if self._lines else None
         if last is None or last.role != role:
-            self._lines.append(Line(place, role, text, steps, output))
+            self._lines.append(LoggedMessage(place, role, text, steps, output))
             self._times.append(self._time)
             return
         if role == "agent" and last.text and last.calls and steps:  # words on the way to further calls
             steps = (Step(kind="thought", text=last.text), *steps)
-            last = Line(last.place, role, "", last.calls)
+            last = LoggedMessage(last.place, role, "", last.calls)
         elif role == "agent" and last.text and last.calls and text:
-            last = Line(last.place, role, "", (Step(kind="thought", text=last.text), *last.calls))
+            last = LoggedMessage(last.place, role, "", (Step(kind="thought", text=last.text), *last.calls))
         words = "\n".join(filter(None, (last.text, text)))
-        self._lines[-1] = Line(
+        self._lines[-1] = LoggedMessage(
             place if text and not last.text else last.place, role, words, (*last.calls, *steps), output or last.output
         )
 
-    def hear(self, message: Message, place: str, time: str | None) -> None:
+    def hear(self, message: ChatMessage, place: str, time: str | None) -> None:
         """Add a message of a chat; its results go to the calls that they are of."""
         if time is not None:
             if self._time is not None and _utc(time) < _utc(self._time):

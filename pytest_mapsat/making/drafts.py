@@ -15,8 +15,8 @@ import yaml
 from pydantic import Field, StringConstraints, ValidationError
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     Secrets,
     add_files,
     append_lines,
@@ -75,7 +75,7 @@ from pytest_mapsat.suite import (
 )
 from pytest_mapsat.users import ScriptedUser
 
-from .conversations import Conversation, Line, questions_in
+from .conversations import LoggedConversation, LoggedMessage, questions_in
 from .proposals import Proposals, ProposingModel, proposals_by_model, proposals_of
 from .tools import tool_for
 
@@ -114,7 +114,7 @@ class Draft:
 
 
 def draft_of(
-    conversation: Conversation, case_id: str, suite: Suite | None, model: ProposingModel | None = None
+    conversation: LoggedConversation, case_id: str, suite: Suite | None, model: ProposingModel | None = None
 ) -> Draft:
     """Return the draft of a case.
 
@@ -170,7 +170,7 @@ def _refuse_id(case_id: str, suite: Suite | None) -> None:
 
 
 def _case(
-    conversation: Conversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals, notes: list[str]
+    conversation: LoggedConversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals, notes: list[str]
 ) -> Case:
     query = conversation.query
     best = conversation.accepted or conversation.trajectory
@@ -203,13 +203,13 @@ def _case(
         },
     }
     problems: list[Problem] = []
-    case = validate(Case, Located(data, Lines(0)), query.place, problems)
+    case = validate(Case, LocatedDocument(data, DocumentLines(0)), query.place, problems)
     if case is None:
         raise SuiteError(*problems)
     return case
 
 
-def _messages(conversation: Conversation, notes: list[str]) -> Iterator[JsonObject]:
+def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[JsonObject]:
     lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
     if len(lines) > _MOST_MESSAGES:
         notes.append(
@@ -218,7 +218,7 @@ def _messages(conversation: Conversation, notes: list[str]) -> Iterator[JsonObje
     return ({"role": line.role, "text": line.text} for line in lines[-_MOST_MESSAGES:])
 
 
-def _scripted(conversation: Conversation) -> Iterator[JsonObject]:
+def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
     """Give what the user answered to questions before the reply that is judged, each with the words that ask for it."""
     lines = [
         line for line in conversation.lines[conversation.query_at : conversation.reply_at] if line.role != "system"
@@ -238,7 +238,7 @@ def asked_for(reply: str, language: str) -> list[str]:
     return telling_words(asked)[:12]
 
 
-def _closing(text: str, script: UserScript, conversation: Conversation) -> str:
+def _closing(text: str, script: UserScript, conversation: LoggedConversation) -> str:
     """Return the words with which an agent that knows everything ends the dialogue: the accepted ones, without questions where the user would answer them.
 
     Empty where the user goes on all the same.
@@ -272,9 +272,11 @@ def _is_told(step: Step) -> bool:
 # -- tools, recordings, labelled answers
 
 
-def _tools_lacking(conversation: Conversation, suite_tools: Mapping[str, Tool], notes: list[str]) -> dict[str, Tool]:
+def _tools_lacking(
+    conversation: LoggedConversation, suite_tools: Mapping[str, Tool], notes: list[str]
+) -> dict[str, Tool]:
     """Return the tools of the log that the suite has not, described."""
-    calls: dict[str, list[tuple[Line, Step]]] = {name: [] for name in conversation.tools}
+    calls: dict[str, list[tuple[LoggedMessage, Step]]] = {name: [] for name in conversation.tools}
     for line, step in conversation.calls:
         calls.setdefault(step.tool, []).append((line, step))
     tools: dict[str, Tool] = {}
@@ -292,7 +294,7 @@ def _tools_lacking(conversation: Conversation, suite_tools: Mapping[str, Tool], 
 
 
 def _recordings(
-    conversation: Conversation, case_id: str, tools: Mapping[str, Tool], notes: list[str]
+    conversation: LoggedConversation, case_id: str, tools: Mapping[str, Tool], notes: list[str]
 ) -> Iterator[Recording]:
     """Give the calls of the whole log with their results: of two results of one call the first."""
     secrets = Secrets()
@@ -321,7 +323,7 @@ def _recordings(
 
 
 def _answers(
-    conversation: Conversation, case: Case, tools: Mapping[str, Tool], proposals: Proposals
+    conversation: LoggedConversation, case: Case, tools: Mapping[str, Tool], proposals: Proposals
 ) -> Iterator[PeopleLabels]:
     """Give the logged reply and the accepted one, each with the labels that follow from what the user did next."""
     accepted, logged = conversation.accepted, conversation.trajectory
@@ -365,7 +367,7 @@ def _answer(
 # -- to disk
 
 
-def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Conversation) -> list[Path]:
+def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: LoggedConversation) -> list[Path]:
     """Put a draft into a suite, which is made where there is none; nothing is overwritten.
 
     Args:
@@ -410,7 +412,7 @@ def _files(draft: Draft) -> dict[str, bytes]:
     return files | {f"cases/{name}.yaml": to_yaml(case_json(draft.case))}
 
 
-def _manifest(root: Path, draft: Draft, conversation: Conversation) -> SuiteManifest:
+def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> SuiteManifest:
     text = " ".join(line.text for line in conversation.lines) + canonical_json(
         [recording.result for recording in draft.recordings]
     )

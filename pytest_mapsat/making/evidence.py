@@ -19,10 +19,10 @@ from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
 
-from .logs import Place
+from .logs import LogPlace
 
 if TYPE_CHECKING:
-    from .conversations import Conversation
+    from .conversations import LoggedConversation
 
 
 #: A text with more characters is a description: it is compared with nothing.
@@ -44,7 +44,7 @@ Values = Mapping[str, tuple[Json, ...]]
 
 
 @dataclass(frozen=True)
-class Thing:
+class RecordThing:
     """A thing with a name that tools returned: its values by dotted path, those of all its records."""
 
     key: str
@@ -53,7 +53,7 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Condition:
+class PlaceCondition:
     """A condition on one field of a place.
 
     ``is``: the field has the value, or one of several; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
@@ -90,7 +90,7 @@ class Condition:
         """Whether it means the same of all kinds of places."""
         return self.sort not in ("least", "most", "within_m", "open_at")
 
-    def fits(self, place: Place, choice: Choice) -> bool:
+    def fits(self, place: LogPlace, choice: Choice) -> bool:
         """Return whether a place fits it in the circumstances of a choice."""
         value = place.row.get(self.field)
         if self.sort in ("open_at", "open_then"):
@@ -157,7 +157,7 @@ def plain(value: Json) -> Json:
 
 
 @dataclass(frozen=True)
-class Difference(Condition):
+class FieldDifference(PlaceCondition):
     """A condition on one field, a dotted path in the record, that the refused thing breaks.
 
     Attributes:
@@ -203,7 +203,7 @@ class Difference(Condition):
         """The needs that it is itself, and not only about: those of its value, or of its name where the value is yes, no or a figure."""
         return needs_of(self.text) if self.text else self.needs
 
-    def kept_by(self, thing: Thing) -> bool | None:
+    def kept_by(self, thing: RecordThing) -> bool | None:
         """Return whether a thing may be recommended by it; None where the records do not tell."""
         held = [self.match.fits(value) for value in thing.values.get(self.field, (None,))]
         fits = True if True in held else None if None in held else False
@@ -236,7 +236,7 @@ class Difference(Condition):
         signs = any(any_spoken(text, need.signs) for need in self.needs)
         return int(signs or bool(any_spoken(text, descriptions.get(self.field.rsplit(".", 1)[-1], ()))))
 
-    def with_figure(self, value: float) -> Difference | None:
+    def with_figure(self, value: float) -> FieldDifference | None:
         """Return it bounded by a figure that somebody gave; None where the figure does not part the two things."""
         right, refused = self.limits
         for figure in (value, value * _METRES):
@@ -271,8 +271,14 @@ def figures_in(text: str, sort: Sort, *, plain: bool = False) -> Iterator[float]
 
 
 def fields_apart(
-    refused: Sequence[Thing], accepted: Sequence[Thing], words: str, clock: str, *, asked: str, things: Sequence[Thing]
-) -> list[Difference]:
+    refused: Sequence[RecordThing],
+    accepted: Sequence[RecordThing],
+    words: str,
+    clock: str,
+    *,
+    asked: str,
+    things: Sequence[RecordThing],
+) -> list[FieldDifference]:
     """Return the conditions that every accepted thing keeps and some refused one breaks, in the order of its records.
 
     Args:
@@ -284,7 +290,7 @@ def fields_apart(
         things: all that tools returned: a text that is different for each of them is no need.
     """
     paths = dict.fromkeys(path for thing in (*accepted, *refused) for path in thing.values)
-    fields: list[Difference] = []
+    fields: list[FieldDifference] = []
     for path in paths:
         if _has(path, "identifies"):
             continue
@@ -300,14 +306,14 @@ def fields_apart(
     return fields
 
 
-def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[Difference]:
+def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[FieldDifference]:
     """Yield the condition that a thing is open on the day of the week that its field is called after, where the user asked for this day."""
     key = path.rsplit(".", 1)[-1].lower()
     day = next((day for day, sign in _DAYS.items() if re.fullmatch(rf"{day}\w*|\w*[周期]{sign}", key)), "")
     spoken_day = re.search(rf"\b{day}\w*|(?:周|星期|礼拜){_DAYS[day]}", asked, re.IGNORECASE) if day else None
     for clock in ("12:00", "10:00", "15:00", "20:00") if spoken_day else ():
         if any(opens(value, clock) for value in good):
-            yield Difference(path, "open_at", clock, day=str(spoken_day and spoken_day[0]))
+            yield FieldDifference(path, "open_at", clock, day=str(spoken_day and spoken_day[0]))
             return
 
 
@@ -317,7 +323,7 @@ def _has(path: str, words: str) -> bool:
     return any(word in key or (not word.isascii() and word in "".join(key)) for word in listed(words))
 
 
-def _likely(field: Difference, things: Sequence[Thing]) -> int:
+def _likely(field: FieldDifference, things: Sequence[RecordThing]) -> int:
     """Return how likely a condition is to be a need where no words name it, 0 to 3."""
     values = [str(value) for thing in things for value in thing.values.get(field.field, ())]
     unique = len(values) >= _SEVERAL and len(set(values)) == len(values)
@@ -333,34 +339,34 @@ def _likely(field: Difference, things: Sequence[Thing]) -> int:
     return 0 if unique else 1
 
 
-def _values(things: Iterable[Thing], path: str) -> list[Json]:
+def _values(things: Iterable[RecordThing], path: str) -> list[Json]:
     return [value for thing in things for value in thing.values.get(path, ())]
 
 
-def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -> Iterator[Difference]:
+def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -> Iterator[FieldDifference]:
     """Yield the conditions of one field that may tell what is good from what is bad."""
     listed_in = any(isinstance(value, list) for value in (*bad, *good))
     if listed_in or ("*" in path.split(".") and _texts(good)):
         had, wanted = _members(bad), _members(good)
         sort: Sort = "has" if listed_in else "is"
-        yield from (Difference(path, sort, member) for member in wanted if member not in had)
-        yield from (Difference(path, sort, member, forbids=True) for member in had if member not in wanted)
+        yield from (FieldDifference(path, sort, member) for member in wanted if member not in had)
+        yield from (FieldDifference(path, sort, member, forbids=True) for member in had if member not in wanted)
     elif good and all(isinstance(value, bool) for value in good):
-        yield Difference(path, "is", good[0])
+        yield FieldDifference(path, "is", good[0])
     elif (right := _figures(good)) and (wrong := _figures(bad)):
         yield from _bounded(path, right, wrong)
     elif any(opens(value, "12:00") is not None for value in good):
         if any(opens(value, clock) for value in good):
-            yield Difference(path, "open_at", clock)
+            yield FieldDifference(path, "open_at", clock)
     elif texts := _texts(good):
-        yield Difference(path, "is", texts[0] if len(texts) == 1 else tuple(texts))
+        yield FieldDifference(path, "is", texts[0] if len(texts) == 1 else tuple(texts))
 
 
-def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[Difference]:
+def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[FieldDifference]:
     """Yield the conditions of one field of a refused thing that the user's words may mean, where nothing was accepted."""
     denials = Denials(flat(words))
     if bad and all(isinstance(value, bool) for value in bad):
-        field = Difference(path, "is", not bad[0])
+        field = FieldDifference(path, "is", not bad[0])
         phrases = [phrase for need in field.needs for phrase in (*need.words, *need.fields)]
         own = [word for word in key_words(path) if tells(word)]
         # "No wifi there", of what has some by its record, asks for no place without it.
@@ -373,23 +379,23 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[D
             step = 1 if float(value).is_integer() else 0.1
             near = round(value - step if less else value + step, 6)
             open_end = float("-inf") if less else float("inf")
-            yield Difference(path, "most" if less else "least", near, limits=(open_end, value))
+            yield FieldDifference(path, "most" if less else "least", near, limits=(open_end, value))
     elif any(opens(value, clock) is False for value in bad):
-        yield Difference(path, "open_at", clock)
+        yield FieldDifference(path, "open_at", clock)
     else:
         for text in _members(bad):
             if any(denials.denies(*place) for place in places_of(words, [text])):
                 listed_in = any(isinstance(value, list) for value in bad)
-                yield Difference(path, "has" if listed_in else "is", text, forbids=True)
+                yield FieldDifference(path, "has" if listed_in else "is", text, forbids=True)
 
 
-def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[Difference]:
+def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[FieldDifference]:
     """Yield the bound that parts figures, in the direction that the field or, where that says nothing, the difference supports."""
     less, more = _has(path, "less"), _has(path, "more")
     if max(right) < max(wrong) and (less or not more):
-        yield Difference(path, "most", max(right), limits=(max(right), max(wrong)))
+        yield FieldDifference(path, "most", max(right), limits=(max(right), max(wrong)))
     if min(right) > min(wrong) and (more or not less):
-        yield Difference(path, "least", min(right), limits=(min(right), min(wrong)))
+        yield FieldDifference(path, "least", min(right), limits=(min(right), min(wrong)))
 
 
 def _figures(values: Iterable[Json]) -> list[float]:
@@ -561,7 +567,7 @@ _Relevance = Literal["strong", "weak"]
 
 
 @dataclass(frozen=True)
-class Told:
+class EarlierText:
     """Something that stood before the reply: a text, or a value in data with its dotted path; ``asked``: it stands in the query."""
 
     place: str
@@ -583,7 +589,9 @@ class Told:
         return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
 
 
-def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: Collection[str]) -> Iterator[Told]:
+def told_before(
+    conversation: LoggedConversation, tools: Mapping[str, Tool], listing: Collection[str]
+) -> Iterator[EarlierText]:
     """Give what an agent could have known from before it gave the reply that is judged.
 
     Args:
@@ -593,21 +601,21 @@ def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: 
     """
     context, at_query = conversation.context, conversation.query.place
     for text in context.history:
-        yield from (Told(at_query, "context", sentence) for sentence in sentences(text))
+        yield from (EarlierText(at_query, "context", sentence) for sentence in sentences(text))
     for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
         if line.role == "system" or (line.role == "user" and index <= conversation.query_at):
             asked = index == conversation.query_at
-            yield from (Told(line.place, "context", sentence, asked=asked) for sentence in sentences(line.text))
+            yield from (EarlierText(line.place, "context", sentence, asked=asked) for sentence in sentences(line.text))
         for step in line.calls:
             profile = (step.tool in tools and tools[step.tool].profile) or bool(
                 set(listed("profiles")) & set(words_of(step.tool))
             )
             if step.kind == "call" and step.status == "ok" and (profile or step.tool not in listing):
                 source: Source = "profile" if profile else "environment"
-                yield from (Told(line.place, source, "", path, value) for path, value in leaves_of(step.result))
+                yield from (EarlierText(line.place, source, "", path, value) for path, value in leaves_of(step.result))
 
 
-def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Difference:
+def support_for(field: FieldDifference, told: tuple[EarlierText, ...], known_at: str) -> FieldDifference:
     """Return a condition with what supports it, and with the bound that the evidence gives where it gives one.
 
     Args:
@@ -635,7 +643,7 @@ def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Dif
     return replace(bounded, asked=asked, source=source, evidence=evidence)
 
 
-def linked_to(support: Difference, words: str, told: tuple[Told, ...], returned: str) -> Difference:
+def linked_to(support: FieldDifference, words: str, told: tuple[EarlierText, ...], returned: str) -> FieldDifference:
     """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
 
     They share a name, or a pair of Chinese signs, that stands in no call and no result.
@@ -647,7 +655,7 @@ def linked_to(support: Difference, words: str, told: tuple[Told, ...], returned:
     return replace(support, source=texts[0].source, evidence=tuple(part.evidence("weak") for part in texts[:_MOST]))
 
 
-def _relevance(field: Difference, told: Told) -> tuple[_Relevance | None, float | None]:
+def _relevance(field: FieldDifference, told: EarlierText) -> tuple[_Relevance | None, float | None]:
     """Return how something supports a condition, None where it does not, and the figure that it gives for its bound."""
     if told.path:
         return _of_value(field, told)
@@ -662,7 +670,7 @@ def _relevance(field: Difference, told: Told) -> tuple[_Relevance | None, float 
     return ("strong" if named else "weak" if related else None), None
 
 
-def _of_value(field: Difference, told: Told) -> tuple[_Relevance | None, float | None]:
+def _of_value(field: FieldDifference, told: EarlierText) -> tuple[_Relevance | None, float | None]:
     """Return the same of a value in data: by its name and its value, or by words in a text."""
     key = told.path.removesuffix(".*").rsplit(".", 1)[-1]
     own = set(key_words(field.field))
@@ -710,14 +718,14 @@ class Choice(NamedTuple):
     user asked for in words and filters, which other conditions have nothing to do with.
     """
 
-    place: Place
-    offer: tuple[Place, ...]
+    place: LogPlace
+    offer: tuple[LogPlace, ...]
     of: tuple[str, str] | None
     at: float
     moment: str
     line: str
     point: tuple[float, float] | None = None
-    stated: tuple["Condition", ...] = ()
+    stated: tuple["PlaceCondition", ...] = ()
 
     @property
     def clock(self) -> str:
@@ -739,56 +747,56 @@ def opens(value: Json, clock: str) -> bool | None:
     return _open_at(value, clock) if isinstance(value, str) and clock else None
 
 
-def metres(choice: Choice, place: Place) -> float | None:
+def metres(choice: Choice, place: LogPlace) -> float | None:
     """Return how far a place lies from where a choice was made; None where either has no point."""
     return None if choice.point is None or place.point is None else distance_m(*choice.point, *place.point)
 
 
-def values_of(place: Place) -> Iterator[Condition]:
+def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
     """Give the conditions on values that a place fits: truth values, short texts, members of lists."""
     for column, value in place.row.items():
         if column in _NO_ATTRIBUTES:
             continue
         if isinstance(value, bool):
-            yield Condition(column, "is", value)
+            yield PlaceCondition(column, "is", value)
         elif isinstance(value, str):
             if value and len(value) <= _LONGEST_TEXT and not _hours(value):
-                yield Condition(column, "is", value)
+                yield PlaceCondition(column, "is", value)
         elif isinstance(value, list):
             members = dict.fromkeys(member for member in value if isinstance(member, str) and member)
-            yield from (Condition(column, "has", member) for member in members)
+            yield from (PlaceCondition(column, "has", member) for member in members)
 
 
-def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[Condition]]:
+def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCondition]]:
     """Return the bounds that most of the choices keep, taken from their own figures, hours and distances: each field and direction with its bounds."""
     rows = [choice.place.row for choice in choices]
     fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
-    bounds: dict[tuple[str, Sort], list[Condition]] = {}
+    bounds: dict[tuple[str, Sort], list[PlaceCondition]] = {}
     for column in fields:
         values = [row.get(column) for row in rows]
         figures = sorted(float(value) for value in values if is_figure(value))  # type: ignore[arg-type]
         if len(figures) > len(rows) / 2:
-            bounds[column, "most"] = [Condition(column, "most", figure) for figure in _at_quantiles(figures)]
+            bounds[column, "most"] = [PlaceCondition(column, "most", figure) for figure in _at_quantiles(figures)]
             falling = _at_quantiles(figures[::-1])
-            bounds[column, "least"] = [Condition(column, "least", figure) for figure in falling]
+            bounds[column, "least"] = [PlaceCondition(column, "least", figure) for figure in falling]
         if sum(isinstance(value, str) and bool(_hours(value)) for value in values) > len(rows) / 2:
-            bounds[column, "open_at"] = [Condition(column, "open_at", clock) for clock in _LATE]
-            bounds[column, "open_then"] = [Condition(column, "open_then")]
+            bounds[column, "open_at"] = [PlaceCondition(column, "open_at", clock) for clock in _LATE]
+            bounds[column, "open_then"] = [PlaceCondition(column, "open_then")]
     far = sorted(apart for choice in choices if (apart := metres(choice, choice.place)) is not None)
     if len(far) > len(rows) / 2:
         bounds["distance", "within_m"] = [
-            Condition("distance", "within_m", float(-(-apart // 50) * 50 or 50)) for apart in _at_quantiles(far)
+            PlaceCondition("distance", "within_m", float(-(-apart // 50) * 50 or 50)) for apart in _at_quantiles(far)
         ]
     return bounds
 
 
-def places_shown(choices: Sequence[Choice]) -> list[Condition]:
+def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
     """Return the bounds on the place in the list that was shown which most of the choices keep; none where few lists were."""
     numbers = [
         choice.offer.index(choice.place) + 1 for choice in choices if choice.of is None and len(choice.offer) > 1
     ]
     at = _at_quantiles(sorted(numbers), (1.0, 0.9, 0.75)) if 2 * len(numbers) > len(choices) else ()
-    return [Condition("list", "shown", number) for number in at]
+    return [PlaceCondition("list", "shown", number) for number in at]
 
 
 def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
@@ -796,7 +804,7 @@ def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES
     return dict.fromkeys(figures[round(share * last)] for share in shares)
 
 
-def profile_of(profile: Mapping[str, Json], condition: Condition) -> float | bool:
+def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
     """Return what a profile says of a condition: its ratio (0 to 1) where it has one, else whether it names it."""
     name, value = condition.field, condition.value
     for key, told in profile.items():

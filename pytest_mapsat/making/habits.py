@@ -14,8 +14,8 @@ from typing import Literal
 
 from pytest_mapsat.sandbox import tokens
 
-from .evidence import Choice, Condition, bounds_of, language_of, places_shown, values_of
-from .logs import Event, Place, UserLog
+from .evidence import Choice, PlaceCondition, bounds_of, language_of, places_shown, values_of
+from .logs import Event, LogPlace, UserLog
 
 #: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
 CHANCE = 0.02
@@ -62,7 +62,7 @@ class Habit:
         late_only: whether only the later half of the choices shows it.
     """
 
-    condition: Condition
+    condition: PlaceCondition
     kept: tuple[bool, ...]
     shares: tuple[float, ...]
     lines: tuple[str, ...] = ()
@@ -111,9 +111,9 @@ class Habit:
 class LeftOut:
     """A condition that is no requirement: ``why`` is ``explained`` by another, ``each explains the other``, ``ended``; ``shared``: the choices that keep both."""
 
-    condition: Condition
+    condition: PlaceCondition
     why: str
-    other: Condition | None = None
+    other: PlaceCondition | None = None
     shared: tuple[str, ...] = ()
 
 
@@ -128,17 +128,17 @@ class Identified:
 class Catalogue:
     """The places by kind and town, and which share of what was there fits a condition; shares are kept until ``forget``."""
 
-    def __init__(self, places: Iterable[Place]) -> None:
-        by_part: dict[tuple[str, str], list[Place]] = {}
+    def __init__(self, places: Iterable[LogPlace]) -> None:
+        by_part: dict[tuple[str, str], list[LogPlace]] = {}
         for place in places:
             by_part.setdefault((place.kind, place.city), []).append(place)
         self._parts = {part: tuple(members) for part, members in by_part.items()}
         #: The conditions on values that a place fits.
         self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
-        self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
+        self._counts: dict[tuple[str, str] | str, Counter[PlaceCondition]] = {}
         self._shares: dict[tuple[object, ...], float | None] = {}
 
-    def part(self, kind: str, city: str) -> tuple[Place, ...]:
+    def part(self, kind: str, city: str) -> tuple[LogPlace, ...]:
         """Return the places of a kind in a town."""
         return self._parts.get((kind, city), ())
 
@@ -147,13 +147,13 @@ class Catalogue:
         self._shares.clear()
         self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
 
-    def fits(self, condition: Condition, choice: Choice) -> bool:
+    def fits(self, condition: PlaceCondition, choice: Choice) -> bool:
         """Return whether what was taken fits a condition."""
         if condition.sort in ("is", "has"):
             return condition in self.values(choice.place)
         return condition.fits(choice.place, choice)
 
-    def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
+    def share(self, condition: PlaceCondition, choice: Choice, beside: tuple[PlaceCondition, ...] = ()) -> float | None:
         """Return the share of what was there that fits a condition, among those that keep and break the same of ``beside`` as what was taken; None for none."""
         stated = (each for each in choice.stated if each.field != condition.field and each not in beside)
         beside = (*beside, *stated)
@@ -163,28 +163,28 @@ class Catalogue:
         pattern = [self.fits(other, choice) for other in beside]
         key = ((choice.line, choice.of) if alone else choice.of, condition, beside, tuple(pattern))
         if key not in self._shares:
-            places: Sequence[Place] = choice.offer
+            places: Sequence[LogPlace] = choice.offer
             if beside:
                 places = [place for place in places if [other.fits(place, choice) for other in beside] == pattern]
             fitting = sum([condition.fits(place, choice) for place in places])
             self._shares[key] = fitting / len(places) if places else None
         return self._shares[key]
 
-    def _of_value(self, condition: Condition, choice: Choice) -> float:
+    def _of_value(self, condition: PlaceCondition, choice: Choice) -> float:
         key = choice.of or choice.line
         if key not in self._counts:
             self._counts[key] = Counter(chain.from_iterable(map(self.values, choice.offer)))
         return self._counts[key][condition] / len(choice.offer)
 
 
-class Identifier:
+class HabitFinder:
     """Finds the habits in the choices of one user."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._remembered: dict[tuple[object, ...], Identified] = {}
 
-    def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[Condition] = ()) -> Identified:
+    def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[PlaceCondition] = ()) -> Identified:
         """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds show together.
 
         Args:
@@ -252,7 +252,7 @@ class Identifier:
         holding, telling = self._kinds_of(habit, by_kind, own)
         return kind in holding if kind in telling else len(holding) > 2  # noqa: PLR2004
 
-    def _identified(self, choices: Sequence[Choice], beside: Sequence[Condition] = ()) -> Identified:
+    def _identified(self, choices: Sequence[Choice], beside: Sequence[PlaceCondition] = ()) -> Identified:
         """Return the habits that choices of one kind show, beside conditions that hold anyway."""
         if len(choices) < _LEAST_CHOICES:
             return Identified()
@@ -261,7 +261,7 @@ class Identifier:
             self._remembered[key] = self._looked_for(choices, beside)
         return self._remembered[key]
 
-    def _looked_for(self, choices: Sequence[Choice], beside: Sequence[Condition]) -> Identified:
+    def _looked_for(self, choices: Sequence[Choice], beside: Sequence[PlaceCondition]) -> Identified:
         fields = [
             conditions
             for conditions in _conditions(self._catalogue, choices, across=False)
@@ -281,7 +281,9 @@ class Identifier:
         ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
         return Identified(tuple(habit for habit in habits if not habit.ended), (*ended, *explained))
 
-    def measured(self, condition: Condition, choices: Sequence[Choice], beside: tuple[Condition, ...] = ()) -> Habit:
+    def measured(
+        self, condition: PlaceCondition, choices: Sequence[Choice], beside: tuple[PlaceCondition, ...] = ()
+    ) -> Habit:
         """Return how choices keep a condition; with ``beside`` each against what was there that keeps and breaks the same of it."""
         within = [choice for choice in choices if condition.concerns(choice)]
         kept, shares, lines = [], [], []
@@ -308,7 +310,7 @@ class Identifier:
         share = sum(habit.shares) / len(habit.shares)
         return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
 
-    def _half(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
+    def _half(self, conditions: Sequence[PlaceCondition], choices: Sequence[Choice], level: float) -> Habit | None:
         """Return a habit that only the later half of the choices shows, or one that has ended and only the earlier half shows."""
         half = len(choices) // 2
         for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
@@ -320,7 +322,7 @@ class Identifier:
         return None
 
     def _unexplained(
-        self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[Condition]
+        self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[PlaceCondition]
     ) -> tuple[list[Habit], list[LeftOut]]:
         """Part habits into those that hold beside all others, and those that others explain.
 
@@ -367,7 +369,7 @@ def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
     return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
 
 
-def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[Condition]]:
+def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[PlaceCondition]]:
     """Return the conditions to try: each value that two choices have, and for each figure and direction its bounds, of which one will count."""
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
     values = [
@@ -393,7 +395,7 @@ _ASKING = ("search", "say")
 
 
 @dataclass(frozen=True)
-class Session:
+class LogSession:
     """What a user did about one kind of place without a long pause; glances at other kinds are left out.
 
     Attributes:
@@ -445,12 +447,12 @@ class UserSessions:
     """What was restored of one user: the sessions, and by time the choice that each ended with, with its session."""
 
     log: UserLog
-    sessions: tuple[Session, ...]
-    choices: Sequence[tuple[Session, Choice]]
+    sessions: tuple[LogSession, ...]
+    choices: Sequence[tuple[LogSession, Choice]]
 
 
 @dataclass(frozen=True)
-class Moment:
+class QueryMoment:
     """The query of a session, and what was known when it was asked.
 
     Attributes:
@@ -460,7 +462,7 @@ class Moment:
     """
 
     user: UserSessions
-    session: Session
+    session: LogSession
     choice: Choice
 
     @cached_property
@@ -496,7 +498,7 @@ class Kinds:
         places: the catalogue, by id.
     """
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    def __init__(self, places: Mapping[str, LogPlace]) -> None:
         self._places = places
         kinds = sorted({place.kind for place in places.values()}, key=lambda kind: (-len(kind), kind))
         self._words = {kind: naming(kind) for kind in kinds}
@@ -536,7 +538,7 @@ def naming(word: str) -> re.Pattern[str]:
     return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
 
 
-def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:
+def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[LogSession]:
     """Give the sessions of one user.
 
     A session ends at a pause of 30 minutes, at another session id, or at another kind of place. What comes between two events about one kind is a glance and is
@@ -560,7 +562,7 @@ def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:
                 jumps += back - at
                 at = back
             if kind:
-                yield Session(kind, tuple(own), jumps)
+                yield LogSession(kind, tuple(own), jumps)
             start = at
 
 

@@ -43,21 +43,21 @@ from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise, opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_rows, write_tool
 
-from .evidence import Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
+from .evidence import Choice, PlaceCondition, Source, is_figure, metres, profile_of, requirement_of, values_of
 from .habits import (
     Catalogue,
     Habit,
-    Identifier,
+    HabitFinder,
     Kinds,
     LeftOut,
-    Moment,
-    Session,
+    LogSession,
+    QueryMoment,
     UserSessions,
     naming,
     restore,
     spoken,
 )
-from .logs import BehaviourLog, Event, Place, UserLog, open_log
+from .logs import BehaviourLog, Event, LogPlace, UserLog, open_log
 from .tools import meaning_of
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
@@ -69,7 +69,7 @@ _FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "
 _read = lru_cache(maxsize=5_000)(conditions_of)
 
 
-class Outcome(NamedTuple):
+class MadeCase(NamedTuple):
     """What a session came to: a case, or none and why; ``about``: the case, else the user and the kind of place; ``left_out``: conditions that are no requirement."""
 
     about: str
@@ -92,7 +92,7 @@ class CaseMaker:
         self._each = each
         self._kinds = Kinds(log.places)
         self._catalogue = Catalogue(log.places.values())
-        self._identifier = Identifier(self._catalogue)
+        self._identifier = HabitFinder(self._catalogue)
         # Searches tell of one town, so a name needs to be a place's own there alone.
         names = Counter((place.city, normalise(place.name)) for place in log.places.values())
         self._shared_names = {name for name, count in names.items() if count > 1}
@@ -113,7 +113,7 @@ class CaseMaker:
         choices = [(each, self._choice(each, each.anchor)) for each in sessions if each.anchor is not None]
         return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
 
-    def _choice(self, session: Session, anchor: Event) -> Choice:
+    def _choice(self, session: LogSession, anchor: Event) -> Choice:
         place = self._places[anchor.place]
         query = anchor if session.query_at is None else session.events[session.query_at]
         listed = [self._places[id_] for id_ in session.shown if id_ in self._places]
@@ -125,19 +125,19 @@ class CaseMaker:
         before = (event for event in session.events if event.at <= anchor.at)
         return choice._replace(stated=tuple(self._stated(before, choice)))
 
-    def cases(self, user: UserSessions) -> Iterator[Outcome]:
+    def cases(self, user: UserSessions) -> Iterator[MadeCase]:
         """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
-        by_kind: dict[str, list[Moment]] = {}
+        by_kind: dict[str, list[QueryMoment]] = {}
         for session, choice in user.choices:
             if session.query_at is not None:
-                by_kind.setdefault(session.kind, []).append(Moment(user, session, choice))
-        self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
+                by_kind.setdefault(session.kind, []).append(QueryMoment(user, session, choice))
+        self._identifier = HabitFinder(self._catalogue)  # which remembers what it found for one user
         self._catalogue.forget()
         number = 1
         for kind in sorted(by_kind):
-            made: list[Outcome] = []
-            doubtful: list[Outcome] = []
-            none: list[Outcome] = []
+            made: list[MadeCase] = []
+            doubtful: list[MadeCase] = []
+            none: list[MadeCase] = []
             for moment in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
                 outcome = self._case(moment, number + len(made))
                 (none if outcome.case is None else doubtful if outcome.case.truth.proposals else made).append(outcome)
@@ -149,7 +149,7 @@ class CaseMaker:
 
     # -- identify
 
-    def _case(self, moment: Moment, number: int) -> Outcome:
+    def _case(self, moment: QueryMoment, number: int) -> MadeCase:
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
@@ -164,10 +164,10 @@ class CaseMaker:
             if habit.condition.field not in fields and (now.point or habit.condition.sort != "within_m")
         ]
         if not habits and not said:
-            return Outcome(about, None, "nothing hidden is shown by what came before", identified.left_out)
+            return MadeCase(about, None, "nothing hidden is shown by what came before", identified.left_out)
         right = self._nearest([*asked, *said, *(habit.condition for habit in habits)], moment)
         if right is None:
-            return Outcome(
+            return MadeCase(
                 about, None, "no place with a name of its own fits all that is required", identified.left_out
             )
         kind = (
@@ -192,9 +192,9 @@ class CaseMaker:
             evidence = self._evidence_of(habit, moment)
             requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=not fits))
         case = self._written(moment, f"{_safe(user.log.uid)}-{number}", requirements, right)
-        return Outcome(case.id, case, "", identified.left_out)
+        return MadeCase(case.id, case, "", identified.left_out)
 
-    def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
+    def _named_values(self, kind: str, city: str) -> tuple[tuple[PlaceCondition, re.Pattern[str]], ...]:
         """Return the values of a part of the catalogue that a text can name, with the words that do."""
         values = {condition for place in self._catalogue.part(kind, city) for condition in values_of(place)}
         named = []
@@ -204,11 +204,11 @@ class CaseMaker:
                 named.append((condition, naming(word)))
         return tuple(named)
 
-    def _find_values(self, text: str, kind: str, city: str) -> tuple[Condition, ...]:
+    def _find_values(self, text: str, kind: str, city: str) -> tuple[PlaceCondition, ...]:
         words = spoken(text)
         return tuple(condition for condition, pattern in self._vocabulary(kind, city) if pattern.search(words))
 
-    def _named(self, text: str, choice: Choice) -> list[Condition]:
+    def _named(self, text: str, choice: Choice) -> list[PlaceCondition]:
         """Return the conditions that a text states: values by their words, bounds of figures, times at which a place is open."""
         if not text:
             return []
@@ -222,20 +222,20 @@ class CaseMaker:
         hours = [name for name in place.row if name in ("hours", "opening_hours", "open_hours")]
         for opening in read.openings:
             clocks = [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in opening.minutes[:1]]
-            named += [Condition(name, "open_at", clock) for name in hours for clock in clocks]
-            named += [Condition(name, "open_then") for name in hours if not clocks]
+            named += [PlaceCondition(name, "open_at", clock) for name in hours for clock in clocks]
+            named += [PlaceCondition(name, "open_then") for name in hours if not clocks]
         return named
 
-    def _stated(self, events: Iterable[Event], choice: Choice) -> dict[Condition, Event]:
+    def _stated(self, events: Iterable[Event], choice: Choice) -> dict[PlaceCondition, Event]:
         """Return what texts and filters state, each with the first that does, as far as what the user took bears it out."""
-        stated: dict[Condition, Event] = {}
+        stated: dict[PlaceCondition, Event] = {}
         for event in events:
             for condition in (*self._named(event.text, choice), *_of_filter(event, choice)):
                 if condition.fits(choice.place, choice):
                     stated.setdefault(condition, event)
         return stated
 
-    def _nearest(self, required: Sequence[Condition], moment: Moment) -> Place | None:
+    def _nearest(self, required: Sequence[PlaceCondition], moment: QueryMoment) -> LogPlace | None:
         """Return the nearest place that fits all, among those whose name no other place of the town has."""
         now = moment.now
         part = self._catalogue.part(now.place.kind, now.place.city)
@@ -249,7 +249,7 @@ class CaseMaker:
 
     # -- weigh
 
-    def _evidence_of(self, habit: Habit, moment: Moment) -> list[Evidence]:
+    def _evidence_of(self, habit: Habit, moment: QueryMoment) -> list[Evidence]:
         """Return what supports a habit: the choices, the profile, and what the user looked at before the query."""
         evidence = [behaviour_evidence(habit)]
         told = profile_of(moment.user.log.profile, habit.condition)
@@ -268,7 +268,7 @@ class CaseMaker:
 
     # -- write
 
-    def _written(self, moment: Moment, name: str, requirements: Sequence[Requirement], right: Place) -> Case:
+    def _written(self, moment: QueryMoment, name: str, requirements: Sequence[Requirement], right: LogPlace) -> Case:
         user, session, query, language = moment.user, moment.session, moment.query, moment.language
         uid = user.log.uid
         told = (*moment.before, *(event for event in session.filters if event.at >= query.at))
@@ -304,7 +304,7 @@ class CaseMaker:
             world=World(rows=(RowPatch(table="activities", add=(activity,)),)),
         )
 
-    def _activity(self, moment: Moment) -> JsonObject:
+    def _activity(self, moment: QueryMoment) -> JsonObject:
         """Return what the history tool tells of a user: what they took and searched for before the query."""
         log, until = moment.user.log, moment.query.at
         taken = moment.choices[-_VISITS:]
@@ -338,8 +338,8 @@ def behaviour_evidence(habit: Habit) -> Evidence:
 
 
 def _requirement(
-    condition: Condition,
-    moment: Moment,
+    condition: PlaceCondition,
+    moment: QueryMoment,
     kind: Literal["asked", "hard", "soft"],
     evidence: Sequence[Evidence] = (),
     *,
@@ -355,7 +355,7 @@ def _requirement(
     return requirement_of(condition.id, kind, text, where, told, draft=draft)
 
 
-def _of_filter(event: Event, choice: Choice) -> Iterator[Condition]:
+def _of_filter(event: Event, choice: Choice) -> Iterator[PlaceCondition]:
     """Yield what a filter asks, as far as the catalogue has its fields."""
     for name, wanted in event.where.items():
         held = choice.place.row.get(name)
@@ -367,22 +367,24 @@ def _of_filter(event: Event, choice: Choice) -> Iterator[Condition]:
             yield from _bounded(name, low, high)
         elif is_figure(held) and is_figure(wanted):
             cheap = any(word in name for word in _FIGURES["price"])
-            yield Condition(name, "most" if cheap else "least", wanted)
+            yield PlaceCondition(name, "most" if cheap else "least", wanted)
         elif isinstance(held, list):
-            yield from (Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted]))
+            yield from (
+                PlaceCondition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted])
+            )
         elif isinstance(wanted, (str, bool)):
-            yield Condition(name, "is", wanted)
+            yield PlaceCondition(name, "is", wanted)
 
 
-def _bounded(name: str, low: float | None, high: float | None) -> Iterator[Condition]:
+def _bounded(name: str, low: float | None, high: float | None) -> Iterator[PlaceCondition]:
     """Yield the conditions that a figure lies between bounds, as far as there are any."""
     if low is not None:
-        yield Condition(name, "least", low)
+        yield PlaceCondition(name, "least", low)
     if high is not None:
-        yield Condition(name, "most", high)
+        yield PlaceCondition(name, "most", high)
 
 
-def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:
+def _in_words(event: Event, places: Mapping[str, LogPlace], language: str) -> str:
     """Return an event in words of a language, as the context of a case tells it."""
     what = event.text or (places[event.place].name if event.place else canonical_json(dict(event.where)))
     en, zh = _WORDS[event.type]
@@ -462,7 +464,7 @@ class LogReport:
         self.counts["glances left out"] += sum(session.jumps for session in user.sessions)
         self.counts["choices"] += len(user.choices)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: MadeCase) -> None:
         """Count a case and its requirements, or a session that made none, and what was left out of it."""
         if (case := outcome.case) is None:
             self.left_out[f"sessions: {outcome.why}"] += 1
@@ -562,14 +564,14 @@ def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonOb
         write_rows(folder / "users.jsonl", (profiles[uid] for uid in sorted(profiles)))
 
 
-def _row(place: Place) -> JsonObject:
+def _row(place: LogPlace) -> JsonObject:
     if place.point is None:
         return place.row
     lon, lat = place.point
     return {**place.row, "lon": lon, "lat": lat, "point": f"{lon},{lat}"}
 
 
-def _tools(places: Iterable[Place], profiles: Mapping[str, JsonObject]) -> Iterator[Tool]:
+def _tools(places: Iterable[LogPlace], profiles: Mapping[str, JsonObject]) -> Iterator[Tool]:
     """Give the tools that answer from the catalogue and from what users did: their columns are those of the catalogue."""
     columns: dict[str, Any] = {}
     for place in places:

@@ -49,7 +49,7 @@ Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
-class Place:
+class LogPlace:
     """A place of the catalogue: ``row`` is all that is listed of it, ``id``, ``name``, ``kind`` and ``city`` among it; ``point``: longitude and latitude in degrees."""
 
     id: str
@@ -106,7 +106,7 @@ class Oddities:
 class BehaviourLog:
     """A folder of logs, read: the catalogue is in memory, events lie in files by user."""
 
-    places: Mapping[str, Place]
+    places: Mapping[str, LogPlace]
     oddities: Oddities
     spills: tuple[Path, ...]
 
@@ -149,7 +149,7 @@ def missing_files(folder: Path) -> list[str]:
     return [*lacking, *([] if (folder / PLACES).is_file() else [PLACES])]
 
 
-class _Reader:
+class _LogReader:
     """Reads the lines of a log: broken ones are told and skipped; what is personal is refused with its lines, or replaced as they are read.
 
     Args:
@@ -275,7 +275,7 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
             f"{folder}: there is no {' and no '.join(lacking)}; a folder of logs has {EVENTS} and {PLACES}"
         )
     oddities = Oddities()
-    reader = _Reader(oddities, redact=redact)
+    reader = _LogReader(oddities, redact=redact)
     places = _read_places(folder / PLACES, oddities, reader)
     with tempfile.TemporaryDirectory(prefix="mapsat-logs-") as name, ExitStack() as files:
         spills = tuple(Path(name) / f"{number:02}.jsonl" for number in range(_SPILLS))
@@ -321,11 +321,11 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
     return point
 
 
-def _read_places(path: Path, oddities: Oddities, reader: _Reader) -> dict[str, Place]:
-    places: dict[str, Place] = {}
+def _read_places(path: Path, oddities: Oddities, reader: _LogReader) -> dict[str, LogPlace]:
+    places: dict[str, LogPlace] = {}
     odd: set[str] = set()
 
-    def parse(line: Problem, data: JsonObject) -> Place:
+    def parse(line: Problem, data: JsonObject) -> LogPlace:
         texts = {key: _text(data, names) for key, names in _PLACE_NAMES.items()}
         if lacking := next((key for key, text in texts.items() if not text), ""):
             raise _wrong(line, f"{lacking} is missing: a place has id, name and kind")
@@ -342,7 +342,7 @@ def _read_places(path: Path, oddities: Oddities, reader: _Reader) -> dict[str, P
                 odd.add(key)
                 wrong = f"the column {shown(key)} is left out: expected 1 to {_LONGEST_COLUMN} characters, and no dot"
                 oddities.add("columns left out", Problem(line.path, line.line, wrong, "rename it"))
-        return Place(**texts, city=city, point=_point(line, data), row={**texts, **own, "city": city})
+        return LogPlace(**texts, city=city, point=_point(line, data), row={**texts, **own, "city": city})
 
     for place in reader.parsed(path, parse):
         places[place.id] = place

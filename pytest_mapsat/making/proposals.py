@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_mapsat.formats import PersonalData
-from pytest_mapsat.judges import Context as Reading
+from pytest_mapsat.judges import JudgedDialogue as Reading
 from pytest_mapsat.judges import speaks_to_a_model
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import (
@@ -32,13 +32,13 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
-from .conversations import Conversation, Line, trajectory_of
+from .conversations import LoggedConversation, LoggedMessage, trajectory_of
 from .evidence import (
-    Difference,
+    EarlierText,
+    FieldDifference,
+    RecordThing,
     Sort,
     Source,
-    Thing,
-    Told,
     any_spoken,
     fields_apart,
     figures_in,
@@ -107,12 +107,12 @@ class Proposals:
 class _Refusal:
     """Things that a reply recommended, and what the user said to it, with its place."""
 
-    things: tuple[Thing, ...]
+    things: tuple[RecordThing, ...]
     words: str
     place: str
 
 
-def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Proposals:
+def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) -> Proposals:
     """Return the needs that the user's next step shows to have been missing.
 
     A need is a condition on a field in which what was refused differs from what was taken. Where the user's words name such fields, only these are proposed;
@@ -128,7 +128,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     if not refusals:
         return Proposals(notes=(talk.why_nothing(),))
     told = tuple(told_before(conversation, tools, talk.listing))
-    chosen: dict[tuple[str, str], tuple[_Refusal, Difference]] = {}
+    chosen: dict[tuple[str, str], tuple[_Refusal, FieldDifference]] = {}
     notes: list[str] = []
     for refusal in refusals:
         clock, known_at = talk.clock(refusal.words)
@@ -147,7 +147,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
 
 
 def proposals_by_model(
-    conversation: Conversation, tools: Mapping[str, Tool], by_rules: Proposals, model: ProposingModel
+    conversation: LoggedConversation, tools: Mapping[str, Tool], by_rules: Proposals, model: ProposingModel
 ) -> Proposals:
     """Return the needs that a model reads out of the user's words, in place of those that follow from words and fields by rules.
 
@@ -189,7 +189,7 @@ def proposals_by_model(
                 together.setdefault(vote.about, []).append(vote)
     talk = _Talk(conversation, tools)
     talk.read_as(refused[0] if refused else None, accepted)
-    chosen: list[tuple[_Refusal, Difference]] = []
+    chosen: list[tuple[_Refusal, FieldDifference]] = []
     for group in together.values():
         count = len({vote.reply for vote in group})
         note = f"{model.name}, {count} of {_REPLIES} replies: {_text(group[0].need, 'why')}"
@@ -205,7 +205,9 @@ def proposals_by_model(
     return _written(chosen, tuple(notes), talk)
 
 
-def _told_apart(supports: Sequence[Difference], refusal: _Refusal, talk: _Talk) -> tuple[list[Difference], str]:
+def _told_apart(
+    supports: Sequence[FieldDifference], refusal: _Refusal, talk: _Talk
+) -> tuple[list[FieldDifference], str]:
     """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
     names = ", ".join(thing.name for thing in refusal.things)
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
@@ -231,7 +233,7 @@ def _told_apart(supports: Sequence[Difference], refusal: _Refusal, talk: _Talk) 
     return kept, f"{differ}, and nothing tells which of them decided ({words}){left}"
 
 
-def _likely(supports: Iterable[Difference]) -> list[Difference]:
+def _likely(supports: Iterable[FieldDifference]) -> list[FieldDifference]:
     """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
     strong = [
         support
@@ -242,7 +244,7 @@ def _likely(supports: Iterable[Difference]) -> list[Difference]:
     return sorted(likely, key=lambda support: -support.likely)
 
 
-def _without_details(supports: Sequence[Difference]) -> list[Difference]:
+def _without_details(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
     """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
     flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
     return [
@@ -252,7 +254,7 @@ def _without_details(supports: Sequence[Difference]) -> list[Difference]:
     ]
 
 
-def _written(chosen: Sequence[tuple[_Refusal, Difference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
+def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
     """Return the conditions as requirements where they have evidence, else as answers of the user, with the labels that follow."""
     requirements: list[Requirement] = []
     answers: list[ScriptedAnswer] = []
@@ -304,7 +306,7 @@ def _strength(words: str) -> Literal["hard", "soft"]:
     return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
 
 
-def _in_words(condition: Difference, *, chinese: bool) -> str:
+def _in_words(condition: FieldDifference, *, chinese: bool) -> str:
     """Return a condition as the text of a requirement."""
     sort, value = condition.sort, condition.value
     value = json.dumps(value, ensure_ascii=False) if sort == "is" else plain(value)
@@ -316,14 +318,14 @@ def _in_words(condition: Difference, *, chinese: bool) -> str:
     return f"{what} that is recommended has {condition.field}: {en[sort].format(value)}"
 
 
-def _name(condition: Difference, number: int) -> str:
+def _name(condition: FieldDifference, number: int) -> str:
     words = [*words_of(condition.field), *(words_of(condition.text) if condition.sort != "is" else ())]
     name = "-".join(word for word in words if word.isascii())[:60].strip("-")
     need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
     return name or need
 
 
-def _answer(refusal: _Refusal, condition: Difference, talk: _Talk) -> ScriptedAnswer:
+def _answer(refusal: _Refusal, condition: FieldDifference, talk: _Talk) -> ScriptedAnswer:
     """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
@@ -337,7 +339,7 @@ def _answer(refusal: _Refusal, condition: Difference, talk: _Talk) -> ScriptedAn
 class _Talk:
     """A conversation as its replies are read: which things they recommend, and what became of these."""
 
-    def __init__(self, conversation: Conversation, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, conversation: LoggedConversation, tools: Mapping[str, Tool]) -> None:
         self.conversation = conversation
         self._tools = tools
         self._lines = conversation.lines
@@ -357,7 +359,7 @@ class _Talk:
         return frozenset(entity.tool for entity in self._all.entities if entity.sort not in ("person", "leg"))
 
     @cached_property
-    def things(self) -> Mapping[str, Thing]:
+    def things(self) -> Mapping[str, RecordThing]:
         """What tools returned in the whole conversation, by key: the records of one thing joined."""
         values: dict[str, dict[str, list[object]]] = {}
         names: dict[str, str] = {}
@@ -372,7 +374,7 @@ class _Talk:
                 if value not in own.setdefault(path, []):
                     own[path].append(value)
         return {
-            key: Thing(key, names[key], {path: tuple(parts) for path, parts in own.items()})
+            key: RecordThing(key, names[key], {path: tuple(parts) for path, parts in own.items()})
             for key, own in values.items()
         }
 
@@ -391,11 +393,11 @@ class _Talk:
                 told.setdefault(name, []).extend(word for text in texts for word in words_of(text) if tells(word))
         return told
 
-    def _read(self, lines: Sequence[Line]) -> Reading:
+    def _read(self, lines: Sequence[LoggedMessage]) -> Reading:
         visible = Visible(query=self.query or "?", context=self.conversation.context)
         return Reading(trajectory_of(lines), self._tools, visible, language=self.conversation.language)
 
-    def _recommended(self, index: int) -> tuple[Thing, ...]:
+    def _recommended(self, index: int) -> tuple[RecordThing, ...]:
         """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
         standings = self._read(self._lines[: index + 1]).standings("last")
         ours = [standing for key, standing in standings.items() if key in self.things]
@@ -403,7 +405,7 @@ class _Talk:
         open_ = [standing for standing in ours if standing.proposed is None]
         return tuple(self.things[standing.key] for standing in chosen or (open_ if len(open_) == 1 else ()))
 
-    def _named(self, text: str) -> list[Thing]:
+    def _named(self, text: str) -> list[RecordThing]:
         """Return the things that words of the user name, each by a name that can mean it alone."""
         hits = [hit for hit in self._all.lexicon.find(fold_phrase(text)) if len(hit.keys) == 1]
         return list({hit.keys[0]: self.things[hit.keys[0]] for hit in hits if hit.keys[0] in self.things}.values())
@@ -415,7 +417,7 @@ class _Talk:
         return fold_phrase(json.dumps(data, ensure_ascii=False))
 
     @cached_property
-    def judged(self) -> tuple[Thing, ...]:
+    def judged(self) -> tuple[RecordThing, ...]:
         """What the reply that is judged recommends."""
         return self._recommended(self.conversation.reply_at)
 
@@ -441,7 +443,7 @@ class _Talk:
         return tuple(told)
 
     @cached_property
-    def accepted(self) -> tuple[Thing, ...]:
+    def accepted(self) -> tuple[RecordThing, ...]:
         """What the user took: what was ordered, opened or navigated to by a call, else what their words name besides, else what the accepted reply recommends."""
         behind = self._lines[self.conversation.reply_at + 1 :]
         taken = [
@@ -458,16 +460,16 @@ class _Talk:
         return tuple({thing.key: thing for thing in taken}.values())
 
     @property
-    def agreed(self) -> tuple[Thing, ...]:
+    def agreed(self) -> tuple[RecordThing, ...]:
         """What the accepted reply recommends; what was taken where there is no such reply."""
         return self.accepted if self._taken_at is None else self._recommended(self._taken_at)
 
-    def _takes(self, line: Line, step: Step) -> bool:
+    def _takes(self, line: LoggedMessage, step: Step) -> bool:
         """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
         writes = step.tool in self._tools and self._tools[step.tool].effect == "write"
         return step.kind == "call" and (line.role == "user" or writes or takes(step.tool))
 
-    def _meant(self, step: Step) -> Iterator[Thing]:
+    def _meant(self, step: Step) -> Iterator[RecordThing]:
         """Yield the things whose id or name is an argument of a call."""
         ids = {
             str(value): entity.key
@@ -496,7 +498,7 @@ class _Talk:
             refusals.append(replace(reply, things=only or reply.things))
         return tuple(refusals)
 
-    def read_as(self, refused: Thing | None, accepted: tuple[Thing, ...]) -> None:
+    def read_as(self, refused: RecordThing | None, accepted: tuple[RecordThing, ...]) -> None:
         """Take over what a model makes of the conversation: what the judged reply recommended and the user refused, and what was taken."""
         self.accepted = accepted
         if refused is None:
@@ -539,7 +541,7 @@ class _Talk:
         match = _CLOCK.search(self.conversation.context.now or "")
         return (match[1], self.conversation.now_at) if match else ("", "")
 
-    def stated(self, condition: Difference, words: str) -> Difference:
+    def stated(self, condition: FieldDifference, words: str) -> FieldDifference:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""
         plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
         figures = figures_in(words, condition.sort, plain=plain) if condition.bound else ()
@@ -586,20 +588,20 @@ _NEED = _object(
     kind={**_TEXT, "enum": [*_KINDS]},
 )
 _SCHEMA = _object(refused=_TEXT, accepted={"anyOf": [_TEXT, {"type": "null"}]}, needs={"type": "array", "items": _NEED})
-_Row = tuple[str, str, Told | None]
+_Row = tuple[str, str, EarlierText | None]
 
 
 # -- what the model is shown and asked
 
 
 def _shown(
-    conversation: Conversation, told: Sequence[Told], things: Mapping[str, Thing]
-) -> tuple[JsonObject, dict[str, Told]]:
+    conversation: LoggedConversation, told: Sequence[EarlierText], things: Mapping[str, RecordThing]
+) -> tuple[JsonObject, dict[str, EarlierText]]:
     """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
     places = {line.place for line in conversation.lines}
     known = [part for part in told if part.place not in places][:_LINES_BEFORE]
     if conversation.context.now:
-        known.append(Told(conversation.query.place, "environment", "", "now", conversation.context.now))
+        known.append(EarlierText(conversation.query.place, "environment", "", "now", conversation.context.now))
     before: list[_Row] = []
     behind: list[_Row] = []
     for index, line in enumerate(conversation.lines):
@@ -633,15 +635,15 @@ def _shown(
     return data, {name: part for name, (_, _, part) in named.items() if part is not None}
 
 
-def _told_by(line: Line, parts: Sequence[Told], *, is_query: bool) -> list[_Row]:
+def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: bool) -> list[_Row]:
     """Return the sentences of a message before the reply; what the user answered on the way to it was known, too."""
     texts = [part for part in parts if not part.path]
     if line.role == "user" and not texts:
-        texts = [Told(line.place, "context", text) for text in sentences(line.text)]
+        texts = [EarlierText(line.place, "context", text) for text in sentences(line.text)]
     return [(line.role if part.asked or not is_query else "history", part.text[:_CHARS], part) for part in texts]
 
 
-def _record(thing: Thing) -> JsonObject:
+def _record(thing: RecordThing) -> JsonObject:
     """Return a record by field; lists and texts are cut."""
     fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
@@ -720,7 +722,7 @@ class _Vote(NamedTuple):
     """One proposal that can be used: the number of its reply, the condition that it means, and the need as it is written."""
 
     reply: int
-    condition: Difference
+    condition: FieldDifference
     need: JsonObject
 
     @property
@@ -742,10 +744,10 @@ def _text(reply: Mapping[str, Any], key: str) -> str:
 def _agreed(
     replies: Sequence[JsonObject | None],
     key: Literal["refused", "accepted"],
-    things: Mapping[str, Thing],
-    by_rules: tuple[Thing, ...],
+    things: Mapping[str, RecordThing],
+    by_rules: tuple[RecordThing, ...],
     notes: dict[str, None],
-) -> tuple[Thing, ...]:
+) -> tuple[RecordThing, ...]:
     """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
@@ -768,8 +770,8 @@ def _agreed(
 
 
 def _meant(
-    need: JsonObject, things: Mapping[str, Thing], refused: Sequence[Thing], accepted: Sequence[Thing]
-) -> Difference:
+    need: JsonObject, things: Mapping[str, RecordThing], refused: Sequence[RecordThing], accepted: Sequence[RecordThing]
+) -> FieldDifference:
     """Return the condition that a proposal means.
 
     Raises:
@@ -788,7 +790,7 @@ def _meant(
         sort = "has" if any(isinstance(each, list) for each in values) else "is"
         if isinstance(value, bool) and forbids:
             sort, value, forbids = "is", not value, False
-    condition = Difference(path, sort, value, forbids)
+    condition = FieldDifference(path, sort, value, forbids)
     if not refused:
         raise _RefusedError("nothing was refused")
     if all(condition.kept_by(thing) for thing in refused):
@@ -829,7 +831,7 @@ def _spelt(value: Json) -> str:
     return (value if isinstance(value, str) else json.dumps(value)).casefold()
 
 
-def _support(group: Sequence[_Vote], lines: Mapping[str, Told], note: str) -> Difference:
+def _support(group: Sequence[_Vote], lines: Mapping[str, EarlierText], note: str) -> FieldDifference:
     """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log; of several bounds the one in the middle.
 
     A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing. The kind is that of most replies, else soft.

@@ -15,10 +15,10 @@ from .aggregate import trial_outcome as trial_outcome
 from .aggregate import within_scale as within_scale
 from .metric_set import MSB as MSB
 from .metric_set import Given as Given
+from .metric_set import LabelReading as LabelReading
 from .metric_set import Measure as Measure
 from .metric_set import MetricInput as MetricInput
 from .metric_set import MetricSet as MetricSet
-from .metric_set import Reading as Reading
 from .metric_set import between as between
 from .metric_set import gather_metric_sets as gather_metric_sets
 from .metric_set import metric_sets_named as metric_sets_named

@@ -111,7 +111,7 @@ _BINARY_LEVELS = (0.0, 1.0)
 _GRAVEST = ("not_applicable", "error", "unevaluated", None)
 
 
-class Reading(NamedTuple):
+class LabelReading(NamedTuple):
     """The label of one requirement as the metrics use it.
 
     Attributes:
@@ -154,7 +154,7 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
     return labels
 
 
-def read_labels(requirements: Iterable[Requirement], labels: Mapping[str, Label]) -> dict[str, Reading]:
+def read_labels(requirements: Iterable[Requirement], labels: Mapping[str, Label]) -> dict[str, LabelReading]:
     """Return one reading per requirement, by its id, in the order of the requirements."""
     return {
         requirement.id: read_label(requirement.id, labels.get(requirement.id), soft=requirement.kind == "soft")
@@ -162,7 +162,7 @@ def read_labels(requirements: Iterable[Requirement], labels: Mapping[str, Label]
     }
 
 
-def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading:
+def read_label(name: str, label: Label | None, *, soft: bool = False) -> LabelReading:
     """Return what ``label`` says of what is named so: a requirement, a step, a thing.
 
     Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft requirement also 0.25, 0.5, 0.75. A label that is missing,
@@ -174,7 +174,7 @@ def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading
     if outcome not in ("passed", "failed"):
         blameless = label.undecided or outcome == "not_applicable"
         blame = label.blame or (None if blameless else "judge")
-        return Reading(name, None, outcome, blame, label.why, bounded=label.bounded)
+        return LabelReading(name, None, outcome, blame, label.why, bounded=label.bounded)
     if value is None and not soft:
         value = 1.0 if outcome == "passed" else 0.0
     if value is None:
@@ -183,14 +183,14 @@ def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading
         return _unread(name, f"the label's value is {value:g}, which is no level of such a requirement")
     if value == (0.0 if outcome == "passed" else 1.0):
         return _unread(name, f"the label says {outcome} and {value:g}")
-    return Reading(name, value, outcome, label.blame, label.why, label.nothing_claimed)
+    return LabelReading(name, value, outcome, label.blame, label.why, label.nothing_claimed)
 
 
-def _unread(name: str, why: str) -> Reading:
-    return Reading(name, None, "unevaluated", "judge", why)
+def _unread(name: str, why: str) -> LabelReading:
+    return LabelReading(name, None, "unevaluated", "judge", why)
 
 
-def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no requirement applies") -> Measure:
+def weighted_share(weighted: Iterable[tuple[float, LabelReading]], empty: str = "no requirement applies") -> Measure:
     """Return sum(w c) / sum(w) over readings, or the class that says why there is none.
 
     It grows with every label, so labels that are not known leave it between its value with all of them 0 and with all of them 1. One of them
@@ -203,7 +203,7 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no r
     weights: list[float] = []
     least: list[float] = []
     most: list[float] = []
-    unknown: list[Reading] = []
+    unknown: list[LabelReading] = []
     for weight, reading in weighted:
         if reading.outcome == "not_applicable":
             continue
@@ -307,12 +307,12 @@ class MetricInput:
         return index_labels(self.verdict)
 
     @cached
-    def readings(self) -> Mapping[str, Reading]:
+    def readings(self) -> Mapping[str, LabelReading]:
         """What the metrics make of the label of each requirement of the case, by its id."""
         readings = read_labels(self.case.truth.requirements, self.labels)
         if self.unread:
             read = [name for name in readings if rests_on_reading(self.labels.get(name))]
-            readings |= {name: Reading(name, None, "unevaluated", None, UNDECIDED, bounded=True) for name in read}
+            readings |= {name: LabelReading(name, None, "unevaluated", None, UNDECIDED, bounded=True) for name in read}
         return readings
 
     @cached
@@ -443,26 +443,26 @@ def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str,
         return measures | _sound_ones(metric_set, asked, given) | dict.fromkeys(unsure, lacking), None
     except UserCodeError as broken:
         message = f"the metric set {metric_set.name} broke: {describe_error(broken.error)}"
-    except _BadError as bad:
+    except _BadMetricError as bad:
         message = f"the metric set {metric_set.name} cannot be used: {bad}"
     unknown = dict.fromkeys([metric.name for metric in asked], Measure(None, "error", message))
     return measures | unknown, Fault(blame="infrastructure", message=message)
 
 
-class _BadError(Exception):
+class _BadMetricError(Exception):
     """A metric set gives what no metric can be."""
 
 
 def _sound_ones(metric_set: MetricSet, asked: Iterable[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
     if stray := given.keys() - metric_set.names:
-        raise _BadError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
+        raise _BadMetricError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
     return {metric.name: _sound(metric, given) for metric in asked}
 
 
 def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
     """Return what a metric set gives for a metric, as a sound measure. Raises _BadError."""
     if metric.name not in given:
-        raise _BadError(f"it gives no {metric.name}")
+        raise _BadMetricError(f"it gives no {metric.name}")
     value = given[metric.name]
     if value is None:
         return Measure(None, "unevaluated", f"the metric set {metric.metric_set} could not tell")
@@ -472,25 +472,25 @@ def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
     if value.value is not None:
         return Measure(_number(metric, value.value), why=why)
     if value.outcome_class not in _NO_VALUE:
-        raise _BadError(f"{metric.name} has no value and the class {shown(value.outcome_class)}")
+        raise _BadMetricError(f"{metric.name} has no value and the class {shown(value.outcome_class)}")
     if value.bounds is None:
         return Measure(None, value.outcome_class, why)
     try:
         least, most = value.bounds
     except (TypeError, ValueError):
         told = f"{metric.name} has the bounds {shown(value.bounds)}, expected the least and the most"
-        raise _BadError(told) from None
+        raise _BadMetricError(told) from None
     least, most = _number(metric, least), _number(metric, most)
     if least > most or value.outcome_class != "unevaluated":
-        raise _BadError(f"{metric.name} has the bounds {least:g} and {most:g} as {value.outcome_class}")
+        raise _BadMetricError(f"{metric.name} has the bounds {least:g} and {most:g} as {value.outcome_class}")
     return Measure(None, "unevaluated", why, (least, most))
 
 
 def _number(metric: Metric, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not math.isfinite(value):
-        raise _BadError(f"{metric.name} is {shown(value)}, expected a number")
+        raise _BadMetricError(f"{metric.name} is {shown(value)}, expected a number")
     if metric.gated and not 0 <= value <= 1:
-        raise _BadError(f"{metric.name} is {value:g}: a metric that may be gated lies between 0 and 1")
+        raise _BadMetricError(f"{metric.name} is {value:g}: a metric that may be gated lies between 0 and 1")
     return float(value)
 
 
@@ -629,7 +629,7 @@ _LONG_FLOOR = 0.1
 _NEED = {"direct": 1.2, "related": 1.1, "weak": 0.8, "conflicting": 0.5, "invalid": 0.0}
 
 
-def explicit_completion(case: Case, readings: Mapping[str, Reading], count: Count | None = None) -> Measure:
+def explicit_completion(case: Case, readings: Mapping[str, LabelReading], count: Count | None = None) -> Measure:
     """Return ECR: the mean of the binary labels over the explicit requirements; 1 where the case has implicit ones only.
 
     ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
@@ -646,7 +646,7 @@ def explicit_completion(case: Case, readings: Mapping[str, Reading], count: Coun
     return Measure(count.met / count.total)
 
 
-def implicit_satisfaction(case: Case, readings: Mapping[str, Reading]) -> Measure:
+def implicit_satisfaction(case: Case, readings: Mapping[str, LabelReading]) -> Measure:
     """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only."""
     requirements = case.truth.implicit
     if not requirements:
@@ -726,7 +726,7 @@ class Faithfulness(NamedTuple):
     nothing_claimed: int = 0
 
 
-def faithfulness(case: Case, readings: Mapping[str, Reading]) -> Faithfulness:
+def faithfulness(case: Case, readings: Mapping[str, LabelReading]) -> Faithfulness:
     """Return IFS: the share of fact requirements that hold; not applicable where the case has none."""
     requirements = case.truth.facts
     if not requirements:

@@ -32,10 +32,10 @@ from pytest_mapsat.model import (
 
 from .metric_set import (
     MSB,
+    LabelReading,
     Measure,
     MetricInput,
     MetricSet,
-    Reading,
     between,
     class_of,
     measure,
@@ -297,7 +297,7 @@ def broken_item(fault: Fault) -> ItemOutcome:
 
 def item_outcome(
     case: Case,
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, LabelReading],
     *,
     asserted: frozenset[str],
     count: Count | None = None,
@@ -308,7 +308,7 @@ def item_outcome(
     It is ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing that could
     be judged; else ``passed``. A soft requirement holds when it is satisfied in full. ``success``: the metric that is 1 where the case is done, by name.
     """
-    asserted_readings: list[tuple[str, Reading]] = []
+    asserted_readings: list[tuple[str, LabelReading]] = []
     for kind in ASSERTABLE:
         if kind == "success" and kind in asserted:
             asserted_readings += [(kind, reading) for reading in _success(success)]
@@ -336,18 +336,18 @@ def item_outcome(
     return ItemOutcome("passed")
 
 
-def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:
+def _success(success: tuple[str, Measure] | None) -> Sequence[LabelReading]:
     """Read the metric of success: it holds at 1 and is broken where it cannot come to 1."""
     if success is None:
         return ()
     name, measure = success
     done = achieved(measure)
     if measure.span is None or done.span is None:
-        return (Reading(name, None, done.outcome_class or "unevaluated", "judge", done.why),)
+        return (LabelReading(name, None, done.outcome_class or "unevaluated", "judge", done.why),)
     if done.value is None:
-        return (Reading(name, None, "unevaluated", None, done.why, bounded=True),)
+        return (LabelReading(name, None, "unevaluated", None, done.why, bounded=True),)
     outcome: Outcome = "passed" if done.value else "failed"
-    return (Reading(name, done.value, outcome, None, f"it is {measure.span[1]:g}, done is 1"),)
+    return (LabelReading(name, done.value, outcome, None, f"it is {measure.span[1]:g}, done is 1"),)
 
 
 def achieved(measure: Measure) -> Measure:
@@ -358,7 +358,7 @@ def achieved(measure: Measure) -> Measure:
     return between(least, most, measure.why)
 
 
-def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Reading]:
+def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequence[LabelReading]:
     """Let a sound count stand in for labels that are not known."""
     if count is None or count.total != len(readings) or count.met > count.total:
         return readings
@@ -366,16 +366,16 @@ def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Re
         return readings
     why = f"{count.met} of {count.total} explicit requirements are met"
     held = count.met == count.total
-    return (Reading("(count)", float(held), "passed" if held else "failed", None, why),)
+    return (LabelReading("(count)", float(held), "passed" if held else "failed", None, why),)
 
 
-def _blame(failing: Sequence[Reading]) -> Blame:
+def _blame(failing: Sequence[LabelReading]) -> Blame:
     """Lay a failure to the agent unless every failing label names somebody else."""
     blames: list[Blame] = [reading.blame or "agent" for reading in failing]
     return "agent" if "agent" in blames else blames[0]
 
 
-def _told(readings: Sequence[tuple[str, Reading]], verb: str) -> str:
+def _told(readings: Sequence[tuple[str, LabelReading]], verb: str) -> str:
     """Return what became of the first of some labels, on one line, and how many others there are."""
     kind, first = readings[0]
     more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""

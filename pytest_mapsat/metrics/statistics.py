@@ -336,7 +336,7 @@ Tail = Literal["down", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TrialBlock:
     """The trials of one case as one column sees them.
 
     Attributes:
@@ -354,7 +354,7 @@ class Block:
     flips: bool = False
 
 
-def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "down") -> list[float]:
+def chances(units: Sequence[Sequence[TrialBlock]], columns: int, *, tail: Tail = "down") -> list[float]:
     """Return for each column how probable a difference at least as large is between two runs of one agent; 1 where nothing differs.
 
     Several columns are corrected for by the step-down min-p procedure (Westfall and Young 1993, "Resampling-based multiple testing", algorithm 2.8),
@@ -414,7 +414,7 @@ def _some_deals(generator: np.random.RandomState, baseline: int, new: int, numbe
     return np.argsort(generator.random_sample((number, baseline + new)), axis=1, kind="stable") < new
 
 
-def _difference(block: Block, dealt: np.ndarray, baseline: int, new: int) -> np.ndarray:
+def _difference(block: TrialBlock, dealt: np.ndarray, baseline: int, new: int) -> np.ndarray:
     """Return new minus baseline of a case for each way its trials are dealt out; 0 where a run gets none with a value."""
     import numpy as np  # noqa: PLC0415  likewise
 

@@ -180,7 +180,7 @@ class OfRoute(Noun):
 ComputedField = Annotated[MetresFrom | OpenNow | NextTimes | OfRoute, Field(discriminator="op")]
 
 
-class Page(Noun):
+class ListPage(Noun):
     """Which part of a long list is given. ``number``: the parameter with the page, from 1; ``size``: that with the length of a page."""
 
     number: Parameter | None = None
@@ -204,7 +204,7 @@ class TableAnswer(Noun):
     table: str
     where: dict[Parameter, RowFilter] = Field(default_factory=dict)
     limit: int = Field(default=20, ge=1, le=1000)
-    page: Page = Page()
+    page: ListPage = ListPage()
     items: str | None = None
     count: str | None = None
     show: Columns = ()

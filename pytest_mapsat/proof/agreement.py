@@ -61,7 +61,7 @@ _MOST_REQUIREMENTS = 8
 
 
 @dataclass(frozen=True)
-class JudgedDialogue:
+class MeasuredDialogue:
     """A dialogue as a judge labelled it, with what is true of it.
 
     Attributes:
@@ -79,7 +79,7 @@ class JudgedDialogue:
     style: str = "none"
 
     @classmethod
-    def of(cls, answer: PeopleLabels, case: Case, card: Scorecard) -> JudgedDialogue:
+    def of(cls, answer: PeopleLabels, case: Case, card: Scorecard) -> MeasuredDialogue:
         """Return a labelled answer as it was judged."""
         return cls(case, card, answer.labels, answer.id, answer.style or "none")
 
@@ -128,7 +128,7 @@ class JudgedDialogue:
         )
 
 
-def judging_of(dialogue: JudgedDialogue) -> Judging:
+def judging_of(dialogue: MeasuredDialogue) -> Judging:
     """Return what the rules made of a labelled answer before any failure was called suspect, for the calibration.
 
     Args:
@@ -189,7 +189,7 @@ def _outcome(label: Label) -> str:
 
 
 @dataclass(frozen=True)
-class Pair:
+class LabelPair:
     """What is true of one label, and what the judge says of it: passed, failed, a level, or undecided."""
 
     dialogue: int
@@ -197,7 +197,7 @@ class Pair:
     said: str
 
     @classmethod
-    def of(cls, dialogue: int, mark: Mark, label: Label) -> Pair:
+    def of(cls, dialogue: int, mark: Mark, label: Label) -> LabelPair:
         """Return the pair; of a requirement that is marked passed or failed any level above 0 counts as passed."""
         if isinstance(mark, str):
             return cls(dialogue, mark, _outcome(label))
@@ -205,13 +205,13 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Group:
+class LabelGroup:
     """How the labels of a group agree."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[LabelPair, ...]
 
     @property
-    def decided(self) -> tuple[Pair, ...]:
+    def decided(self) -> tuple[LabelPair, ...]:
         """Those that the judge decided."""
         return tuple(pair for pair in self.pairs if pair.said != UNDECIDED)
 
@@ -232,7 +232,9 @@ class Group:
         names = sorted({name for pair in self.decided for name in (pair.truth, pair.said)})
         counts = Counter(self.decided)
         dialogues = sorted({pair.dialogue for pair in self.decided})
-        return [[[counts[Pair(dialogue, truth, said)] for said in names] for truth in names] for dialogue in dialogues]
+        return [
+            [[counts[LabelPair(dialogue, truth, said)] for said in names] for truth in names] for dialogue in dialogues
+        ]
 
     @property
     def kappa(self) -> float | None:
@@ -264,7 +266,7 @@ class Agreement:
         left_out: dialogues of the run that nothing is known of.
     """
 
-    held: tuple[JudgedDialogue, ...]
+    held: tuple[MeasuredDialogue, ...]
     left_out: int = 0
 
     @property
@@ -279,7 +281,7 @@ class Agreement:
 
     def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
 
-        def listed(dialogue: JudgedDialogue, requirement: Requirement, mark: Mark, label: Label) -> ListedLabel:
+        def listed(dialogue: MeasuredDialogue, requirement: Requirement, mark: Mark, label: Label) -> ListedLabel:
             # Of a soft requirement in full: a level between.
             said = _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
             place = dialogue.case.id, dialogue.answer, requirement.id
@@ -288,21 +290,21 @@ class Agreement:
         every = ((dialogue, *labelled) for dialogue in self.held for labelled in dialogue.labels)
         return tuple(listed(*labelled) for labelled in every if wanted(*labelled[2:]))
 
-    def groups(self) -> dict[str, dict[str, Group]]:
+    def groups(self) -> dict[str, dict[str, LabelGroup]]:
         """Return the labels in groups: all, by kind, by kind of check, by language, by style of the answer, and by who decided them."""
-        pairs: dict[str, dict[str, list[Pair]]] = {
+        pairs: dict[str, dict[str, list[LabelPair]]] = {
             name: {} for name in ("all", "kind", "check", "language", "style", "by")
         }
         for number, dialogue in enumerate(self.held):
             for requirement, mark, label in dialogue.labels:
-                pair = Pair.of(number, mark, label)
+                pair = LabelPair.of(number, mark, label)
                 kinds = check_kinds(requirement)
                 members = (("all",), (label.kind,), kinds, (dialogue.case.language,), (dialogue.style,), (label.by,))
                 for groups, names in zip(pairs.values(), members, strict=True):
                     for name in names:
                         groups.setdefault(name, []).append(pair)
         return {
-            grouping: {name: Group(tuple(listed)) for name, listed in sorted(groups.items())}
+            grouping: {name: LabelGroup(tuple(listed)) for name, listed in sorted(groups.items())}
             for grouping, groups in pairs.items()
         }
 

@@ -15,7 +15,7 @@ from itertools import cycle, groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 
-from pytest_mapsat.judges import UNITS, Context, Finding, Judge, evaluate, make_judge
+from pytest_mapsat.judges import UNITS, Finding, Judge, JudgedDialogue, evaluate, make_judge
 from pytest_mapsat.model import (
     AnyOf,
     Asked,
@@ -53,7 +53,7 @@ from .oracles import play_oracle
 
 
 @dataclass(frozen=True)
-class Thing:
+class NamedThing:
     """Something with a name that the tools returned, with all recordings of that name."""
 
     name: str
@@ -120,9 +120,9 @@ class OracleRun:
     vocabulary: Vocabulary | None = None
 
     @cached_property
-    def context(self) -> Context:
+    def context(self) -> JudgedDialogue:
         """The dialogue as the judge reads it."""
-        return Context.of(self.case, self.trajectory, self.tools, vocabulary=self.vocabulary)
+        return JudgedDialogue.of(self.case, self.trajectory, self.tools, vocabulary=self.vocabulary)
 
     @cached_property
     def document(self) -> Document:
@@ -157,16 +157,16 @@ class OracleRun:
         return tuple(sorted(own, key=lambda quote: (quote.start, quote.end)))
 
     @cached_property
-    def things(self) -> tuple[Thing, ...]:
+    def things(self) -> tuple[NamedThing, ...]:
         """What has a name in the tools' results, by name, in the order of the calls."""
         recordings_by_name: dict[str, list[tuple[str, Json]]] = {}
         for entity in self.context.entities:
             if entity.sort != "leg":
                 recordings_by_name.setdefault(entity.name, []).append((entity.tool, entity.record))
-        return tuple(Thing(name, tuple(recordings)) for name, recordings in recordings_by_name.items())
+        return tuple(NamedThing(name, tuple(recordings)) for name, recordings in recordings_by_name.items())
 
     @cached_property
-    def named(self) -> tuple[Thing, ...]:
+    def named(self) -> tuple[NamedThing, ...]:
         """The things that the last reply names."""
         return tuple(thing for thing in self.things if thing.name in self.text)
 
@@ -244,7 +244,7 @@ def _words_gone(run: OracleRun, text: str) -> Breaks:
     return breaks
 
 
-def _proposed(run: OracleRun, new: Thing, *, instead_of: Thing | None = None) -> Breaks:
+def _proposed(run: OracleRun, new: NamedThing, *, instead_of: NamedThing | None = None) -> Breaks:
     """Return which checks on choices a further proposal breaks, or one that takes the place of another, among the things that a check rests on."""
 
     def breaks(check: Check, finding: Finding) -> bool:
@@ -309,7 +309,7 @@ def swapped_order(run: OracleRun) -> Iterator[Mutant]:
         first, second = pair
         text = run.text.replace(first.name, "\0").replace(second.name, first.name).replace("\0", second.name)
 
-        def breaks(check: Check, _finding: Finding, pair: Sequence[Thing] = pair) -> bool:
+        def breaks(check: Check, _finding: Finding, pair: Sequence[NamedThing] = pair) -> bool:
             in_order = [name for names in check.in_order for name in names] if isinstance(check, Recommends) else []
             return all(thing.is_one_of(in_order) for thing in pair)
 

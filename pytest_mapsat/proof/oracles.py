@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.episode import Limits, run_episode
-from pytest_mapsat.judges import ChecksJudge, Context
+from pytest_mapsat.judges import ChecksJudge, JudgedDialogue
 from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
 from pytest_mapsat.model import (
     Absent,
@@ -220,7 +220,7 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
     results = [*((recording.tool, recording.result) for recording in recordings), *computed]
     results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
     steps = tuple(Step(kind="call", tool=tool, result=result) for tool, result in results)
-    sandbox = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
+    sandbox = JudgedDialogue(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
     names = {tool.key: tool.name for tool in case.truth.tools}
     for place, noun in nouns_in(case.truth, ("truth",)):
         if isinstance(noun, Bound):
@@ -313,7 +313,7 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
         tools: the tools of its suite.
         calls: those of its oracle, all answered.
     """
-    dialogue = _Dialogue(case, calls)
+    dialogue = _OracleDialogue(case, calls)
     for index, (expected, positions) in enumerate(zip(case.truth.tools, dialogue.fulfilled, strict=True)):
         hop = [calls[at] for at in positions]
         problems = [*dialogue.guessable(expected, positions)] if hop else [*dialogue.unfulfilled(index, expected)]
@@ -326,7 +326,7 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
 _Problem = tuple[str, tuple[str, ...], str, str]
 
 
-class _Dialogue:
+class _OracleDialogue:
     """An oracle's calls, compared with the expected tools.
 
     Attributes:
@@ -488,7 +488,7 @@ class HopQuery:
 
 
 @dataclass(frozen=True)
-class Found:
+class RankedQuery:
     """The ranking of one query: how many rows of the part are relevant, and their places in it, from 1."""
 
     query: HopQuery
@@ -514,11 +514,11 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class RetrievalMeasure:
     """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
 
     suite: str
-    found: tuple[Found, ...]
+    found: tuple[RankedQuery, ...]
     left_out: Mapping[str, int]
 
     def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
@@ -563,7 +563,7 @@ class Retrieval:
             yield f"and {len(nothing) - _NAMED} more, with --json"
 
 
-def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> Retrieval:
+def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> RetrievalMeasure:
     """Return how well the ranked search of a suite finds what hops need.
 
     Args:
@@ -588,14 +588,14 @@ def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> Retrieval:
     relevant = _relevant(queries, rankers)
     left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
     found = tuple(
-        Found(query, len(ids), tuple(_places_found(query, ids, rankers[query.tool])))
+        RankedQuery(query, len(ids), tuple(_places_found(query, ids, rankers[query.tool])))
         for query, ids in zip(queries, relevant, strict=True)
         if ids
     )
     if not found:
         hint = f"they need truth.oracle, and truth.tools with evidence: {{where: ...}} for {' or '.join(ranked)}"
         raise UsageError(f"{name} has no case with a hop that can be measured: {hint}")
-    return Retrieval(name, found, {reason: n for reason, n in sorted(left_out.items()) if n})
+    return RetrievalMeasure(name, found, {reason: n for reason, n in sorted(left_out.items()) if n})
 
 
 def _queries(

@@ -13,7 +13,7 @@ from itertools import combinations, islice, product
 from typing import Any, NamedTuple
 
 from pytest_mapsat.agents import Dialogue
-from pytest_mapsat.judges import ChecksJudge, Context, KnownFigure
+from pytest_mapsat.judges import ChecksJudge, JudgedDialogue, KnownFigure
 from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.model import (
     Case,
@@ -69,7 +69,7 @@ _PHONE = ("The telephone number is {}.", "电话{}。")
 _DAY, _MOST_CLAUSES = 24 * 60, 24
 
 
-class Told(NamedTuple):
+class ProposedThing(NamedTuple):
     """A thing that an answer proposes: its name, and what all results say of it."""
 
     name: str
@@ -77,7 +77,7 @@ class Told(NamedTuple):
 
 
 def sentences_about(
-    context: Context, things: Sequence[Told], wanted: Sequence[Requirement], vocabulary: Vocabulary
+    context: JudgedDialogue, things: Sequence[ProposedThing], wanted: Sequence[Requirement], vocabulary: Vocabulary
 ) -> list[str]:
     """Return the sentences of a plain answer: each thing is proposed, and behind it stands what the results say of it; last come words that requirements ask for.
 
@@ -112,7 +112,7 @@ def joined(sentences: Sequence[str], case: Case) -> str:
     return ("" if case.language.startswith("zh") else " ").join(sentences)
 
 
-def _proposal(thing: Told, *, zh: bool) -> Iterator[str]:
+def _proposal(thing: ProposedThing, *, zh: bool) -> Iterator[str]:
     yield f"推荐{thing.name}。" if zh else f"I recommend {thing.name}."
     address = thing.record.get("address")
     if isinstance(address, str) and address:
@@ -123,7 +123,9 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.2f}".rstrip("0")
 
 
-def _figures(context: Context, figures: Sequence[KnownFigure], vocabulary: Vocabulary, zh: bool) -> Iterator[str]:
+def _figures(
+    context: JudgedDialogue, figures: Sequence[KnownFigure], vocabulary: Vocabulary, zh: bool
+) -> Iterator[str]:
     money = MONEY_WORDS[vocabulary.currency][zh]
     for figure in figures:
         if figure.role == "travel_time":
@@ -137,7 +139,7 @@ def _figures(context: Context, figures: Sequence[KnownFigure], vocabulary: Vocab
             yield _FIGURES["price"][zh].format(_number(figure.value), money=money)
 
 
-def _closest(context: Context, keys: frozenset[str]) -> Iterator[tuple[frozenset[str], KnownFigure]]:
+def _closest(context: JudgedDialogue, keys: frozenset[str]) -> Iterator[tuple[frozenset[str], KnownFigure]]:
     """Yield one figure of each role for each of the things, with those it is about; one of several of them, as of a road to a place, goes before one of a single one."""
     told: dict[tuple[str | None, str], dict[frozenset[str], KnownFigure]] = {}
     for figure in context.evidence.figures:
@@ -149,21 +151,21 @@ def _closest(context: Context, keys: frozenset[str]) -> Iterator[tuple[frozenset
         yield from ((about, figure) for about, figure in by_subject.items() if len(about) == most)
 
 
-def _arrival(context: Context, minutes: float, zh: bool) -> Iterator[str]:
+def _arrival(context: JudgedDialogue, minutes: float, zh: bool) -> Iterator[str]:
     now = context.visible.context.now if context.visible else None
     if now and len(now) > 15 and now[13] == ":":  # noqa: PLR2004  2026-03-01T18:22
         clock = (int(now[11:13]) * 60 + int(now[14:16]) + round(minutes)) % _DAY
         yield _YOUR_ARRIVAL[zh].format(f"{clock // 60:02d}:{clock % 60:02d}")
 
 
-def _times(context: Context, key: str, zh: bool) -> Iterator[str]:
+def _times(context: JudgedDialogue, key: str, zh: bool) -> Iterator[str]:
     for moment in context.evidence.times:
         if moment.source.origin == "tool" and moment.role in _CLOCKS and (not key or key in moment.subject):
             clock = moment.minutes % _DAY
             yield _CLOCKS[moment.role][zh].format(f"{clock // 60:02d}:{clock % 60:02d}")
 
 
-def _identities(context: Context, key: str, zh: bool) -> Iterator[str]:
+def _identities(context: JudgedDialogue, key: str, zh: bool) -> Iterator[str]:
     for identity in context.evidence.identities:
         if identity.kind == "phone" and identity.source.origin == "tool" and key in identity.subject:
             yield _PHONE[zh].format(identity.text)
@@ -367,7 +369,7 @@ class _Search:
             steps = self._steps(calls)
             names = tuple(thing.name for thing in things)
             reply = _Reply(calls, steps, self._output(steps, chosen), names=names)
-            told = [Told(thing.name, self._record(thing, steps)) for thing in things]
+            told = [ProposedThing(thing.name, self._record(thing, steps)) for thing in things]
             context = self._context(reply)
             sentences = sentences_about(context, told, self._wanted, self._suite.vocabulary)
             yield self._said(reply, sentences or [self._case.visible.query])
@@ -478,7 +480,7 @@ class _Search:
     def _setup(self) -> Any:
         return make_sandbox(self._case, self._suite).setup
 
-    def _context(self, reply: _Reply) -> Context:
+    def _context(self, reply: _Reply) -> JudgedDialogue:
         return self._judge.context(self._narrow, self._trajectory(reply))
 
     def _said(self, reply: _Reply, sentences: Sequence[str]) -> _Reply:

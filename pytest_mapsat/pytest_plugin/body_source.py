@@ -12,7 +12,7 @@ from inspect import findsource, unwrap
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from pytest_mapsat.formats import Lines, shown_path
+from pytest_mapsat.formats import DocumentLines, shown_path
 from pytest_mapsat.model import Problem, RequirementKind, shown
 from pytest_mapsat.registry import always_holds, only_tells
 
@@ -53,7 +53,7 @@ class BodySource:
     line: int
     blocks: tuple[WrittenBlock, ...] = ()
     rest: bool = True
-    keywords: Mapping[str, Lines] = field(default_factory=dict)
+    keywords: Mapping[str, DocumentLines] = field(default_factory=dict)
     digest: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -67,7 +67,7 @@ def read_body(function: Any) -> BodySource:
         definition = _definitions(text)[line, plain.__name__]
     except (OSError, TypeError, SyntaxError, ValueError, LookupError):
         return BodySource(path, line)
-    return _Reader(path, definition, text).read()
+    return _BodyReader(path, definition, text).read()
 
 
 @lru_cache(maxsize=64)
@@ -85,7 +85,7 @@ def slug(text: str) -> str:
     return f"{name[:_LONGEST_SLUG]}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}".strip("-")
 
 
-class _Reader:
+class _BodyReader:
     def __init__(self, path: str, definition: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> None:
         self._path = path
         self._definition = definition
@@ -128,7 +128,7 @@ class _Reader:
             self._blocks += blocks
             self._look(child, blocks[0] if blocks else inside)
 
-    def _keywords(self) -> dict[Any, Lines]:
+    def _keywords(self) -> dict[Any, DocumentLines]:
         calls = (each for each in self._definition.decorator_list if isinstance(each, ast.Call))
         call = next((each for each in calls if ast.unparse(each.func).rpartition(".")[2] == "case"), None)
         if call is None:
@@ -138,7 +138,7 @@ class _Reader:
             if keyword.arg == "user" and isinstance(keyword.value, ast.Call):
                 lines["user"].children |= _lines_of_keywords(keyword.value)
         if call.args:
-            lines["query"] = Lines(call.args[0].lineno)
+            lines["query"] = DocumentLines(call.args[0].lineno)
         return lines
 
     def _digest(self) -> str:
@@ -148,8 +148,8 @@ class _Reader:
         return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _lines_of_keywords(call: ast.Call) -> dict[Any, Lines]:
-    return {keyword.arg: Lines(keyword.value.lineno) for keyword in call.keywords if keyword.arg}
+def _lines_of_keywords(call: ast.Call) -> dict[Any, DocumentLines]:
+    return {keyword.arg: DocumentLines(keyword.value.lineno) for keyword in call.keywords if keyword.arg}
 
 
 def _blocks_of(node: ast.AST) -> Iterator[WrittenBlock]:

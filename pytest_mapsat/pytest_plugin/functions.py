@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from pytest_mapsat.formats import Lines, Located, limits
-from pytest_mapsat.judges import Blocks, Context
+from pytest_mapsat.formats import DocumentLines, LocatedDocument, limits
+from pytest_mapsat.judges import Blocks, JudgedDialogue
 from pytest_mapsat.model import (
     Noun,
     Problem,
@@ -45,7 +45,7 @@ _LONGEST_ID = 80
 _OF_SUITES = ("mapsat_case", "mapsat_run", "mapsat_sandbox")
 
 
-Declare = Callable[[Located, Path], tuple[Suite, CaseEntry]]
+Declare = Callable[[LocatedDocument, Path], tuple[Suite, CaseEntry]]
 
 
 class Functions:
@@ -139,12 +139,14 @@ class _Written:
         #: The ids of the requirements that the body decides; of these, what stands outside of its blocks.
         self.decided: list[str] = []
         self.rest = ""
-        self._lines = Lines(source.line, {name: Lines(source.line) for name in ("visible", "truth", "episode")})
+        self._lines = DocumentLines(
+            source.line, {name: DocumentLines(source.line) for name in ("visible", "truth", "episode")}
+        )
         for name, lines in source.keywords.items():
             *above, last = declaration.place_of(name)
             (self._lines.children[above[0]] if above else self._lines).children[last] = lines
 
-    def document(self) -> Located:
+    def document(self) -> LocatedDocument:
         """Return it with its lines. Raises SuiteError."""
         data = self._declaration.written
         data["id"] = self._id(data.pop("id", None))
@@ -153,7 +155,7 @@ class _Written:
         data["truth"]["requirements"] = self._requirements(data["truth"].get("requirements", ()))
         if self._problems:
             raise SuiteError(*self._problems[: limits.PROBLEMS])
-        return Located(data, self._lines)
+        return LocatedDocument(data, self._lines)
 
     def _wrong(self, line: int, message: str, hint: str = "") -> None:
         self._problems.append(Problem(self._source.path, line, message, hint))
@@ -162,7 +164,7 @@ class _Written:
         """Return a text with its parameters filled in; a name that is none is a problem."""
         for hole in _HOLE.finditer(text):
             if hole[1] and hole[1] not in self._params:
-                line = self._source.keywords.get(keyword, Lines(self._source.line)).line
+                line = self._source.keywords.get(keyword, DocumentLines(self._source.line)).line
                 hint = did_you_mean(hole[1], self._params) or f"write {{{{{hole[1]}}}}} for the braces themselves"
                 self._wrong(line, f"{keyword}: the test has no parameter {shown(hole[1])}", hint)
         return _HOLE.sub(lambda hole: str(self._params.get(hole[1], hole[0])) if hole[1] else hole[0][0], text)
@@ -186,7 +188,7 @@ class _Written:
         source, listed, lines = self._source, [], []
         for each in given if isinstance(given, list) else ():
             listed.append({"id": slug(str(each.get("text", ""))), **each} if isinstance(each, dict) else each)
-            lines.append(source.keywords.get("requirements", Lines(source.line)))
+            lines.append(source.keywords.get("requirements", DocumentLines(source.line)))
         known = {(each.get("kind"), each.get("text")) for each in listed if isinstance(each, dict)}
         for block in source.blocks:
             if block.text is None and not listed:
@@ -195,18 +197,18 @@ class _Written:
             elif block.text is not None and (block.kind, block.text) not in known:
                 weight = {} if block.weight is None else {"weight": block.weight}
                 listed.append({"id": block.id or slug(block.text), "kind": block.kind, "text": block.text, **weight})
-                lines.append(Lines(block.line))
+                lines.append(DocumentLines(block.line))
         if source.rest:
             name = self._item.originalname
             self.rest = name if name.isascii() else slug(name)
             listed.append({"id": self.rest, "kind": "hard", "text": name})
-            lines.append(Lines(source.line))
+            lines.append(DocumentLines(source.line))
         if not listed:
             hint = "write assert, or a block: with episode.hard('...')"
             self._wrong(source.line, "nothing in this case can fail", hint)
         nouns = [each for each in listed if isinstance(each, dict)]
         self.decided = [str(each.get("id")) for each in nouns if not {"check", "levels"} & each.keys()]
-        self._lines.children["truth"].children["requirements"] = Lines(source.line, dict(enumerate(lines)))
+        self._lines.children["truth"].children["requirements"] = DocumentLines(source.line, dict(enumerate(lines)))
         return listed
 
 
@@ -234,7 +236,7 @@ def _fails(error: BaseException) -> bool:
 
 
 def blocks_for(
-    case: PythonCase, context: Context, *, stops: Callable[[RequirementKind], bool] = lambda _: False
+    case: PythonCase, context: JudgedDialogue, *, stops: Callable[[RequirementKind], bool] = lambda _: False
 ) -> Blocks:
     """Return the blocks for the body of a case, which nothing has been noted in."""
     requirements = context.case.truth.requirements if context.case else ()
@@ -253,7 +255,9 @@ def blocks_for(
     )
 
 
-def call_body(item: pytest.Function, context: Context, blocks: Blocks) -> Generator[None, Any, BaseException | None]:
+def call_body(
+    item: pytest.Function, context: JudgedDialogue, blocks: Blocks
+) -> Generator[None, Any, BaseException | None]:
     """Have pytest call the body of an item with an episode; return what it raised where that is the test's own error.
 
     Raises:
@@ -281,7 +285,7 @@ def _of_body(item: pytest.Function, error: BaseException) -> TracebackType | Non
     return trace
 
 
-def stamp_of(case: PythonCase, context: Context) -> str:
+def stamp_of(case: PythonCase, context: JudgedDialogue) -> str:
     """Return the digest of a case in Python: of what it says, and of its body."""
     return digest([noun_digest(context.case) if context.case else "", case.digest])
 

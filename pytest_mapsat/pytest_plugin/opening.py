@@ -37,9 +37,9 @@ def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
     """Return the way to models, where anybody in a run of this name is one."""
     if not asks_models(settings.request):
         return None
-    from pytest_mapsat.llm import Limits, open_door  # noqa: PLC0415 (only where a model is asked)
+    from pytest_mapsat.llm import SpendingLimits, open_door  # noqa: PLC0415 (only where a model is asked)
 
-    limits = Limits(*settings.rates, settings.max_cost)
+    limits = SpendingLimits(*settings.rates, settings.max_cost)
     return open_door(settings.cache, limits, run=run)
 
 

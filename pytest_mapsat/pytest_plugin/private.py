@@ -118,21 +118,21 @@ def user_scheduling(
     """
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  only where there are workers
 
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    class UserScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             case, trial = named(nodeid)
             entries = [suite.listed(case) for suite in suites]
             users = [entry.group.name for entry in entries if entry is not None and entry.group is not None]
             return f"{users[0]}-t{trial}" if users else nodeid
 
-    return Scheduling(config, log)
+    return UserScheduling(config, log)
 
 
 def keeping_scheduling(config: pytest.Config, log: Any) -> Any:
     """Return a scheduler of pytest-xdist that deals like ``--dist worksteal`` and takes no item back from a worker: its episode may be under way there."""
     from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  only where there are workers
 
-    class Scheduling(WorkStealingScheduling):  # type: ignore[misc]  # it has no types
+    class KeepingScheduling(WorkStealingScheduling):  # type: ignore[misc]  # it has no types
         def check_schedule(self) -> None:
             # A worker runs its last item once it has another one, or knows that none comes.
             idle = [node for node, held in self.node2pending.items() if len(held) <= 1 and not node.shutting_down]
@@ -141,7 +141,7 @@ def keeping_scheduling(config: pytest.Config, log: Any) -> Any:
                 if len(self.node2pending[node]) <= 1:
                     node.shutdown()
 
-    return Scheduling(config, log)
+    return KeepingScheduling(config, log)
 
 
 def queue_of_worker(config: pytest.Config) -> Any:

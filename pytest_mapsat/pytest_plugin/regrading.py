@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from pytest_mapsat.formats import Located
-from pytest_mapsat.judges import Blocks, Context, Decided, Finding, unjudgeable
+from pytest_mapsat.formats import LocatedDocument
+from pytest_mapsat.judges import Blocks, Decided, Finding, JudgedDialogue, unjudgeable
 from pytest_mapsat.model import UNDECIDED, OptimisedError, Scorecard, UsageError, listed
 from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import without_assertions
@@ -103,13 +103,13 @@ class Regrading(Generic[_T]):
         self._functions = Functions(self._declare, 1)
         self._items: dict[str, pytest.Function] = {}
         #: What the function that is to be called is played over; why it was not called.
-        self._now: list[tuple[Context, Blocks]] = []
+        self._now: list[tuple[JudgedDialogue, Blocks]] = []
         self._why = ""
         self.kept: dict[str, tuple[str, ...]] = {}
         self.result: list[_T] = []
         self.error: BaseException | None = None
 
-    def _declare(self, document: Located, path: Path) -> tuple[Suite, CaseEntry]:
+    def _declare(self, document: LocatedDocument, path: Path) -> tuple[Suite, CaseEntry]:
         root = find_suite(path)
         suite = self._opened.get(root or self._root)
         if suite is None:
@@ -151,7 +151,7 @@ class Regrading(Generic[_T]):
             crash = getattr(report.longrepr, "reprcrash", None)
             self._why = getattr(crash, "message", "") or report.longreprtext.strip() or str(report.outcome)
 
-    def play(self, card: Scorecard, context: Context) -> tuple[Decided | None, str]:
+    def play(self, card: Scorecard, context: JudgedDialogue) -> tuple[Decided | None, str]:
         """Play the function of an episode's case over it.
 
         Returns:

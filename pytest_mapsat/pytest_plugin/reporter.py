@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.printed import printed
 from pytest_mapsat.reports import summary_lines, wrap
-from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
+from pytest_mapsat.runs.assemble import RunOutcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Episodes, Ledger, read_finished
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, prompts_of, refuse_undeclared, thresholds_of
 from pytest_mapsat.runs.runner import keep_answers, kept_lines
@@ -149,7 +149,7 @@ def write_line(terminal: pytest.TerminalReporter, text: str, **markup: bool) -> 
     terminal.write_line(printed(text), **markup)
 
 
-class Reports:
+class RunReports:
     """The reports that ``--mapsat-report`` asks for: checked before anything runs, written when the run is complete."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
@@ -234,7 +234,7 @@ class Reporter:
             getattr(config.option, name, False)
             for name in ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
         )
-        self._reports = Reports(config, settings)
+        self._reports = RunReports(config, settings)
         self._refuse()
         self.beginning = Beginning(config, settings, episodes, decides=self._decides)
         self._ledger = session.suites.ledger
@@ -549,7 +549,7 @@ class Reporter:
             python=platform.python_version(),
             pytest=pytest.__version__,
         )
-        outcome = Outcome(accounting, _partial_reasons(self.config, options.shard), tuple(self._broken))
+        outcome = RunOutcome(accounting, _partial_reasons(self.config, options.shard), tuple(self._broken))
         used = self.suites.used()
         metrics = metrics_of(used, self.metric_sets, options.metrics)
         cards = [card.card for card in self._cards]

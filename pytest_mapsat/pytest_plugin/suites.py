@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mapsat.formats import Located, printable, shown_path
+from pytest_mapsat.formats import LocatedDocument, printable, shown_path
 from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.printed import on_one_line, printed
 from pytest_mapsat.runs.episodes import Ledger
@@ -101,7 +101,7 @@ class Suites:
             self.opened[root] = suite
         return self.opened[root]
 
-    def declare(self, document: Located, path: Path) -> tuple[Suite, CaseEntry]:
+    def declare(self, document: LocatedDocument, path: Path) -> tuple[Suite, CaseEntry]:
         """Add a case in Python to the suite of its module, and return both.
 
         Raises:

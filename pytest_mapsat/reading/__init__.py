@@ -1,7 +1,7 @@
 """One reading of a text: names with stance, figures with role and subject, clock times, identifiers, questions."""
 
 from .asks import ABOUT_SHARE as ABOUT_SHARE
-from .asks import Bound as Bound
+from .asks import AskedBound as AskedBound
 from .asks import Denials as Denials
 from .asks import Opening as Opening
 from .asks import acts_of as acts_of
@@ -10,9 +10,7 @@ from .asks import asks_go_ahead as asks_go_ahead
 from .asks import conditions_of as conditions_of
 from .asks import go_ahead_requests as go_ahead_requests
 from .asks import words_of as words_of
-from .document import Amount as Amount
 from .document import BareNumber as BareNumber
-from .document import Block as Block
 from .document import ClockTime as ClockTime
 from .document import Document as Document
 from .document import Folded as Folded
@@ -21,6 +19,8 @@ from .document import Mention as Mention
 from .document import Quantity as Quantity
 from .document import Question as Question
 from .document import Span as Span
+from .document import TextBlock as TextBlock
+from .document import UnreadAmount as UnreadAmount
 from .document import fold_phrase as fold_phrase
 from .document import fold_text as fold_text
 from .names import Lexicon as Lexicon
@@ -32,7 +32,7 @@ from .pack import YUAN as YUAN
 from .pack import Vocabulary as Vocabulary
 from .pack import pack_of as pack_of
 from .pack import vocabulary_problem as vocabulary_problem
-from .page import Page as Page
+from .page import TextPage as TextPage
 from .page import open_page as open_page
 from .reader import CLOCK as CLOCK
 from .reader import TIMES as TIMES

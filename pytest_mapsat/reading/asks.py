@@ -49,7 +49,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-class Request(NamedTuple):
+class GoAheadRequest(NamedTuple):
     """What an agent's message asks, in words as they were written.
 
     Attributes:
@@ -66,7 +66,7 @@ class Request(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def read_request(message: str, language: str) -> Request:
+def read_request(message: str, language: str) -> GoAheadRequest:
     """Return what an agent's message asks the user.
 
     Args:
@@ -87,7 +87,7 @@ def read_request(message: str, language: str) -> Request:
         parts["asking" if number in asking else "before" if number < first else "after"].append(words)
         if number not in asking and (number in questions or "?" in fold_phrase(words)):
             parts["other"].append(words)
-    return Request(**{name: "\n".join(sentences) for name, sentences in parts.items()})
+    return GoAheadRequest(**{name: "\n".join(sentences) for name, sentences in parts.items()})
 
 
 @lru_cache(maxsize=256)
@@ -304,7 +304,7 @@ _DAY = 24 * 60
 _STARS = 5
 
 
-class Bound(NamedTuple):
+class AskedBound(NamedTuple):
     """What a query asks of a figure, and where it stands, in characters of the text.
 
     ``low``, ``high``: the least and the greatest value, None for none; ``strict``: whether neither is itself enough. ``unit``: as in ``Quantity``, ``count`` for a bare
@@ -329,7 +329,7 @@ class Opening(NamedTuple):
     every: bool = True
 
 
-_Condition = TypeVar("_Condition", Bound, Opening)
+_Condition = TypeVar("_Condition", AskedBound, Opening)
 
 
 class Conditions(NamedTuple):
@@ -338,7 +338,7 @@ class Conditions(NamedTuple):
     ``asking``: where its words only ask ("find me a"), start and end.
     """
 
-    bounds: tuple[Bound, ...]
+    bounds: tuple[AskedBound, ...]
     openings: tuple[Opening, ...]
     asking: tuple[tuple[int, int], ...]
 
@@ -460,7 +460,7 @@ def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
     return tuple(sorted({(minute - early) % _DAY for minute in meant}))
 
 
-def _bounds(quantities: Sequence[Quantity], beside: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[Bound]:
+def _bounds(quantities: Sequence[Quantity], beside: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[AskedBound]:
     figures = [figure for figure in quantities if not any(start <= figure.span.start < end for start, end in taken)]
     skip = -1
     for at, figure in enumerate(figures):
@@ -526,7 +526,7 @@ def _fits(role: str, unit: str) -> bool:
     return (unit not in ("star", "yuan", "foreign")) or (unit == "star") == (role == "rating")
 
 
-def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
+def _bound(figure: Quantity, beside: _Beside, limit: int) -> AskedBound | None:
     """Return the bound that a figure is, None where it is none; words at and behind ``limit`` have to do with another."""
     unit = figure.unit.partition(":")[0]
     bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(beside.text[slice(*figure.span)]))
@@ -557,7 +557,7 @@ def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
         high = None
     else:
         return None
-    return Bound(before.at, max(after.at, figure.span.end), low, high, way in ("above", "below"), unit, role)
+    return AskedBound(before.at, max(after.at, figure.span.end), low, high, way in ("above", "below"), unit, role)
 
 
 class Denials:

@@ -19,7 +19,7 @@ _POINTS = ("点", "點")
 _OF_TIMES = ("min", 1.0)
 
 
-class Number(NamedTuple):
+class ReadNumber(NamedTuple):
     """A number in a folded text.
 
     Attributes:
@@ -41,7 +41,7 @@ class Number(NamedTuple):
     pointed: bool = False
 
 
-def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
+def find_numbers(text: str, cues: Sequence[Cue]) -> list[ReadNumber]:
     """Return the numbers of a folded text, ascending.
 
     Args:
@@ -62,9 +62,9 @@ def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
     return _scaled(text, _pointed(text, numbers, {cue.start: cue for cue in cues}))
 
 
-def _pointed(text: str, numbers: Sequence[Number], starts: Mapping[int, Cue]) -> list[Number]:
+def _pointed(text: str, numbers: Sequence[ReadNumber], starts: Mapping[int, Cue]) -> list[ReadNumber]:
     """Join Chinese numerals with the decimals behind a point (二点五公里): they have a unit that no time of day has."""
-    result: list[Number] = []
+    result: list[ReadNumber] = []
     for number in numbers:
         whole, unit = result[-1] if result else None, starts.get(number.end)
         if (
@@ -78,25 +78,25 @@ def _pointed(text: str, numbers: Sequence[Number], starts: Mapping[int, Cue]) ->
             and unit.tags.get("unit", _OF_TIMES) != _OF_TIMES
         ):
             value = whole.value + number.value / _TEN
-            result[-1] = Number(whole.start, number.end, value, value, 1, spelled=True, pointed=True)
+            result[-1] = ReadNumber(whole.start, number.end, value, value, 1, spelled=True, pointed=True)
         else:
             result.append(number)
     return result
 
 
-def _in_digits(match: re.Match[str]) -> Number | None:
+def _in_digits(match: re.Match[str]) -> ReadNumber | None:
     written = match.group()
     if written in _FRACTIONS:
-        return Number(match.start(), match.end(), _FRACTIONS[written], _FRACTIONS[written], 2)
+        return ReadNumber(match.start(), match.end(), _FRACTIONS[written], _FRACTIONS[written], 2)
     if len(written) > _MOST_DIGITS:
         return None
     value = float(written.replace(",", ""))
-    return Number(match.start(), match.end(), value, value, len(written.partition(".")[2]))
+    return ReadNumber(match.start(), match.end(), value, value, len(written.partition(".")[2]))
 
 
-def _scaled(text: str, numbers: list[Number]) -> list[Number]:
+def _scaled(text: str, numbers: list[ReadNumber]) -> list[ReadNumber]:
     """Join digits with the multiplier or fraction right behind them ("3万", "1 ½")."""
-    result: list[Number] = []
+    result: list[ReadNumber] = []
     for number in numbers:
         last = result[-1] if result else None
         near = last is not None and text[last.end : number.start] in ("", " ")
@@ -108,27 +108,27 @@ def _scaled(text: str, numbers: list[Number]) -> list[Number]:
             and number.value >= _TEN
             and not text[number.start].isascii()
         ):
-            result[-1] = Number(last.start, number.end, last.value * number.value, last.value * number.value, 0)
+            result[-1] = ReadNumber(last.start, number.end, last.value * number.value, last.value * number.value, 0)
         elif last and near and not last.spelled and text[number.start] in _FRACTIONS and not last.decimals:
-            result[-1] = Number(last.start, number.end, last.value + number.value, last.value + number.value, 2)
+            result[-1] = ReadNumber(last.start, number.end, last.value + number.value, last.value + number.value, 2)
         else:
             result.append(number)
     return result
 
 
-def _in_words(text: str, cues: Sequence[Cue], first: int) -> tuple[int, Number | None]:
+def _in_words(text: str, cues: Sequence[Cue], first: int) -> tuple[int, ReadNumber | None]:
     """Return how many words a spelled number takes, and the number."""
     cue = cues[first]
     if "fraction" in cue.tags or "couple" in cue.tags:
         value = float(cue.tags.get("fraction", cue.tags.get("couple")))
-        return 1, Number(cue.start, cue.end, value, value, 2 if "fraction" in cue.tags else 0, spelled=True)
+        return 1, ReadNumber(cue.start, cue.end, value, value, 2 if "fraction" in cue.tags else 0, spelled=True)
     words = _run(text, cues, first)
     if "one" in words[0].tags and len(words) > 1 and "multiplier" not in words[1].tags:
         words = words[:1]
     if all("one" in word.tags for word in words):
-        return 1, Number(cue.start, cue.end, 1, 1, spelled=True, article=True)
+        return 1, ReadNumber(cue.start, cue.end, 1, 1, spelled=True, article=True)
     low, high = _value([word for word in words if "and" not in word.tags])
-    return len(words), Number(cue.start, words[-1].end, low, high, spelled=True)
+    return len(words), ReadNumber(cue.start, words[-1].end, low, high, spelled=True)
 
 
 def _run(text: str, cues: Sequence[Cue], first: int) -> list[Cue]:
@@ -238,7 +238,7 @@ class Spoken(NamedTuple):
     first: bool = False
 
 
-class Around:
+class PackWords:
     """The words of a pack in a text, by where they begin and end."""
 
     def __init__(self, text: str, cues: Sequence[Cue]) -> None:
@@ -260,11 +260,11 @@ class Around:
         )
 
 
-class _Clock(Around):
+class _Clock(PackWords):
     """Finds times from what stands around numbers."""
 
     def __init__(
-        self, text: str, cues: Sequence[Cue], numbers: Sequence[Number], *, day24: bool, at_words: frozenset[str]
+        self, text: str, cues: Sequence[Cue], numbers: Sequence[ReadNumber], *, day24: bool, at_words: frozenset[str]
     ) -> None:
         super().__init__(text, cues)
         self.at_words = at_words
@@ -280,21 +280,21 @@ class _Clock(Around):
             return Cue(glued.start(), glued.end(), {"am" if following == "a" else "pm": True})
         return super().after(position)
 
-    def number_before(self, position: int) -> Number | None:
+    def number_before(self, position: int) -> ReadNumber | None:
         return self.number_ends.get(position) or (
             self.number_ends.get(position - 1) if self.text[position - 1 : position] == " " else None
         )
 
-    def number_after(self, position: int) -> Number | None:
+    def number_after(self, position: int) -> ReadNumber | None:
         return self.numbers.get(position) or (
             self.numbers.get(position + 1) if self.text[position : position + 1] == " " else None
         )
 
-    def hour_after(self, position: int) -> Number | None:
+    def hour_after(self, position: int) -> ReadNumber | None:
         """Return the hour that follows, noon and midnight among them."""
         word = self.starts.get(position + 1)
         if word is not None and "clock_word" in word.tags:
-            return Number(word.start, word.end, _NOON, _NOON, spelled=True)
+            return ReadNumber(word.start, word.end, _NOON, _NOON, spelled=True)
         return self.number_after(position)
 
     def find(self) -> list[Spoken]:
@@ -391,7 +391,7 @@ class _Clock(Around):
             return None
         return self._spoken(number.start, hour, int(number.value) if past else -int(number.value))
 
-    def _spoken(self, start: int, hour: Number, minute: int, *, end: int | None = None) -> Spoken | None:
+    def _spoken(self, start: int, hour: ReadNumber, minute: int, *, end: int | None = None) -> Spoken | None:
         if not _is_hour(hour):
             return None
         word = self.starts.get(hour.start)
@@ -404,7 +404,7 @@ class _Clock(Around):
             stop = oclock.end
         return self._with_half(start, stop, total // _SIXTY, total % _SIXTY, sure=of_day >= 0)
 
-    def _han(self, hour: Number, mark: Cue) -> Spoken | None:
+    def _han(self, hour: ReadNumber, mark: Cue) -> Spoken | None:
         """Return a time with 点: 三点, 三点半, 三点一刻, 三点四十分, 三点过五分, 差五分三点."""
         if hour.value > _HOURS or hour.value != int(hour.value) or hour.high != hour.value:
             return None
@@ -442,17 +442,17 @@ class _Clock(Around):
             sure=hour.value > _NOON,
         )
 
-    def _measured(self, number: Number) -> bool:
+    def _measured(self, number: ReadNumber) -> bool:
         following = self.starts.get(number.end)
         return following is not None and "unit" in following.tags and "minute_mark" not in following.tags
 
-    def _minutes_said(self, number: Number, *, over: bool) -> bool:
+    def _minutes_said(self, number: ReadNumber, *, over: bool) -> bool:
         """Return whether a number behind the hour is its minutes: not the 一 of 九点一开门."""
         following = self.starts.get(number.end)
         marked = following is not None and "minute_mark" in following.tags
         return number.value >= 10 or over or marked or number.end - number.start > 1 or not number.spelled  # noqa: PLR2004  two figures
 
-    def _bare(self, number: Number) -> Spoken | None:
+    def _bare(self, number: ReadNumber) -> Spoken | None:
         """Return the time that a number alone is: with am or pm, or behind a word such as "at" with nothing counted behind it."""
         if not _is_hour(number) or is_glued(self.text, number):
             return None
@@ -470,7 +470,7 @@ class _Clock(Around):
             return None
         return self._with_half(number.start, number.end, int(number.value), 0)
 
-    def _are_minutes(self, number: Number) -> bool:
+    def _are_minutes(self, number: ReadNumber) -> bool:
         """Return whether a number right behind an hour in words is its minutes, not the count of something: "eleven fifty"."""
         return (
             number.spelled
@@ -478,7 +478,7 @@ class _Clock(Around):
             and not self._counts(number, self.after(number.end))
         )
 
-    def _counts(self, number: Number, after: Cue | None) -> bool:
+    def _counts(self, number: ReadNumber, after: Cue | None) -> bool:
         """Return whether something is counted or measured: a word follows that does not go on with the sentence."""
         second = self.number_after(after.end) if after and after.has("and", "range") else None
         unit = self.after(second.end) if second else after
@@ -492,7 +492,7 @@ class _Clock(Around):
         )
 
 
-def _is_hour(number: Number) -> bool:
+def _is_hour(number: ReadNumber) -> bool:
     return (
         number.value == int(number.value) == number.high
         and 1 <= number.value <= _NOON
@@ -501,7 +501,7 @@ def _is_hour(number: Number) -> bool:
     )
 
 
-def is_glued(text: str, number: Number) -> bool:
+def is_glued(text: str, number: ReadNumber) -> bool:
     """Return whether a letter or sign before the number makes it part of another word."""
     before = text[number.start - 1 : number.start] if number.start else ""
     return bool(before) and not number.spelled and ((before.isascii() and before.isalpha()) or before in "_#")
@@ -515,7 +515,7 @@ def _joined(text: str, spoken: Spoken, other: Spoken, pack: Pack) -> bool:
     return gap in RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))
 
 
-def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: Pack) -> list[Spoken]:
+def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[ReadNumber], pack: Pack) -> list[Spoken]:
     """Return the times of a folded text, ascending. Without a number there is none but noon and midnight."""
     if not numbers and not _DIGIT.search(text) and not any("clock_word" in cue.tags for cue in cues):
         return []

@@ -217,7 +217,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TextBlock:
     """A heading, a list item, a table row, a quoted line or a paragraph.
 
     Attributes:
@@ -354,7 +354,7 @@ class BareNumber:
     value: float
 
 
-class Amount(NamedTuple):
+class UnreadAmount(NamedTuple):
     """An amount that is not read, or not in full.
 
     Attributes:
@@ -377,7 +377,7 @@ class Document:
     text: str
     language: str
     turn: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     sentences: tuple[Span, ...]
     clauses: tuple[Span, ...]
     mentions: tuple[Mention, ...]
@@ -387,7 +387,7 @@ class Document:
     questions: tuple[Question, ...]
     negations: tuple[Span, ...] = ()
     numbers: tuple[BareNumber, ...] = ()
-    unread: tuple[Amount, ...] = ()
+    unread: tuple[UnreadAmount, ...] = ()
 
     def quote(self, span: Span) -> Quote:
         """Return the words of a span with their place in the dialogue."""

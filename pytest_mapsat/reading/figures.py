@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-from .clock import RANGE_MARKS, Around, Number, Spoken, is_glued
+from .clock import RANGE_MARKS, PackWords, ReadNumber, Spoken, is_glued
 from .document import Approx, Folded, is_han
 from .pack import Cue, Pack
 
@@ -48,11 +48,11 @@ class ReadFigure(NamedTuple):
     bare: bool = False
 
 
-class _Reader(Around):
+class _FigureReader(PackWords):
     """Reads figures from numbers and the words around them."""
 
     def __init__(
-        self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
+        self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[ReadNumber], times: Sequence[Spoken]
     ) -> None:
         super().__init__(text, cues)
         self.pack = pack
@@ -96,12 +96,12 @@ class _Reader(Around):
             return before is not None and before.unit == "yuan" and not self.text[before.end : figure.start].strip()
         return after is not None and after.unit == "yuan" and not self.text[figure.end : after.start].strip()
 
-    def _ordinal(self, number: Number) -> bool:
+    def _ordinal(self, number: ReadNumber) -> bool:
         before, after = self.ends.get(number.start), self.after(number.end)
         vague = before is not None and before.has("ordinal", "over_after") and not self.text[before.start].isascii()
         return vague or (after is not None and "clock_past" in after.tags and number.spelled)
 
-    def _figure(self, number: Number) -> ReadFigure | None:
+    def _figure(self, number: ReadNumber) -> ReadFigure | None:
         """Return the figure that a number begins."""
         amount, more = self._amount(number)
         unit = self._unit(amount.end) or self._unit_before(number.start)
@@ -129,7 +129,7 @@ class _Reader(Around):
         )
         return self._loosened(figure, more) if more else figure
 
-    def _amount(self, number: Number) -> tuple[ReadFigure, Cue | None]:
+    def _amount(self, number: ReadNumber) -> tuple[ReadFigure, Cue | None]:
         """Return a number with its decimals and halves, without a unit, and the word inside it that loosens it (九十多分钟)."""
         value, high, end = number.value, number.high, number.end
         step = _FRACTION if number.spelled and number.decimals and not number.pointed else 10.0**-number.decimals
@@ -145,13 +145,13 @@ class _Reader(Around):
         amount = ReadFigure(number.start, end, (value + high) / 2, value, high, approx, "count", step, bare=True)
         return amount, more if loose else None
 
-    def _are_tenths(self, unit: str, number: Number) -> bool:
+    def _are_tenths(self, unit: str, number: ReadNumber) -> bool:
         """Return whether a figure that ends a clause is one of tenths of the unit before it: 三块五, 两公里二."""
         following = self.text[number.end : number.end + 1]
         ends = (not following.isalnum() or following == "的") and number.end - number.start == 1
         return unit in _WITH_TENTHS and ends and not number.article
 
-    def _rates(self, number: Number, stop: int) -> bool:
+    def _rates(self, number: ReadNumber, stop: int) -> bool:
         """Return whether a unit that is short for minutes and for points is that of a rating."""
         before = self.before(number.start)
         rated = before is not None and before.tags.get("unit_name") == "star"
@@ -303,10 +303,10 @@ _HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
 
 
 def find_figures(
-    text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
+    text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[ReadNumber], times: Sequence[Spoken]
 ) -> tuple[list[ReadFigure], list[ReadFigure]]:
     """Return the figures of a folded text that are no part of a time of day, and those that are of no use to checks ("an hour" of a rate, 3楼)."""
-    reader = _Reader(text, pack, cues, numbers, times)
+    reader = _FigureReader(text, pack, cues, numbers, times)
     figures, aside = reader.read()
     figures = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in figures]
     return [_counted(text, pack, figure) if figure.bare else figure for figure in figures], aside

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from .document import Form, fold_phrase, is_han
 from .pack import Cue, start_of, words_of_names
-from .page import Page
+from .page import TextPage
 
 _BRACKETED = re.compile(r"\(([^()]*)\)")
 _LATIN = re.compile(r"[a-z0-9]+")
@@ -51,7 +51,7 @@ class Thing:
     marks: tuple[str, ...] = ()
 
 
-class Hit(NamedTuple):
+class NameHit(NamedTuple):
     """A form of a name in a folded text, and the things that it may mean."""
 
     start: int
@@ -86,7 +86,7 @@ class Lexicon:
             self._by_start.setdefault(start_of(form), []).append(form)
         self._starts = _starts("".join(sorted(start for start in self._by_start if not _LATIN.match(start))))
 
-    def find(self, text: str) -> Iterator[Hit]:
+    def find(self, text: str) -> Iterator[NameHit]:
         """Yield the names and their short forms in a folded text, the longest at each place; the caller judges short forms."""
         if not self._by_start:
             return
@@ -99,7 +99,7 @@ class Lexicon:
                 stop = _form_end(text, form, start)
                 if stop is not None:
                     entry = self._forms[form]
-                    yield Hit(start, stop, tuple(entry.keys), entry.form, entry.way)
+                    yield NameHit(start, stop, tuple(entry.keys), entry.form, entry.way)
                     end = stop
                     break
 
@@ -254,7 +254,7 @@ _WINDOW = 120
 _LOOK_BACK = 40
 
 
-def find_names(page: Page, lexicon: Lexicon) -> list[Hit]:
+def find_names(page: TextPage, lexicon: Lexicon) -> list[NameHit]:
     """Return the names in a reply, from left to right, none overlapping another."""
     hits = list(lexicon.find(page.folded.text))
     context = _Context(page, hits, lexicon)
@@ -264,7 +264,7 @@ def find_names(page: Page, lexicon: Lexicon) -> list[Hit]:
 class _Context:
     """What stands around short forms."""
 
-    def __init__(self, page: Page, hits: list[Hit], lexicon: Lexicon) -> None:
+    def __init__(self, page: TextPage, hits: list[NameHit], lexicon: Lexicon) -> None:
         self.folded = page.folded
         self.text = page.folded.text
         self.pack = page.pack
@@ -280,7 +280,7 @@ class _Context:
         self.full = {key for hit in hits if hit.way == "full" for key in hit.keys}
         self.careless = not any(map(str.isupper, page.folded.original))
 
-    def in_address(self, hit: Hit) -> bool:
+    def in_address(self, hit: NameHit) -> bool:
         """Return whether a house number stands right before: then the name is that of a street."""
         return (
             self.text[hit.start - 1 : hit.start] == " "
@@ -288,18 +288,18 @@ class _Context:
             and not is_han(self.text[hit.start])
         )
 
-    def accepts(self, hit: Hit) -> bool:
+    def accepts(self, hit: NameHit) -> bool:
         """Return whether a short form stands for a name where it stands."""
         if hit.way == "number":
             return self._numbered(hit)
         return self._han(hit) if hit.way in ("front", "back") else self._latin(hit)
 
-    def _numbered(self, hit: Hit) -> bool:
+    def _numbered(self, hit: NameHit) -> bool:
         """Return whether "the 7" is a line, and counts nothing: a known word stands behind it that is no unit, or none."""
         after = self._word_after(hit.end)
         return not after or (after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys())
 
-    def _latin(self, hit: Hit) -> bool:
+    def _latin(self, hit: NameHit) -> bool:
         before, after = self._word_before(hit.start), self._word_after(hit.end)
         definite = before in self.pack.names["definite"]
         if after in self.pack.names["street"]:
@@ -327,7 +327,7 @@ class _Context:
             )
         return capital or (self.careless and before not in self.pack.names["indefinite"]) or hit.way == "words"
 
-    def _listed(self, hit: Hit) -> bool:
+    def _listed(self, hit: NameHit) -> bool:
         """Return whether the form stands alone between marks, as in "post → library"."""
         around = self.text[max(hit.start - 2, 0) : hit.start], self.text[hit.end : hit.end + 2]
         return around[0].strip()[-1:] in ("→", ">", "+") or around[1].strip()[:1] in ("→", ">", "+")
@@ -352,7 +352,7 @@ class _Context:
             following = following[2:]
         return following.strip().partition(" ")[0].strip(".,:;!?)") if following[:1] in (" ", "-", "\n") else ""
 
-    def _han(self, hit: Hit) -> bool:
+    def _han(self, hit: NameHit) -> bool:
         form = self.text[hit.start : hit.end]
         before = self.text[hit.start - 1 : hit.start]
         after = self.text[hit.end : hit.end + 3]
@@ -389,7 +389,7 @@ class _Context:
         )
 
 
-def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) -> list[Hit]:
+def tell_apart(hits: list[NameHit], lexicon: Lexicon, text: str, ends: list[int]) -> list[NameHit]:
     """Return the names with namesakes resolved by their address or branch: in the sentence, or else in the whole reply.
 
     Args:
@@ -400,7 +400,7 @@ def tell_apart(hits: list[Hit], lexicon: Lexicon, text: str, ends: list[int]) ->
     """
     if all(len(hit.keys) == 1 for hit in hits):
         return hits
-    seen: list[Hit] = []
+    seen: list[NameHit] = []
     whole: dict[tuple[str, ...], tuple[str, ...]] = {}
     for hit in hits:
         resolved = hit
@@ -429,7 +429,7 @@ def _telling(mark: str, key: str, keys: tuple[str, ...], lexicon: Lexicon) -> bo
     return not any(mark in lexicon.marks[other] for other in keys if other != key)
 
 
-def _recent(hit: Hit, seen: list[Hit]) -> tuple[str, ...]:
+def _recent(hit: NameHit, seen: list[NameHit]) -> tuple[str, ...]:
     """Return the thing that a shortened or general form takes up, where just one of the possible ones has been named before."""
     if hit.form == "full":
         return ()

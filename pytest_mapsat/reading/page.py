@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from pytest_mapsat.interpreter import cached
 
-from .clock import Number
-from .document import Block, BlockKind, Cell, Folded, Span, fold_phrase, fold_text, is_han
+from .clock import ReadNumber
+from .document import BlockKind, Cell, Folded, Span, TextBlock, fold_phrase, fold_text, is_han
 from .figures import FoundIdentifier, find_identifiers, may_link
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
 
@@ -39,12 +39,12 @@ _ENDS = (". ", "。", "! ", "！", "? ", "？", "，", "；", ", ")
 class _Layout:
     """Gathers the blocks from line to line, with the headings that are open."""
 
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[TextBlock] = field(default_factory=list)
     open: list[int] = field(default_factory=list)
     header: list[str] = field(default_factory=list)
     row: int = -1
 
-    def add(self, block: Block) -> None:
+    def add(self, block: TextBlock) -> None:
         """Add a block under the heading that is open for it."""
         if block.kind == "heading":
             while self.open and self.blocks[self.open[-1]].level >= block.level:
@@ -60,7 +60,7 @@ class _Layout:
         return self.blocks[-1].kind in ("item", "row")
 
 
-def lay_out(text: str) -> tuple[Block, ...]:
+def lay_out(text: str) -> tuple[TextBlock, ...]:
     """Return the blocks of a reply in their order. Spans leave out the marks at the start of a line."""
     layout = _Layout()
     lines = [match.span() for match in _LINE.finditer(text)]
@@ -80,7 +80,7 @@ def lay_out(text: str) -> tuple[Block, ...]:
         layout.row = -1
         if not _LINE_RULE.fullmatch(line):
             _add_line(layout, text, start, end, blank_before=blank_before)
-    return tuple(layout.blocks) or (Block(Span(0, len(text)), "paragraph"),)
+    return tuple(layout.blocks) or (TextBlock(Span(0, len(text)), "paragraph"),)
 
 
 def _in_table(text: str, lines: list[tuple[int, int]], index: int, layout: _Layout) -> bool:
@@ -111,7 +111,7 @@ def _add_row(layout: _Layout, line: str, start: int, *, header: bool) -> None:
         for column, (first, last) in enumerate(spans)
     )
     whole = Span(cells[0].span.start, cells[-1].span.end) if cells else Span(start, start + len(line))
-    layout.add(Block(whole, "row", layout.row, cells=cells))
+    layout.add(TextBlock(whole, "row", layout.row, cells=cells))
 
 
 def _cell_spans(line: str) -> Iterator[tuple[int, int]]:
@@ -144,10 +144,10 @@ def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before:
     ):
         layout.blocks[-1] = replace(last, span=Span(last.span.start, end))
         return
-    layout.add(Block(Span(min(start + lead, end), end), kind, level))
+    layout.add(TextBlock(Span(min(start + lead, end), end), kind, level))
 
 
-def _goes_on(text: str, last: Block, line: str) -> bool:
+def _goes_on(text: str, last: TextBlock, line: str) -> bool:
     """Return whether a line goes on with the sentence of the wrapped line before it."""
     before = text[last.span.start : last.span.end].rsplit("\n", 1)[-1]
     return len(before) >= _WRAPPED and before[-1:] not in ".!?:;。！？：；*" and line.lstrip()[:1].islower()
@@ -199,7 +199,7 @@ _WORDS = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, eq=False)
-class Page:
+class TextPage:
     """A text folded and laid out, with the words of its language and the identifiers in it, each found when it is first asked for.
 
     Attributes:
@@ -215,7 +215,7 @@ class Page:
     language: str
     folded: Folded
     pack: Pack
-    blocks: tuple[Block, ...]
+    blocks: tuple[TextBlock, ...]
     bounds: tuple[tuple[int, int], ...]
 
     @cached
@@ -247,7 +247,9 @@ class Page:
         return tuple(identifier for identifier in self.identifiers if identifier.kind == "link")
 
 
-def open_page(text: str, *, language: str, vocabulary: Vocabulary | None = None, written: str | None = None) -> Page:
+def open_page(
+    text: str, *, language: str, vocabulary: Vocabulary | None = None, written: str | None = None
+) -> TextPage:
     """Return a text ready to be read for names. Linear in its length; no text makes it raise.
 
     Args:
@@ -265,14 +267,14 @@ _PLAIN = Vocabulary()
 
 
 @lru_cache(maxsize=128)
-def _opened(text: str, language: str, vocabulary: Vocabulary, written: str) -> Page:
+def _opened(text: str, language: str, vocabulary: Vocabulary, written: str) -> TextPage:
     """Return a text ready to be read. Kept: the user and the judge read the same replies, and so do votes and trials."""
     folded, blocks, bounds = (_laid_out if len(text) <= KEPT else _laid_out.__wrapped__)(text)
-    return Page(written, language, folded, pack_of(_script(folded.text, language), vocabulary), blocks, bounds)
+    return TextPage(written, language, folded, pack_of(_script(folded.text, language), vocabulary), blocks, bounds)
 
 
 @lru_cache(maxsize=128)
-def _laid_out(text: str) -> tuple[Folded, tuple[Block, ...], tuple[tuple[int, int], ...]]:
+def _laid_out(text: str) -> tuple[Folded, tuple[TextBlock, ...], tuple[tuple[int, int], ...]]:
     """Return a text folded, its blocks and their bounds. Kept for itself: the user knows nothing of the words of a suite's domain."""
     folded, blocks = fold_text(text), lay_out(text)
     return folded, blocks, tuple((folded.at(block.span.start), folded.at(block.span.end)) for block in blocks)
@@ -374,7 +376,7 @@ class Scan:
         bounds: where the blocks begin and end in the folded text.
     """
 
-    page: Page
+    page: TextPage
     cues: list[Cue]
     sentences: list[Sentence]
     clauses: list[Clause]
@@ -383,7 +385,7 @@ class Scan:
     folded: Folded = field(init=False)
     text: str = field(init=False)
     pack: Pack = field(init=False)
-    blocks: tuple[Block, ...] = field(init=False)
+    blocks: tuple[TextBlock, ...] = field(init=False)
     bounds: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -409,14 +411,14 @@ class Scan:
         return [cue for cue in self.cues[low:high] if cue.end <= end]
 
 
-def scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
+def scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
     """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. The result is not changed: the page keeps it."""
     if names not in page.scans:
         page.scans[names] = _scan(page, names)
     return page.scans[names]
 
 
-def _scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
+def _scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
     folded, blocks, bounds = page.folded, page.blocks, page.bounds
     cues = [cue for cue in outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
     result = Scan(page, cues, [], [], [], [cue.start for cue in cues])
@@ -452,7 +454,7 @@ def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int,
                 yield match.start() + 1, match.end() - 1
 
 
-def _is_spoken(block: Block, cues: Sequence[Cue]) -> bool:
+def _is_spoken(block: TextBlock, cues: Sequence[Cue]) -> bool:
     """Return whether a block may ask: no table, no heading, unless its words are put to the user ("**When do you leave?**", "Please tell me:")."""
     if block.kind == "heading":
         return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
@@ -480,7 +482,7 @@ def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
     return final.has("ask_end") or (final.has("ask_end_with") and any(cue.has("ask_word") for cue in cues))
 
 
-_Placed = TypeVar("_Placed", Cue, Number)
+_Placed = TypeVar("_Placed", Cue, ReadNumber)
 
 
 def outside(pieces: Iterable[_Placed], spans: Sequence[tuple[int, int]]) -> Iterator[_Placed]:

@@ -19,9 +19,8 @@ from typing import NamedTuple, cast
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import FigureRole, TimeRole
 
-from .clock import Number, Spoken, find_numbers, find_times, resolve
+from .clock import ReadNumber, Spoken, find_numbers, find_times, resolve
 from .document import (
-    Amount,
     BareNumber,
     ClockTime,
     Document,
@@ -31,13 +30,14 @@ from .document import (
     Quantity,
     Question,
     Span,
+    UnreadAmount,
     is_han,
 )
 from .figures import FoundIdentifier, ReadFigure, find_figures
-from .names import Hit, Lexicon, find_names, tell_apart
+from .names import Lexicon, NameHit, find_names, tell_apart
 from .pack import MONEY, Cue, Pack, Vocabulary, languages, pack_of
-from .page import KEPT, Clause, Page, Scan, Sentence, inside, open_page, outside, scan
-from .roles import ROLES_OF_UNIT, Roles, Subjects, TimeRoles, Told
+from .page import KEPT, Clause, Scan, Sentence, TextPage, inside, open_page, outside, scan
+from .roles import ROLES_OF_UNIT, FigureRoleKnown, Roles, Subjects, TimeRoles
 from .sides import Name
 from .stance import plainly, read_stances, reasons
 
@@ -120,7 +120,7 @@ class Unread(NamedTuple):
     bare: bool = False
 
 
-class _Part(NamedTuple):
+class _AmountPart(NamedTuple):
     """A part of an amount; ``weak``: it is one only beside another; ``number``: it is a number that is written plainly."""
 
     start: int
@@ -129,7 +129,7 @@ class _Part(NamedTuple):
     number: bool = False
 
 
-class Reading(NamedTuple):
+class AmountReading(NamedTuple):
     """What is read of an amount: its place, and its unit; none for what is no amount at all, as a line or a house number."""
 
     start: int
@@ -151,7 +151,7 @@ class LeftUnread:
     def __init__(
         self,
         scan: Scan,
-        numbers: Sequence[Number],
+        numbers: Sequence[ReadNumber],
         figures: tuple[Sequence[ReadFigure], Sequence[ReadFigure]],
         times: Sequence[Spoken],
         taken: Iterable[tuple[int, int]],
@@ -167,14 +167,16 @@ class LeftUnread:
         self.amounts = [cue for cue in amounts if not self._within_word(cue)]
         self.strange = {cue.end for cue in self.amounts}
         self.behind = {cue.start for cue in self.amounts if cue.tags["amount"] not in _WHOLE}
-        read = [Reading(*self._whole(figure), figure.unit) for figure in figures[0] if self._tells(figure)]
-        read += [Reading(figure.start, figure.end) for figure in figures[1] if self._tells(figure)]
-        read += [Reading(time.start, time.end, CLOCK) for time in times]
+        read = [AmountReading(*self._whole(figure), figure.unit) for figure in figures[0] if self._tells(figure)]
+        read += [AmountReading(figure.start, figure.end) for figure in figures[1] if self._tells(figure)]
+        read += [AmountReading(time.start, time.end, CLOCK) for time in times]
         products = [
-            Reading(match.start(2), match.end(3)) for match in _PRODUCT.finditer(scan.text) if _is_worked_out(match)
+            AmountReading(match.start(2), match.end(3))
+            for match in _PRODUCT.finditer(scan.text)
+            if _is_worked_out(match)
         ]
         self.read = sorted([*(reading for reading in read if not self._inside(reading, products)), *products])
-        self.taken = sorted([*(Reading(start, end) for start, end in taken), *self._named()])
+        self.taken = sorted([*(AmountReading(start, end) for start, end in taken), *self._named()])
         self.numbers = numbers
         self.short = [number.start for number in numbers if self._is_short(number)]
 
@@ -199,25 +201,25 @@ class LeftUnread:
         ours = figure.unit in (tags.get("unit_name"), *tags.get("unit", ())[:1]) or "percent_before" in tags
         return (cue.start if cue and ours else start), figure.end
 
-    def _named(self) -> Iterator[Reading]:
+    def _named(self) -> Iterator[AmountReading]:
         """Yield the numbers that count nothing: second, line B2."""
         for match in _ORDINAL.finditer(self.text):
-            yield Reading(*match.span())
+            yield AmountReading(*match.span())
         original = self.scan.folded.original
         for match in _CODE.finditer(original):
-            code = Reading(self.scan.folded.at(match.start()), self.scan.folded.at(match.end() - 1) + 1)
+            code = AmountReading(self.scan.folded.at(match.start()), self.scan.folded.at(match.end() - 1) + 1)
             following = self.starts.get(code.end) or self.starts.get(code.end + 1)
             measured = following is not None and "unit" in following.tags  # MAX50 yuan
             if not match[1] or not (measured or match[1] in _NO_CODES or match[1].lower() in self.scan.pack.words):
                 yield code
         for cue in self.scan.cues:
             if cue.has("ordinal") and (number := _DIGITS.match(self.text, cue.end)):
-                yield Reading(cue.start, number.end())
+                yield AmountReading(cue.start, number.end())
 
     def find(self) -> Iterator[Unread]:
         """Yield the amounts that are not read, ascending."""
-        cluster: list[_Part] = []
-        for part in chain(self._parts(), [_Part(len(self.text) + 2 * _LOOK, len(self.text) + 2 * _LOOK)]):
+        cluster: list[_AmountPart] = []
+        for part in chain(self._parts(), [_AmountPart(len(self.text) + 2 * _LOOK, len(self.text) + 2 * _LOOK)]):
             if cluster and (part.start - cluster[-1].end > _LOOK or not self._joined(cluster[-1].end, part.start)):
                 yield from self._weighed(cluster)
                 cluster = []
@@ -233,32 +235,32 @@ class LeftUnread:
             return self.text[end - 1].isdigit() and self.text[start].isdigit()
         return start <= end or _GAP.fullmatch(gap) is not None
 
-    def _parts(self) -> list[_Part]:
+    def _parts(self) -> list[_AmountPart]:
         """Return all that may be a part of an amount, ascending, none overlapping another."""
-        parts = [_Part(reading.start, reading.end) for reading in self.read]
+        parts = [_AmountPart(reading.start, reading.end) for reading in self.read]
         parts += [
-            _Part(number.start, number.end, number=number.start not in self.short)
+            _AmountPart(number.start, number.end, number=number.start not in self.short)
             for number in self.numbers
             if (number.spelled or self._decimal(number.start)) and not number.article and not self._is_pronoun(number)
         ]
-        parts += [_Part(*match.span()) for match in _DIGITS.finditer(self.text) if self._decimal(match.start())]
-        parts += [_Part(*match.span()) for match in _FRACTION.finditer(self.text)]
+        parts += [_AmountPart(*match.span()) for match in _DIGITS.finditer(self.text) if self._decimal(match.start())]
+        parts += [_AmountPart(*match.span()) for match in _FRACTION.finditer(self.text)]
         parts += [
-            _Part(place, place + 1, weak=True)
+            _AmountPart(place, place + 1, weak=True)
             for place, char in enumerate(self.text)
             if char in _SIGNS or (not char.isascii() and unicodedata.category(char) == "Sc") or char in "$£"
         ]
         parts += [
-            _Part(cue.start, cue.start + len(self._words(cue).removesuffix("'s")), weak=self._is_weak(cue))
+            _AmountPart(cue.start, cue.start + len(self._words(cue).removesuffix("'s")), weak=self._is_weak(cue))
             for cue in chain(self.scan.cues, self.amounts)
             if not self.text[cue.start].isdigit() and (cue.has("amount", *_PARTS) or self._measures(cue))
         ]
-        parts += [_Part(cue.start, cue.end) for cue in self._foreign()]
-        parts += [_Part(place, place + 1) for place, char in enumerate(self.text) if self._is_strange(char)]
+        parts += [_AmountPart(cue.start, cue.end) for cue in self._foreign()]
+        parts += [_AmountPart(place, place + 1) for place, char in enumerate(self.text) if self._is_strange(char)]
         places = (map(self.scan.folded.at, match.span()) for match in _ROMAN.finditer(self.scan.folded.original))
-        parts += [_Part(start, end) for start, end in places]
+        parts += [_AmountPart(start, end) for start, end in places]
         parts.sort(key=lambda part: (part.start, -part.end))
-        kept: list[_Part] = []
+        kept: list[_AmountPart] = []
         bounds = iter(self.scan.bounds)
         low, high = next(bounds, (0, 0))
         for part in parts:
@@ -271,7 +273,7 @@ class LeftUnread:
                 if not kept or part.start >= kept[-1].end:
                     kept.append(part)
                 elif part.end > kept[-1].end:
-                    kept[-1] = _Part(kept[-1].start, part.end, kept[-1].weak and part.weak)
+                    kept[-1] = _AmountPart(kept[-1].start, part.end, kept[-1].weak and part.weak)
         return kept
 
     def _decimal(self, start: int) -> bool:
@@ -283,7 +285,7 @@ class LeftUnread:
         numeral = unicodedata.category(char) in ("Lo", "Nl") and unicodedata.numeric(char, None) is not None
         return numeral and char not in _NO_NUMERALS and char not in pack_of("zh").words
 
-    def _is_short(self, number: Number) -> bool:
+    def _is_short(self, number: ReadNumber) -> bool:
         """Return whether a Chinese number leaves out what its last figure counts (两百五, 三万五), or its first (百十)."""
         cues = self.scan.cues_between(number.start, number.end) if number.spelled else []
         if not cues or not is_han(self.text[number.start]):
@@ -291,7 +293,7 @@ class LeftUnread:
         last = [cue.tags.get("multiplier", 0) for cue in cues[-2:-1]]
         return cues[0].tags.get("multiplier", 0) > _TEN or (cues[-1].has("numeral") and max(last, default=0) > _TEN)
 
-    def _is_pronoun(self, number: Number) -> bool:
+    def _is_pronoun(self, number: ReadNumber) -> bool:
         """Return whether a numeral is a mere "one", or a multiplier that begins a word as in 百货."""
         words = self.text[number.start : number.end]
         if not number.spelled:
@@ -338,11 +340,11 @@ class LeftUnread:
                 )
 
     @staticmethod
-    def _inside(part: _Part | Reading, spans: Sequence[Reading]) -> bool:
+    def _inside(part: _AmountPart | AmountReading, spans: Sequence[AmountReading]) -> bool:
         place = bisect_right(spans, (part.end,)) - 1
         return any(span.start <= part.start and part.end <= span.end for span in spans[max(place - 1, 0) : place + 1])
 
-    def _weighed(self, cluster: Sequence[_Part]) -> Iterator[Unread]:
+    def _weighed(self, cluster: Sequence[_AmountPart]) -> Iterator[Unread]:
         """Yield an amount, unless it is read."""
         cluster = list(dropwhile(self._hangs, cluster))
         if all(part.weak for part in cluster) and len(cluster) < 3:  # noqa: PLR2004  壹佰贰拾元
@@ -372,24 +374,24 @@ class LeftUnread:
             return  # a telephone number in words
         yield Unread(start, end, units, bare)
 
-    def _listed(self, parts: tuple[_Part, _Part]) -> bool:
+    def _listed(self, parts: tuple[_AmountPart, _AmountPart]) -> bool:
         """Return whether a word, or a plus, joins two numbers: "6 and 8"."""
         gap = self.text[parts[0].end : parts[1].start]
         return any(map(str.isalpha, gap)) or gap.strip() == "+" or all(map(self._is_digit, parts))
 
-    def _is_digit(self, part: _Part) -> bool:
+    def _is_digit(self, part: _AmountPart) -> bool:
         """Return whether a part is a figure from zero to nine in words."""
         cue = self.starts.get(part.start)
         return cue is not None and cue.end == part.end and cue.tags.get("numeral", _TEN) < _TEN
 
-    def _held(self, start: int, end: int) -> list[Reading]:
+    def _held(self, start: int, end: int) -> list[AmountReading]:
         """Return the readings that touch a place."""
         first = bisect_left(self.read, (start,))
         if first and self.read[first - 1].end > start:
             first -= 1
         return self.read[first : bisect_left(self.read, (end,))]
 
-    def _covered(self, cluster: Sequence[_Part], held: Sequence[Reading]) -> bool:
+    def _covered(self, cluster: Sequence[_AmountPart], held: Sequence[AmountReading]) -> bool:
         """Return whether each part of an amount lies in a reading, and no number leaves out what it counts."""
         place = bisect_left(self.short, cluster[0].start)
         if place < len(self.short) and self.short[place] < cluster[-1].end:
@@ -402,13 +404,13 @@ class LeftUnread:
                 return False
         return True
 
-    def _hangs(self, part: _Part) -> bool:
+    def _hangs(self, part: _AmountPart) -> bool:
         """Return whether a word belongs to an amount only behind it: 来 of 十来分钟."""
         cue = self.starts.get(part.start)
         unit = cue is not None and "unit" in cue.tags and "unit_name" not in cue.tags
         return part.weak and (unit or part.start in self.behind)
 
-    def _clings(self, first: Reading, other: Reading) -> bool:
+    def _clings(self, first: AmountReading, other: AmountReading) -> bool:
         """Return whether two readings that stand together may be one amount: 差五分七点, "1h 20m", "from 30 to 24 euros"."""
         gap = self.text[first.end : other.start]
         if first.unit == other.unit == CLOCK:
@@ -436,7 +438,7 @@ class LeftUnread:
             and not _VAGUE.intersection(self.text[start:end])
         )
 
-    def _in_zone(self, time: Reading) -> bool:
+    def _in_zone(self, time: AmountReading) -> bool:
         """Return whether a time of day is one of a zone that is named, or a part of a longer stamp."""
         first, last = self.scan.folded.span(time.start, time.end)
         original = self.scan.folded.original
@@ -577,23 +579,23 @@ def read(
     return read_page(open_page(text, language=language, vocabulary=vocabulary), lexicon, now=now, turn=turn)
 
 
-def read_page(page: Page, lexicon: Lexicon, *, now: str = "", turn: int = 0) -> Document:
+def read_page(page: TextPage, lexicon: Lexicon, *, now: str = "", turn: int = 0) -> Document:
     """Return the reading of a page: see ``read``."""
     return _read(page, lexicon, turn, now)
 
 
-def read_names(page: Page, lexicon: Lexicon, *, turn: int = 0) -> Document:
+def read_names(page: TextPage, lexicon: Lexicon, *, turn: int = 0) -> Document:
     """Return the reading of a page for names alone: no figures, times and identifiers, of which other words are looked for."""
     return _read(page, lexicon, turn, None)
 
 
-def _read(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
+def _read(page: TextPage, lexicon: Lexicon, turn: int, now: str | None) -> Document:
     """Return the reading of a page, for names alone where no ``now`` is given."""
     return (_kept if len(page.text) <= KEPT else _kept.__wrapped__)(page, lexicon, turn, now)
 
 
 @lru_cache(maxsize=128)
-def _kept(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
+def _kept(page: TextPage, lexicon: Lexicon, turn: int, now: str | None) -> Document:
     """Read a page. Kept: trials have the same query and texts of tools, and often the same replies, and cases the same words to look for."""
     names = find_names(page, lexicon)
     sentences = scan(page, _places(names, page.links)).sentences
@@ -602,12 +604,12 @@ def _kept(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
 
 
 @lru_cache(maxsize=128)
-def _of_names(page: Page, hits: tuple[Hit, ...], turn: int, now: str | None) -> Document:
+def _of_names(page: TextPage, hits: tuple[NameHit, ...], turn: int, now: str | None) -> Document:
     """Read a page whose names are known. Kept: what the checks ask about and what the tools told of are mostly the same things."""
     return _cut(page, hits, figures=now is not None).document(turn, now)
 
 
-def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
+def _cut(page: TextPage, hits: Sequence[NameHit], *, figures: bool) -> _Cut:
     """Find what a page does with its names, and the figures in between, which stances depend on."""
     cut = scan(page, _places(hits, page.links))
     if not hits and not figures:
@@ -620,13 +622,13 @@ def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
     return _Cut(cut, names, numbers, times)
 
 
-def _places(hits: Sequence[Hit], identifiers: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
+def _places(hits: Sequence[NameHit], identifiers: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
     """Return the places in which no figure is looked for: names and identifiers."""
     spans = [(hit.start, hit.end) for hit in hits]
     return tuple(sorted(spans + [(identifier.start, identifier.end) for identifier in identifiers]))
 
 
-def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:
+def _inside_blocks(cut: Scan, numbers: Sequence[ReadNumber]) -> list[ReadNumber]:
     """Leave out the numbers of list items."""
     kept = []
     place = 0
@@ -638,7 +640,7 @@ def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:
     return kept
 
 
-def _name(cut: Scan, hit: Hit) -> Name:
+def _name(cut: Scan, hit: NameHit) -> Name:
     place = cut.clause_at(hit.start)
     sentence = cut.clauses[place].sentence
     return Name(hit, place, sentence, cut.sentences[sentence].block)
@@ -650,7 +652,7 @@ class _Cut:
 
     cut: Scan
     names: list[Name]
-    numbers: Sequence[Number]
+    numbers: Sequence[ReadNumber]
     times: Sequence[Spoken]
 
     def document(self, turn: int, now: str | None = None) -> Document:
@@ -704,10 +706,10 @@ class _Cut:
         taken = _places([name.hit for name in self.names], self.cut.page.identifiers)
         return [*LeftUnread(self.cut, self.numbers, self.figures, self.times, taken).find()]
 
-    def _amount(self, unread: Unread) -> Amount:
+    def _amount(self, unread: Unread) -> UnreadAmount:
         open_ = unread.bare or unread.units == {CLOCK}  # 评分五点八八 is no time of day
         said = self.roles.said_of(unread.start, unread.end) if open_ else frozenset()
-        return Amount(
+        return UnreadAmount(
             self.span(unread.start, unread.end), unread.units, self._place(unread.start)[1], unread.bare, said
         )
 
@@ -774,10 +776,10 @@ class _Cut:
 
     def _zero(self, role: FigureRole, start: int, end: int) -> Quantity:
         unit = "min" if role == "wait" else MONEY
-        zero = self._quantity(ReadFigure(start, end, 0, 0, 0, "exact", unit, 1), Told(unit, role))
+        zero = self._quantity(ReadFigure(start, end, 0, 0, 0, "exact", unit, 1), FigureRoleKnown(unit, role))
         return zero._replace(stance="asked" if zero.stance == "asked" else "unclear")
 
-    def _quantity(self, figure: ReadFigure, told: Told) -> Quantity:
+    def _quantity(self, figure: ReadFigure, told: FigureRoleKnown) -> Quantity:
         clause, sentence = self._place(figure.start)
         travel = told.role in ("travel_time", "travel_distance")
         subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)

@@ -258,7 +258,7 @@ _LOOK_BACK = 12
 _DAY = 24 * 60
 
 
-class Told(NamedTuple):
+class FigureRoleKnown(NamedTuple):
     """What is known of a figure: its unit, its role, the way of travelling."""
 
     unit: str
@@ -279,7 +279,7 @@ class Roles:
         self.scan = scan
         self.subjects = subjects
 
-    def of_figure(self, figure: ReadFigure) -> Told:
+    def of_figure(self, figure: ReadFigure) -> FigureRoleKnown:
         """Return what a figure is one of."""
         place = self.scan.clause_at(figure.start)
         clause = self.scan.clauses[place]
@@ -302,7 +302,7 @@ class Roles:
         low = role == "travel_distance" and figure.value < _TALL
         if role not in _ROLES or low or (figure.unit == "min" and figure.value == _DAY):
             role = None
-        return Told(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
+        return FigureRoleKnown(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
     def said_of(self, start: int, end: int) -> frozenset[str]:
         """Return the roles, of figures and of times, that the nearest word gives a number of whatever unit; of a table cell without one, its heads."""

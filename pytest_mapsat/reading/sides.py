@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .document import Stance
-from .names import Hit
+from .names import NameHit
 from .pack import Cue
 from .page import Clause, Scan
 
@@ -26,7 +26,7 @@ class Name:
         why: the place of the words that decided.
     """
 
-    hit: Hit
+    hit: NameHit
     clause: int
     sentence: int
     block: int
@@ -111,7 +111,7 @@ _FAR = 120
 Sign = tuple[str, Cue | None]
 
 
-class _Side(NamedTuple):
+class _NameSide(NamedTuple):
     """One name with what stands before it: its clause, the words that govern it, the one right before it, what is said behind it."""
 
     name: Name
@@ -144,20 +144,20 @@ class Before:
         clause = self.scan.clauses[name.clause]
         cues = self._governing(name, clause)
         name.leads = self._leads(name)
-        side = _Side(name, clause, cues, self.named.adjacent(cues, name.hit.start), tail)
+        side = _NameSide(name, clause, cues, self.named.adjacent(cues, name.hit.start), tail)
         for rule in self._RULES:
             sign = rule(self, side)
             if sign:
                 return sign
         return ("lead" if name.leads else "plan" if name.timed else "plain"), None
 
-    def _marked(self, side: _Side) -> Sign | None:
+    def _marked(self, side: _NameSide) -> Sign | None:
         """Read a tick or a cross before the name."""
         side.name.good = side.has("yes")
         cross = next((cue for cue in side.cues if cue.has("no")), None)
         return ("reject", cross) if cross else None
 
-    def _beside(self, side: _Side) -> Sign | None:
+    def _beside(self, side: _NameSide) -> Sign | None:
         """Read the word right before: "instead of X", "than X", "no X", "next to X"."""
         near = side.near
         if near is None:
@@ -169,7 +169,7 @@ class Before:
                 return sign, near
         return self._left(side, near)
 
-    def _left(self, side: _Side, near: Cue) -> Sign | None:
+    def _left(self, side: _NameSide, near: Cue) -> Sign | None:
         """Read where a way comes from; "leave X until last" and 从X走 lead there."""
         last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if "from" not in last:
@@ -182,7 +182,7 @@ class Before:
             return "landmark", near
         return self._got_from(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
 
-    def _got_from(self, side: _Side, near: Cue) -> Sign | None:
+    def _got_from(self, side: _NameSide, near: Cue) -> Sign | None:
         """Read a place that one orders or gets something from: "get lunch from X", 从X点餐."""
         behind = self.named.behind_it(side.name, "orders")
         if behind:
@@ -196,7 +196,7 @@ class Before:
             return None
         return ("reject", verb) if self._negated(side.cues, verb) else self._chosen(side, verb)
 
-    def _measured(self, side: _Side, near: Cue) -> bool:
+    def _measured(self, side: _NameSide, near: Cue) -> bool:
         """Return whether a clause says how far it is from the thing, how one goes there, or begins with where one leaves."""
         begins = not any(map(str.isalnum, self.scan.text[side.clause.start : near.start]))
         return begins or any(
@@ -205,7 +205,7 @@ class Before:
             if cue is not near
         )
 
-    def _place(self, side: _Side) -> Sign | None:
+    def _place(self, side: _NameSide) -> Sign | None:
         """Read a word of place right behind, as Chinese has it: X旁边."""
         cue = side.clause.first("near_after", start=side.name.hit.end)
         gap = self.scan.text[side.name.hit.end : cue.start].strip() if cue else ""
@@ -216,7 +216,7 @@ class Before:
         cue = self.named.behind_it(name, "through")
         return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
 
-    def _set_aside(self, side: _Side) -> Sign | None:
+    def _set_aside(self, side: _NameSide) -> Sign | None:
         """Read a word that names an alternative: "As a fallback, X", "备选：X"."""
         verb = self._verb(side)
         if verb is None or verb.has("reject"):
@@ -225,10 +225,10 @@ class Before:
         word = next((cue for cue in before if cue.has("alternative")), None)
         return ("reserve" if word.has("reserve") else "compare", verb) if word else None
 
-    def _verb(self, side: _Side) -> Cue | None:
+    def _verb(self, side: _NameSide) -> Cue | None:
         return next((cue for cue in reversed(side.cues) if cue.has("reject", "choose", "chosen", "alternative")), None)
 
-    def _governed(self, side: _Side) -> Sign | None:
+    def _governed(self, side: _NameSide) -> Sign | None:
         """Read a verb that chooses or turns down."""
         verb = self._verb(side)
         if verb is None:
@@ -241,7 +241,7 @@ class Before:
             return ("propose" if negated else "reject"), verb
         return ("reject", verb) if negated else self._chosen(side, verb)
 
-    def _chosen(self, side: _Side, verb: Cue) -> Sign:
+    def _chosen(self, side: _NameSide, verb: Cue) -> Sign:
         """Weigh a verb of choice against what is said behind the name: "going to X would take too long" chooses nothing."""
         tail, end = side.tail, side.clause.end
         others = any(cue.has("chosen", "choose") for cue in side.cues if cue is not verb)
@@ -255,7 +255,7 @@ class Before:
         hedged = modal or (weak and tail.but is not None) or self.named.conditional(side.name)
         return ("perhaps" if hedged else "propose"), verb
 
-    def _unfit_for(self, side: _Side) -> Sign | None:
+    def _unfit_for(self, side: _NameSide) -> Sign | None:
         """Read that something will not do with the thing: "too tall for X", "won't fit into X"."""
         negation = False
         for cue in side.cues:
@@ -264,14 +264,14 @@ class Before:
             negation = negation or cue.has("not")
         return None
 
-    def _identified(self, side: _Side) -> Sign | None:
+    def _identified(self, side: _NameSide) -> Sign | None:
         """Read what the name answers: "the quickest road is X"."""
         if side.near is None or not side.near.has("is") or side.has("not", "modal") or side.tail.but:
             return None
         best = next((cue for cue in side.cues if cue.has("best")), None)
         return ("propose" if best else "perhaps"), best or side.near
 
-    def _led_to(self, side: _Side) -> Sign | None:
+    def _led_to(self, side: _NameSide) -> Sign | None:
         """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
         toward = side.near is not None and side.near.has("toward")
         if toward and side.has("not", "lack", "needless"):
@@ -283,7 +283,7 @@ class Before:
         side.name.home = toward and side.near is not None and side.near.has("homeward")
         return ("plan", side.near) if toward else None
 
-    def _in_sequence(self, side: _Side) -> Sign | None:
+    def _in_sequence(self, side: _NameSide) -> Sign | None:
         """Read an arrow that leads to the name or from it: "post → library"."""
         name, clause = side.name, side.clause
         following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None

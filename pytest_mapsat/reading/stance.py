@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from .document import Block, Stance, is_han
+from .document import Stance, TextBlock, is_han
 from .pack import Cue
 from .page import Clause, Scan
 from .sides import Before, Behind, Name, Named, Tail
@@ -307,7 +307,7 @@ class _Signs:
             clause in timed and not self._of_hours(block, clause) for clause in range(sentence.first, sentence.last)
         )
 
-    def _of_hours(self, block: Block, place: int) -> bool:
+    def _of_hours(self, block: TextBlock, place: int) -> bool:
         """Return whether the column of a clause says when things open, close or run at last."""
         start, end = self.scan.folded.span(self.scan.clauses[place].start, self.scan.clauses[place].end)
         cell = next((cell for cell in block.cells if cell.span.start < end and start < cell.span.end), None)

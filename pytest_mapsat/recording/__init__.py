@@ -1,10 +1,10 @@
 """The user's own tools: called for real, and what they answer kept as recordings of a suite."""
 
 from .own_tools import Keeping as Keeping
-from .own_tools import Kept as Kept
+from .own_tools import KeptAnswers as KeptAnswers
 from .own_tools import NoAnswerError as NoAnswerError
-from .own_tools import Offer as Offer
 from .own_tools import OwnTools as OwnTools
+from .own_tools import RecordingOffer as RecordingOffer
 from .own_tools import RecordingSandbox as RecordingSandbox
 from .own_tools import RecordingWarning as RecordingWarning
 from .own_tools import changes_something as changes_something

@@ -46,7 +46,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.printed import printed
 from pytest_mapsat.reports import call_text, printable
-from pytest_mapsat.sandbox import Answer, RecordedSandbox, Sandbox, Toolbox, recording_key
+from pytest_mapsat.sandbox import RecordedSandbox, Sandbox, SandboxAnswer, Toolbox, recording_key
 from pytest_mapsat.store import alone
 from pytest_mapsat.suite import (
     PlacedRecording,
@@ -658,7 +658,7 @@ _BY_WORDS = ("text", "place", "enum", "set")
 
 
 @dataclass
-class Offer:
+class RecordingOffer:
     """A call that missed, and what would answer it.
 
     Attributes:
@@ -709,7 +709,7 @@ class Offer:
         return {**data, "differences": [difference.to_json() for difference in self.differences], "synonym": synonym}
 
 
-def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
+def offers_of(run: Run, suites: Sequence[Suite]) -> list[RecordingOffer]:
     """Return an offer for each call that missed in a run, by case, tool and arguments.
 
     A synonym is offered only where it was tried: with it, the suite's recordings answer the call.
@@ -719,7 +719,7 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
         suites: the suites that its cases stand in; misses of other cases are left out.
     """
     homes = {entry.id: suite for suite in suites for file in suite.files() for entry in suite.entries(file)}
-    offers: dict[tuple[str, str, str], Offer] = {}
+    offers: dict[tuple[str, str, str], RecordingOffer] = {}
     for card in run.cases:
         suite = homes.get(card.id)
         for step in card.trajectory.all_calls if suite is not None else ():
@@ -728,7 +728,7 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
             key = card.id, step.tool, _key(suite.tools[step.tool], card.id, step)
             if key not in offers:
                 told = step.provenance or Provenance(kind="miss")
-                offers[key] = Offer(card.id, step.tool, step.arguments, told.note, told.differences)
+                offers[key] = RecordingOffer(card.id, step.tool, step.arguments, told.note, told.differences)
             offers[key].times += 1
     listed = sorted(offers.values(), key=lambda one: (one.case, one.tool, canonical_json(one.arguments)))
     for offer in listed:
@@ -746,7 +746,7 @@ def _key(tool: Tool, case: str, step: Step) -> str:
         return canonical_json(step.arguments)
 
 
-def _synonym(offer: Offer, suite: Suite) -> tuple[str, str, str] | None:
+def _synonym(offer: RecordingOffer, suite: Suite) -> tuple[str, str, str] | None:
     """Return the synonym that makes a recording of the case answer, if one does."""
     tool = suite.tools[offer.tool]
     for difference in offer.differences:
@@ -776,7 +776,7 @@ ASKED = "no recording answered; your own tool did, and the answer is kept"
 _NO_TOOL_ANSWER = "your own tool gave no answer: "
 
 
-class Kept:
+class KeptAnswers:
     """Answers of own tools by case and canonical call, so that a call is asked once. Safe to be used from several threads."""
 
     def __init__(self) -> None:
@@ -795,7 +795,7 @@ class RecordingSandbox:
             it will stand in the run file; one that is passed on is the tool's own.
     """
 
-    def __init__(self, before: Sandbox, own: OwnTools, case: str, kept: Kept | None = None) -> None:
+    def __init__(self, before: Sandbox, own: OwnTools, case: str, kept: KeptAnswers | None = None) -> None:
         self._before = before
         self._own = own
         self._case = case
@@ -815,7 +815,7 @@ class RecordingSandbox:
         """The rows that were changed while the sandbox was made."""
         return self._before.setup
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call."""
         answer = self._before.call(name, arguments)
         if answer.status != "miss" or answer.provenance is None:
@@ -824,7 +824,7 @@ class RecordingSandbox:
         if self._kept is None:
             recording = self._asked(name, arguments)
             if recording is None:
-                return Answer({"status": "error", "message": self.problems[-1]}, "error")
+                return SandboxAnswer({"status": "error", "message": self.problems[-1]}, "error")
         else:
             with self._kept.lock:
                 recording = self._kept.answers.get((self._case, key))
@@ -835,7 +835,7 @@ class RecordingSandbox:
                         return replace(answer, provenance=answer.provenance.model_copy(update={"note": note}))
                     recording = self.secrets.clean(recording, self.tools[name])
                     self._kept.answers[self._case, key] = recording
-        return Answer(recording.result, "ok", Provenance(kind="recorded", recording=key, note=ASKED))
+        return SandboxAnswer(recording.result, "ok", Provenance(kind="recorded", recording=key, note=ASKED))
 
     def _recording(self, name: str, arguments: Mapping[str, Json], result: Json) -> Recording:
         return Recording(case=self._case, tool=name, arguments=dict(arguments), result=result, live=True)

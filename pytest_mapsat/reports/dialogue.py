@@ -214,7 +214,7 @@ def failure_text(
         short: only what failed and the words that decided it, without the dialogue.
         metrics: those of the suite.
     """
-    text = _Text(card, case, width)
+    text = _FailureText(card, case, width)
     missed = view.missed(card)
     asserted_labels = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
     broken = f"broken: {', '.join(label.requirement for label in asserted_labels)}"
@@ -241,7 +241,7 @@ def lost_reason(card: Scorecard) -> str:
     return f"lost to the {card.blame}: {card.reason}"
 
 
-class _Text:
+class _FailureText:
     """The lines of a failure as they come to be."""
 
     def __init__(self, card: Scorecard, case: Case, width: int) -> None:

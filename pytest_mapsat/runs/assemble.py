@@ -31,7 +31,7 @@ from .request import drops_of, entries_of, prompts_of, thresholds_of
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What was there to run, and what became of it.
 
     Attributes:
@@ -51,7 +51,7 @@ def assemble(
     cards: Sequence[Scorecard],
     suites: Sequence[Suite],
     request: RunRequest,
-    outcome: Outcome,
+    outcome: RunOutcome,
     timing: RunTiming,
     *,
     metrics: Sequence[Metric] = MSB_METRICS,
@@ -149,7 +149,9 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
     return tuple(sorted(infos, key=lambda info: (info.name, info.fingerprint)))
 
 
-def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: Outcome) -> Coverage:
+def _coverage(
+    cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: RunOutcome
+) -> Coverage:
     """Return how much of the suites ran, and what could not be read."""
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.formats import Journal, Place, scorecard_line, shown_path
+from pytest_mapsat.formats import CardPlace, Journal, scorecard_line, shown_path
 from pytest_mapsat.model import (
     Accounting,
     Json,
@@ -99,7 +99,7 @@ class Ended(NamedTuple):
     """
 
     card: Scorecard
-    place: Place | None = None
+    place: CardPlace | None = None
     line: bytes | None = None
 
 

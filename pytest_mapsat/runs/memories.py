@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     total_usage,
 )
 from pytest_mapsat.recording import NoAnswerError, OwnTools
-from pytest_mapsat.sandbox import Answer, argument_problems
+from pytest_mapsat.sandbox import SandboxAnswer, argument_problems
 from pytest_mapsat.user_code import UserCodeError, call_user_code
 
 #: Memories that wait for the next task of their user.
@@ -112,7 +112,7 @@ class EpisodeMemory:
             raise InfrastructureError(f"the memory {self._memories.source.spec}: {reason}")
         raise memory_fault(error)
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call of one of its tools; an error of the memory becomes an error result that the agent reads.
 
         What a tool changes lasts to the end of the episode. The next task gets a memory built anew from what passed before it, in whatever order tasks run.
@@ -126,8 +126,8 @@ class EpisodeMemory:
         except NoAnswerError as error:
             problems = (str(error),)
         if problems:
-            return Answer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
-        return Answer(result, "ok")
+            return SandboxAnswer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
+        return SandboxAnswer(result, "ok")
 
     def close(self) -> None:
         """Let the next task of the user have the memory, unless one of its tools was called."""

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pytest_mapsat.formats import Lines, Placed, append_lines, limits, read_nouns, require_file, shown_path
+from pytest_mapsat.formats import DocumentLines, PlacedNoun, append_lines, limits, read_nouns, require_file, shown_path
 from pytest_mapsat.judges import DialogueKey, LabelsOfPeople, RecordedJudge, unjudgeable
 from pytest_mapsat.model import (
     Accounting,
@@ -35,12 +35,12 @@ from pytest_mapsat.model import (
     shown,
     wording_digest,
 )
-from pytest_mapsat.proof import Agreement, JudgedDialogue, play_oracle
+from pytest_mapsat.proof import Agreement, MeasuredDialogue, play_oracle
 from pytest_mapsat.reports import printable
 from pytest_mapsat.sandbox import Sandbox, make_sandbox
 from pytest_mapsat.suite import LABELS, REVIEWED, Suite, find_suite, is_labels, open_suite, read_answers
 
-from .assemble import Outcome, assemble
+from .assemble import RunOutcome, assemble
 from .regrade import places_of
 from .request import asserted_kinds
 from .runner import grade, judge_of
@@ -50,7 +50,9 @@ _ASSERTED = asserted_kinds(("asked", "hard", "facts"))
 _SOURCE = "answers"
 
 
-def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tuple[Run, tuple[JudgedDialogue, ...]]:
+def judge_answers(
+    suite: Suite, answers: Iterable[PlacedNoun[PeopleLabels]]
+) -> tuple[Run, tuple[MeasuredDialogue, ...]]:
     """Return labelled answers as a run, and each dialogue of it with its true labels.
 
     The checks alone judge: decisions of people would hide what the checks make of the answers. The answers to a case are its trials, in the order given.
@@ -79,8 +81,8 @@ def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tupl
             cards.append(graded(case, trajectory, nodeid=nodeid, line=entries[case_id].line))
     options = RunOptions(trials=max(map(len, by_case.values()), default=1), asserted=_ASSERTED)
     request = RunRequest(agent=_SOURCE, user="scripted", judge=judge.spec, options=options)
-    run = assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())
-    return run, tuple(JudgedDialogue.of(by_case[card.id][card.trial - 1], cases[card.id], card) for card in run.cases)
+    run = assemble(cards, [suite], request, RunOutcome(Accounting(collected=len(cards))), RunTiming())
+    return run, tuple(MeasuredDialogue.of(by_case[card.id][card.trial - 1], cases[card.id], card) for card in run.cases)
 
 
 def answer_named(case: str, answer: str) -> str:
@@ -130,13 +132,13 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
         case: suite.load(entry) for case, (suite, entry) in places.items() if any(card.id == case for card in run.cases)
     }
     judged = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
-    held = tuple(JudgedDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
+    held = tuple(MeasuredDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
     if not held:
         raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
     return Agreement(held, len(run.cases) - len(held))
 
 
-def _answers_at(path: Path) -> Sequence[Placed[PeopleLabels]]:
+def _answers_at(path: Path) -> Sequence[PlacedNoun[PeopleLabels]]:
     if path.is_file():
         return read_nouns(path, PeopleLabels)
     root = find_suite(path)
@@ -146,7 +148,7 @@ def _answers_at(path: Path) -> Sequence[Placed[PeopleLabels]]:
 
 
 def _by_answers(
-    run: Run, cases: Mapping[str, Case], answers: Iterable[Placed[PeopleLabels]]
+    run: Run, cases: Mapping[str, Case], answers: Iterable[PlacedNoun[PeopleLabels]]
 ) -> Iterable[tuple[Scorecard, Mapping[str, Mark]]]:
     """Yield each dialogue with the labels of the answer that it is: by the name that ``lint --answers --save`` gave it, and by its words."""
     by_name = {answer_named(placed.noun.case, placed.noun.id): placed.noun for placed in answers}
@@ -181,7 +183,7 @@ State = Literal["undecided", "failed"]
 
 
 @dataclass(frozen=True)
-class Question:
+class ReviewQuestion:
     """One label of a dialogue, put to a person: what is asked of the answer, and what the judge says."""
 
     case: Case
@@ -253,12 +255,12 @@ class Review:
         self._decisions = LabelsOfPeople.of(self._placed)
 
     @property
-    def open(self) -> list[Question]:
+    def open(self) -> list[ReviewQuestion]:
         """The labels that are undecided, those that look failed first, then those that failed, without those that people have decided.
 
         Trials in which the same was said and answered ask once.
         """
-        asked: dict[tuple[DialogueKey, str], Question] = {}
+        asked: dict[tuple[DialogueKey, str], ReviewQuestion] = {}
         for card in self.run.cases:
             case, dialogue_key = self._cases[card.id], DialogueKey.of(card.trajectory)
             labels = {label.requirement: label for label in card.labels} if _has_reply(case, card) else {}
@@ -267,10 +269,10 @@ class Review:
                 if label is None or label.outcome not in {"unevaluated", "failed"}:
                     continue
                 if self._decisions.on(requirement, dialogue_key) is None:
-                    asked.setdefault((dialogue_key, requirement.id), Question(case, card, requirement, label))
+                    asked.setdefault((dialogue_key, requirement.id), ReviewQuestion(case, card, requirement, label))
         return sorted(asked.values(), key=lambda question: (question.state == "failed", not question.label.suspect))
 
-    def decide(self, question: Question, outcome: Mark, why: str) -> None:
+    def decide(self, question: ReviewQuestion, outcome: Mark, why: str) -> None:
         """Keep a person's answer to a question."""
         dialogue_key = DialogueKey.of(question.card.trajectory)
         self._take(_label_on(question.requirement, dialogue_key, outcome, by=self.by, why=why))
@@ -281,7 +283,7 @@ class Review:
             path = self.labels_file or self._suites[decision.case].root / LABELS / REVIEWED
             data = decision.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             append_lines(path, [{"schema": decision.schema_} | data])
-            self._placed.append(Placed(decision, shown_path(path), Lines(0)))
+            self._placed.append(PlacedNoun(decision, shown_path(path), DocumentLines(0)))
         self._decisions = LabelsOfPeople.of(self._placed)
 
     def take_file(self, path: Path) -> int:
@@ -323,7 +325,7 @@ class Review:
         return len(new)
 
     def _refusal(
-        self, placed: Placed[PeopleLabels], cards: Mapping[tuple[str, int, str, int], Scorecard]
+        self, placed: PlacedNoun[PeopleLabels], cards: Mapping[tuple[str, int, str, int], Scorecard]
     ) -> Problem | None:
         """Return why a line of a file cannot be used, or None."""
         noun = placed.noun
@@ -436,7 +438,7 @@ def _key(noun: PeopleLabels) -> tuple[str, int, str, int]:
 
 
 def _misfit(
-    placed: Placed[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
+    placed: PlacedNoun[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
 ) -> Problem | None:
     """Return why a case cannot have a label, or None."""
     if name not in requirements:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
-from pytest_mapsat.judges import Context, Decided, default_votes
+from pytest_mapsat.judges import Decided, JudgedDialogue, default_votes
 from pytest_mapsat.llm import Answer, Cache, ModelClient, ModelError, Request, read_batch, write_batch
 from pytest_mapsat.metrics import MetricSet, gather_metric_sets
 from pytest_mapsat.model import (
@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .assemble import Outcome, assemble, suite_infos
+from .assemble import RunOutcome, assemble, suite_infos
 from .request import entries_of, metrics_of, parse_shard, refuse_undeclared
 from .runner import Grader, in_profile_setting
 
@@ -42,7 +42,7 @@ _KEPT = ("nodeid", "agent", "attempt", "timing")
 class Bodies(Protocol):
     """The functions of cases in Python."""
 
-    def play(self, card: Scorecard, context: Context) -> tuple[Decided | None, str]:
+    def play(self, card: Scorecard, context: JudgedDialogue) -> tuple[Decided | None, str]:
         """Play the function of an episode's case over it; return what it came to, and the digest of the case with its function."""
 
 
@@ -178,7 +178,7 @@ def regrade(
 
     cards = list(map(regraded, run.cases))
     unfinished = run.manifest.unfinished or _missing(run)
-    outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
+    outcome = RunOutcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
     return assemble(cards, used, request, outcome, run.timing, metrics=metrics, baselines=baselines)
 
 
@@ -358,7 +358,7 @@ def merge(
     accounting = Accounting(
         collected=len(episodes) + len(lost), lost=tuple(lost), drafts=tuple(drafts), excused=tuple(excused)
     )
-    outcome = Outcome(accounting, partial, tuple(broken))
+    outcome = RunOutcome(accounting, partial, tuple(broken))
     return assemble(
         cards,
         suites,

@@ -17,7 +17,7 @@ from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
 from pytest_mapsat.environments import Environments
 from pytest_mapsat.episode import Limits, Reporter, run_episode, without_sandbox
 from pytest_mapsat.formats import shown_path, without_secrets
-from pytest_mapsat.judges import Context, Decided, Judge, LabelsOfPeople, make_judge, people_first
+from pytest_mapsat.judges import Decided, Judge, JudgedDialogue, LabelsOfPeople, make_judge, people_first
 from pytest_mapsat.metrics import MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
     CardRequirement,
@@ -47,7 +47,7 @@ from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient
-    from pytest_mapsat.recording import Keeping, Kept, OwnTools
+    from pytest_mapsat.recording import Keeping, KeptAnswers, OwnTools
 
     from .elsewhere import Elsewhere
     from .memories import Memories
@@ -237,7 +237,7 @@ class Runner:
     flights: Flights = field(default_factory=Flights)
     _making: Lock = field(default_factory=Lock)
     _graders: dict[Path, Grader] = field(default_factory=dict)
-    _kept: dict[Path, Kept] = field(default_factory=dict)
+    _kept: dict[Path, KeptAnswers] = field(default_factory=dict)
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
     def _answering(self, suite: Suite, case: Case) -> Sandbox:
@@ -245,9 +245,9 @@ class Runner:
         sandbox = make_sandbox(case, suite, misses=self.request.options.on_miss != "strict")
         if self.own_tools is None:
             return sandbox
-        from pytest_mapsat.recording import Kept, RecordingSandbox  # noqa: PLC0415 (only where it is asked for)
+        from pytest_mapsat.recording import KeptAnswers, RecordingSandbox  # noqa: PLC0415 (only where it is asked for)
 
-        return RecordingSandbox(sandbox, self.own_tools, case.id, self._kept.setdefault(suite.root, Kept()))
+        return RecordingSandbox(sandbox, self.own_tools, case.id, self._kept.setdefault(suite.root, KeptAnswers()))
 
     def _reference(self, suite: Suite, case: Case) -> ReferenceEnd | None:
         """Return what the reference of a case changes: kept with each episode, so that it is judged again without the sandbox."""
@@ -368,7 +368,7 @@ class Runner:
             return suite.histories_before(case)
         return self.carried.histories(key, suite, case)
 
-    def context(self, suite: Suite, played: Played) -> Context:
+    def context(self, suite: Suite, played: Played) -> JudgedDialogue:
         """Return an episode that was played as checks and bodies in Python read it."""
         return self._grader(suite).judge.context(played.case, played.trajectory)
 

@@ -355,7 +355,7 @@ class Nothing:
 NOTHING = Nothing()
 
 
-class Difference(NamedTuple):
+class EndDifference(NamedTuple):
     """A place in which two ends differ: what the reference wanted there, and what the episode ended with.
 
     ``column`` is empty where the whole row, by its id, is there on one side only. A side without the row or the column has ``NOTHING``.
@@ -381,7 +381,7 @@ class Difference(NamedTuple):
 
 def differences(
     wanted: Iterable[RowChange], ended: Iterable[RowChange], ignored: Iterable[str] = ()
-) -> Iterator[Difference]:
+) -> Iterator[EndDifference]:
     """Give the places in which an episode ends otherwise than the reference, by table and row.
 
     Args:
@@ -393,7 +393,7 @@ def differences(
     for name in ignored:
         table, _, path = name.partition(".")
         paths.setdefault(table, []).append(path.split("."))
-    sides = [_Side(changes, paths) for changes in (wanted, ended)]
+    sides = [_EndSide(changes, paths) for changes in (wanted, ended)]
     reference, episode = sides
     for place in sorted(reference.kept.keys() | episode.kept.keys()):
         before = (reference.kept.get(place) or episode.kept[place]).before
@@ -403,7 +403,7 @@ def differences(
     yield from _among_new(reference, episode)
 
 
-class _Side:
+class _EndSide:
     """The changes of one of two ends: rows that were there before, and new ones, whose ids have names that do not count."""
 
     def __init__(self, changes: Iterable[RowChange], ignored: Mapping[str, Sequence[Sequence[str]]]) -> None:
@@ -473,19 +473,19 @@ def _spelt(value: Json, names: Mapping[str, str]) -> Json:
 
 def _in_rows(
     place: _Place, rows: Sequence[JsonObject | None], forms: Sequence[JsonObject | None]
-) -> Iterator[Difference]:
+) -> Iterator[EndDifference]:
     """Give the columns in which a row differs on the two sides; what is shown is the row itself, not the form that is compared."""
     (wanted, ended), (form, other) = rows, forms
     if wanted is None or ended is None or form is None or other is None:
         if wanted is not ended:
-            yield Difference(*place, "", *(NOTHING if row is None else row for row in rows))
+            yield EndDifference(*place, "", *(NOTHING if row is None else row for row in rows))
         return
     for column in sorted(form.keys() | other.keys()):
         if column not in form or column not in other or not same(form[column], other[column]):
-            yield Difference(*place, column, wanted.get(column, NOTHING), ended.get(column, NOTHING))
+            yield EndDifference(*place, column, wanted.get(column, NOTHING), ended.get(column, NOTHING))
 
 
-def _among_new(reference: _Side, episode: _Side) -> Iterator[Difference]:
+def _among_new(reference: _EndSide, episode: _EndSide) -> Iterator[EndDifference]:
     """Give what differs among new rows: those of one content meet; of the others, the most alike of one table are compared."""
     matched = Counter(reference.colours.values()) & Counter(episode.colours.values())
     missing, extra = reference.unmatched(Counter(matched)), episode.unmatched(Counter(matched))
@@ -498,12 +498,12 @@ def _among_new(reference: _Side, episode: _Side) -> Iterator[Difference]:
         }
         best = max(forms, key=lambda other: _shared(form, forms[other]), default=None)
         if best is None:
-            yield Difference(*place, "", row, NOTHING)
+            yield EndDifference(*place, "", row, NOTHING)
             continue
         extra.remove(best)
         rows = [row, episode.new[best].after]
-        yield from list(_in_rows(best, rows, [form, forms[best]])) or [Difference(*best, "", *rows)]
-    yield from (Difference(*place, "", NOTHING, episode.new[place].after) for place in extra)
+        yield from list(_in_rows(best, rows, [form, forms[best]])) or [EndDifference(*best, "", *rows)]
+    yield from (EndDifference(*place, "", NOTHING, episode.new[place].after) for place in extra)
 
 
 def _shared(left: JsonObject | None, right: JsonObject | None) -> int:

@@ -35,8 +35,8 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import is_ours
 from pytest_mapsat.user_code import UserCodeError, call_user_code, defined_at, describe_error, installed, place_of
 
-from .resolver import Answer, Resolver
-from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
+from .resolver import Resolver, SandboxAnswer
+from .spec import BadArgumentsError, SpecCall, UnanswerableError, argument_problems, spec_of
 from .state import NoSuchRowError, State, Table, as_seen, fresh, net_changes, plain
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Sandbox(Protocol):
     def setup(self) -> tuple[RowChange, ...]:
         """The rows that were changed while the sandbox was made."""
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; never raises for what an agent may do wrong."""
 
 
@@ -253,7 +253,7 @@ class RecordedSandbox:
         """Play the calls that a case begins with. Raises InfrastructureError where one does not end well."""
         _play(case, self)
 
-    def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
+    def call(self, name: str, arguments: Json, *, writes: str = "") -> SandboxAnswer:
         """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
@@ -272,14 +272,14 @@ class RecordedSandbox:
             return _error(f"{name}: {'; '.join(broken)}") if broken else answer or resolver.resolve(call, writes)
         return answer or self._compute(self._computed, resolver, call, writes)
 
-    def _compute(self, computed: Computed, resolver: Resolver, call: Call, writes: str) -> Answer:
+    def _compute(self, computed: Computed, resolver: Resolver, call: SpecCall, writes: str) -> SandboxAnswer:
         """Return what the tables say, else a near recording."""
         name = resolver.spec.tool.name
         if broken := tuple(resolver.spec.limits_broken(call.arguments)):
             return _error(f"{name}: {'; '.join(broken)}")
         try:
             result, note = computed.result(resolver.spec, call)
-            return Answer(result, "ok", Provenance(kind="computed", note=note))
+            return SandboxAnswer(result, "ok", Provenance(kind="computed", note=note))
         except UnanswerableError as why:
             near = resolver.resolve(call, writes)
             return near if near.status == "ok" else _error(f"{name}: {why}")
@@ -373,7 +373,7 @@ class PythonSandbox:
         self.setup = net_changes((*self.setup, *changes))
         self._writes = ""
 
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+    def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; never raises for what an agent may do wrong.
 
         Raises:
@@ -404,7 +404,7 @@ class PythonSandbox:
         hint = hint_at(name, others)
         return f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool{hint}"
 
-    def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> Answer:
+    def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> SandboxAnswer:
         writing = self._state.writing
         writing.allowed = tool.effect == "write"
         try:
@@ -422,7 +422,7 @@ class PythonSandbox:
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
             self._made = None
-        return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
+        return SandboxAnswer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 
 def _overflowing(value: Json, place: str) -> Iterator[str]:
@@ -437,7 +437,7 @@ def _overflowing(value: Json, place: str) -> Iterator[str]:
         yield f"{place}: found a number beyond {_LARGEST_NUMBER:g}"
 
 
-def _play(case: Case, sandbox: Sandbox) -> list[Answer]:
+def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
     answers = []
     for number, call in enumerate(case.world.calls, 1):
         answer = sandbox.call(call.tool, call.arguments)
@@ -457,21 +457,21 @@ def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
     return result
 
 
-def _refusal(tool: Tool, refused: Refused) -> Answer:
+def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
     try:
         result = plain({"status": "refused", "message": refused.reason, **refused.details})
     except (TypeError, ValueError) as error:
         raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
-    return Answer(result, "refused", Provenance(kind="computed"))
+    return SandboxAnswer(result, "refused", Provenance(kind="computed"))
 
 
-def unknown_tool(name: object, tools: Iterable[str]) -> Answer:
+def unknown_tool(name: object, tools: Iterable[str]) -> SandboxAnswer:
     """Return the answer to a call of a tool that the caller does not have."""
     return _error(f"there is no tool {shown(name)}{hint_at(name, sorted(tools))}")
 
 
-def _error(message: str) -> Answer:
-    return Answer({"status": "error", "message": message}, "error")
+def _error(message: str) -> SandboxAnswer:
+    return SandboxAnswer({"status": "error", "message": message}, "error")
 
 
 def _broke(what: str, broken: UserCodeError, function: object = None) -> InfrastructureError:

@@ -38,12 +38,12 @@ from pytest_mapsat.model import (
     shown,
     word_pattern,
 )
-from pytest_mapsat.reading import Bound, Denials, Opening, Vocabulary, conditions_of
+from pytest_mapsat.reading import AskedBound, Denials, Opening, Vocabulary, conditions_of
 
 from .large import Arrays, FileRows, Keys, Parts, hashed, kept_arrays
 from .rows import Ground, TableCall, canonical_values
 from .search import Wordbook, is_run, split
-from .spec import Call, Spec, UnanswerableError, spec_of
+from .spec import SpecCall, ToolSpec, UnanswerableError, spec_of
 from .state import fresh
 
 if TYPE_CHECKING:
@@ -368,21 +368,21 @@ _STARS = 5
 _Units = Sequence[tuple[str, int, int]]
 
 
-class Meaning(NamedTuple):
+class PhraseMeaning(NamedTuple):
     """What a phrase stands for in a column that says so."""
 
     column: str
     match: Match
 
 
-class Lexicon:
+class PhraseLexicon:
     """The phrases that stand for others: declared words that mean the same, and those that fields say stand for a condition."""
 
     def __init__(self, answer: RankedAnswer, book: Wordbook, words: Iterable[JsonObject]) -> None:
         self.book = book
         self.fields = answer.fields
         self.groups: dict[str, tuple[str, ...]] = {}
-        self.meanings: dict[str, list[Meaning]] = {}
+        self.meanings: dict[str, list[PhraseMeaning]] = {}
         for row in words:
             if isinstance(row.get("sort"), str):
                 group = dict.fromkeys(" ".join(units_of(word, book)) for word in (row["sort"], *row.get("words", ())))
@@ -391,7 +391,7 @@ class Lexicon:
         for column, field in answer.fields.items():
             for phrase, value in field.says.items():
                 self.meanings.setdefault(" ".join(units_of(phrase, book)), []).append(
-                    Meaning(column, _meant(field, value))
+                    PhraseMeaning(column, _meant(field, value))
                 )
 
     def units(self, text: str) -> _Units:
@@ -439,7 +439,7 @@ class Query:
         self,
         text: str,
         index: PartIndex,
-        lexicon: Lexicon,
+        lexicon: PhraseLexicon,
         *,
         vocabulary: Vocabulary,
         minute: int | None = None,
@@ -553,7 +553,7 @@ class Query:
             mask = mask & meant if denied else mask | meant
         return ("words", group, denied), mask
 
-    def _of_meaning(self, meaning: Meaning, *, denied: bool) -> np.ndarray:
+    def _of_meaning(self, meaning: PhraseMeaning, *, denied: bool) -> np.ndarray:
         """Return the rows that hold what a phrase stands for; where it is turned down, those that are known not to."""
         column, match = meaning
         if not isinstance(match, Equal):
@@ -563,7 +563,7 @@ class Query:
         mask = self._index.with_values(at for at, other in held if canonical_json(other) == wanted)
         return ~mask if denied else mask
 
-    def _of_bound(self, bound: Bound) -> tuple[object, np.ndarray] | None:
+    def _of_bound(self, bound: AskedBound) -> tuple[object, np.ndarray] | None:
         """Return what tells a condition on a figure from others, and the rows that fulfil it; None where no column holds such a figure."""
         column = self._column_of(bound)
         if column is None:
@@ -574,7 +574,7 @@ class Query:
             self._index.figure(column), low, high, strict=bound.strict
         )
 
-    def _column_of(self, bound: Bound) -> str | None:
+    def _column_of(self, bound: AskedBound) -> str | None:
         """Return the column that a figure is held against: by its role, else by its unit, else where the part's own figures are like it."""
         value = bound.low if bound.low is not None else bound.high or 0
         figures = {column: field for column, field in self._fields.items() if field.holds == "figure"}
@@ -658,7 +658,7 @@ class RankedParts:
     """
 
     def __init__(
-        self, rows: Sequence[JsonObject], answer: RankedAnswer, lexicon: Lexicon, words: Sequence[JsonObject]
+        self, rows: Sequence[JsonObject], answer: RankedAnswer, lexicon: PhraseLexicon, words: Sequence[JsonObject]
     ) -> None:
         self.rows = rows
         self.answer = answer
@@ -745,8 +745,8 @@ class RankedCall(TableCall[RankedAnswer]):
         self,
         ground: Ground,
         answer: RankedAnswer,
-        spec: Spec,
-        call: Call,
+        spec: ToolSpec,
+        call: SpecCall,
         parts: RankedParts,
         *,
         vocabulary: Vocabulary,
@@ -939,7 +939,7 @@ class Ranker:
         """Yield the rows of a part, in the order of their ids; one at a time, however many there are."""
         return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
 
-    def _call(self, ground: Ground, call: Call, part: str = "") -> RankedCall:
+    def _call(self, ground: Ground, call: SpecCall, part: str = "") -> RankedCall:
         return RankedCall(ground, self.answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part)
 
 
@@ -958,7 +958,7 @@ def ranked_parts(ground: Ground, answer: RankedAnswer) -> RankedParts:
     words = ground.view(answer.words).parts[0].table.rows if answer.words else ()
 
     def make(rows: Sequence[JsonObject]) -> RankedParts:
-        return RankedParts(rows, answer, Lexicon(answer, ground.wordbook(answer.words), words), words)
+        return RankedParts(rows, answer, PhraseLexicon(answer, ground.wordbook(answer.words), words), words)
 
     base, *own = ground.view(answer.table).parts
     if own or base.gone:

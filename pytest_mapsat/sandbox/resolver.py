@@ -36,7 +36,7 @@ from pytest_mapsat.model import (
     values_at,
 )
 
-from .spec import BadArgumentsError, Call, Canonical, Parameter, Spec, spec_of
+from .spec import BadArgumentsError, Canonical, Parameter, SpecCall, ToolSpec, spec_of
 from .state import fresh
 
 #: What an agent gets when no recording answers; it says nothing of other recordings.
@@ -50,7 +50,7 @@ _KEY_DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Answer:
+class SandboxAnswer:
     """What a call brought.
 
     Attributes:
@@ -93,7 +93,7 @@ class _Deviation(NamedTuple):
     excess: float = 0.0
 
 
-def _deviations(spec: Spec, asked: Call, recorded: Call) -> Iterator[_Deviation]:
+def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator[_Deviation]:
     """Yield what is not the same, in the order of the tool's parameters."""
     for parameter, wanted, held in zip(spec.parameters, asked.values, recorded.values, strict=True):
         if wanted == held:
@@ -106,7 +106,7 @@ def _deviations(spec: Spec, asked: Call, recorded: Call) -> Iterator[_Deviation]
             yield _compared(parameter, wanted, held)
 
 
-def _text(parameter: Parameter, asked: Call, recorded: Call) -> _Deviation:
+def _text(parameter: Parameter, asked: SpecCall, recorded: SpecCall) -> _Deviation:
     wanted, held = asked.request(parameter), recorded.request(parameter)
     if held.same_as(wanted):
         score = text_similarity(wanted.text, held.text)
@@ -138,7 +138,7 @@ def _other(parameter: Parameter, distance: float | None = None) -> _Deviation:
     return _Deviation(parameter, "blocked" if parameter.essential else "differs", distance)
 
 
-def _are_near(places: Iterable[tuple[int, float]], asked: Call, recorded: Call) -> bool:
+def _are_near(places: Iterable[tuple[int, float]], asked: SpecCall, recorded: SpecCall) -> bool:
     """Return whether the values at some places lie within so many metres; the quickest of all comparisons."""
     for index, metres in places:
         here, there = asked.values[index], recorded.values[index]
@@ -164,10 +164,10 @@ def _apart_m(left: Canonical, right: Canonical) -> float | None:
     return max(distance_m(*a, *b) for a, b in zip(here, there, strict=True)) if len(here) == len(there) else None
 
 
-class Entry:
+class RecordingEntry:
     """A recording under one way of asking for it."""
 
-    def __init__(self, recording: Recording, call: Call) -> None:
+    def __init__(self, recording: Recording, call: SpecCall) -> None:
         self.recording = recording
         self.call = call
 
@@ -190,13 +190,13 @@ class Entry:
 
 def recording_key(tool: Tool, recording: Recording) -> str:
     """Return a short digest of a recording's canonical call: two recordings of one request have the same. Raises ValueError where it cannot be read."""
-    return Entry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
+    return RecordingEntry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
 
 
 class _Candidate(NamedTuple):
     """A recording that may answer, with all in which it differs from the call; ``result`` without the ``removed`` items that were not asked for."""
 
-    entry: Entry
+    entry: RecordingEntry
     found: tuple[_Deviation, ...] = ()
     result: Json = None
     removed: int = 0
@@ -237,14 +237,14 @@ class Resolver:
         self._asked: Counter[str] = Counter() if asked is None else asked
         self._more = more
         self._same_places = tuple((index, SAME_POINT_M) for index in self.spec.located)
-        self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
-        self._entries: list[Entry] = []
+        self._exact: dict[tuple[Canonical, ...], list[RecordingEntry]] = {}
+        self._entries: list[RecordingEntry] = []
         self._unreadable: set[str] = set()
-        self._cut_short: list[Entry] = []
+        self._cut_short: list[RecordingEntry] = []
         for recording in recordings:
             try:
                 for arguments in _variants(recording):
-                    entry = Entry(recording, self.spec.read(arguments, complete=False))
+                    entry = RecordingEntry(recording, self.spec.read(arguments, complete=False))
                     if recording.cut:
                         self._cut_short.append(entry)
                     else:
@@ -254,21 +254,21 @@ class Resolver:
                 self._unreadable.update(bad.problems)
 
     @cached
-    def _alike(self) -> dict[tuple[Canonical, ...], list[Entry]]:
+    def _alike(self) -> dict[tuple[Canonical, ...], list[RecordingEntry]]:
         """The recordings that may answer nearly; most calls are answered without them."""
-        alike: dict[tuple[Canonical, ...], list[Entry]] = {}
+        alike: dict[tuple[Canonical, ...], list[RecordingEntry]] = {}
         for entry in self._entries:
             alike.setdefault(self._alike_key(entry.call), []).append(entry)
         return alike
 
-    def _exact_key(self, call: Call) -> tuple[Canonical, ...]:
+    def _exact_key(self, call: SpecCall) -> tuple[Canonical, ...]:
         """All values but places, which are compared by distance: of them, whether there is one."""
         values = list(call.values)
         for index in self.spec.located:
             values[index] = values[index] is not None
         return tuple(values)
 
-    def _alike_key(self, call: Call) -> tuple[Canonical, ...]:
+    def _alike_key(self, call: SpecCall) -> tuple[Canonical, ...]:
         """What even a near answer must share: essential values without tolerance, and the words of texts."""
         key: list[Canonical] = []
         for parameter, value in zip(self.spec.parameters, call.values, strict=True):
@@ -278,7 +278,7 @@ class Resolver:
                 key.append(None if value is None else call.request(parameter).key)
         return tuple(key)
 
-    def resolve(self, call: Call, writes: str = "") -> Answer:
+    def resolve(self, call: SpecCall, writes: str = "") -> SandboxAnswer:
         """Return the answer to a call that was read with this tool's spec.
 
         Args:
@@ -287,7 +287,7 @@ class Resolver:
         """
         return self.exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
 
-    def exactly(self, call: Call, writes: str = "") -> Answer | None:
+    def exactly(self, call: SpecCall, writes: str = "") -> SandboxAnswer | None:
         """Return the answer of the recording of this very call, None where there is none; arguments as for ``resolve``."""
         entries = [
             entry
@@ -298,7 +298,7 @@ class Resolver:
         whole = [candidate for candidate in served if not candidate.removed]
         return self._answer(call, whole) if whole else None
 
-    def _nearly(self, call: Call, writes: str) -> Answer | None:
+    def _nearly(self, call: SpecCall, writes: str) -> SandboxAnswer | None:
         reached = (
             self._candidate(call, entry)
             for entry in self._alike.get(self._alike_key(call), ())
@@ -312,10 +312,10 @@ class Resolver:
             candidates = candidates[len(best) :]
         return None
 
-    def _candidate(self, call: Call, entry: Entry) -> _Candidate:
+    def _candidate(self, call: SpecCall, entry: RecordingEntry) -> _Candidate:
         return _Candidate(entry, tuple(_deviations(self.spec, call, entry.call)))
 
-    def _served(self, call: Call, candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    def _served(self, call: SpecCall, candidates: Iterable[_Candidate]) -> list[_Candidate]:
         """Return the candidates with their results, cut to what was asked; those that cannot be cut are left out."""
         served = []
         for candidate in candidates:
@@ -325,7 +325,7 @@ class Resolver:
                 continue
         return served
 
-    def _cut(self, call: Call, candidate: _Candidate) -> _Candidate:
+    def _cut(self, call: SpecCall, candidate: _Candidate) -> _Candidate:
         recorded = candidate.entry.call
         result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
@@ -341,12 +341,14 @@ class Resolver:
             removed += outside
         return candidate._replace(result=result, removed=removed)
 
-    def _circle(self, rule: CutByDistance, asked: float, made_for: float, call: Call, recorded: Call) -> _Circle:
+    def _circle(
+        self, rule: CutByDistance, asked: float, made_for: float, call: SpecCall, recorded: SpecCall
+    ) -> _Circle:
         centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
         here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
         return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
 
-    def _answer(self, call: Call, served: Sequence[_Candidate]) -> Answer:
+    def _answer(self, call: SpecCall, served: Sequence[_Candidate]) -> SandboxAnswer:
         """Return the answer of the recorded call that most recordings agree on; among equals the one with the smallest digest.
 
         Several recordings of one call answer in their order, one each time, and the last one from then on: what is polled changes.
@@ -366,7 +368,7 @@ class Resolver:
             chosen = in_order[min(self._asked[key], len(in_order) - 1)]
             self._asked[key] += 1
         if not chosen.found and not chosen.removed and conflicting == 1:
-            return Answer(fresh(chosen.result), "ok", chosen.entry.provenance)
+            return SandboxAnswer(fresh(chosen.result), "ok", chosen.entry.provenance)
         provenance = Provenance(
             kind=chosen.kind,
             recording=chosen.entry.key,
@@ -376,9 +378,9 @@ class Resolver:
             candidates=conflicting,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
         )
-        return Answer(fresh(chosen.result), "ok", provenance)
+        return SandboxAnswer(fresh(chosen.result), "ok", provenance)
 
-    def _miss(self, call: Call, writes: str) -> Answer:
+    def _miss(self, call: SpecCall, writes: str) -> SandboxAnswer:
         name = self.spec.tool.name
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
@@ -397,9 +399,9 @@ class Resolver:
             )
             note = f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}"
         provenance = Provenance(kind="miss", recording=key, differences=differences, candidates=0, note=note)
-        return Answer(fresh(MISS_RESULT), "miss", provenance)
+        return SandboxAnswer(fresh(MISS_RESULT), "miss", provenance)
 
-    def _nearest(self, call: Call, entries: Iterable[Entry]) -> _Candidate:
+    def _nearest(self, call: SpecCall, entries: Iterable[RecordingEntry]) -> _Candidate:
         """Return the recording with the fewest obstacles; among equals the most alike in words, then on the ground."""
         candidates = [
             (len(rival.blocked), len(rival.found), rival) for rival in (self._candidate(call, e) for e in entries)
@@ -413,7 +415,7 @@ class Resolver:
 
         return min((rival for *obstacles, rival in candidates if tuple(obstacles) == fewest), key=remoteness)
 
-    def _why_uncut(self, call: Call, candidate: _Candidate) -> str:
+    def _why_uncut(self, call: SpecCall, candidate: _Candidate) -> str:
         try:
             self._cut(call, candidate)
         except _CannotCutError as reason:
@@ -429,7 +431,7 @@ def _variants(recording: Recording) -> Iterator[JsonObject]:
         yield recording.arguments | dict(zip(names, choice, strict=True)) if names else recording.arguments
 
 
-def _difference(deviation: _Deviation, asked: Call, recorded: Call, note: str = "") -> Difference:
+def _difference(deviation: _Deviation, asked: SpecCall, recorded: SpecCall, note: str = "") -> Difference:
     """Return a deviation in the form of the trajectory, with both values as they were written."""
     parameter, score = deviation.parameter, _score(deviation, asked, recorded)
     return Difference(
@@ -442,7 +444,7 @@ def _difference(deviation: _Deviation, asked: Call, recorded: Call, note: str = 
     )
 
 
-def _score(deviation: _Deviation, asked: Call, recorded: Call) -> float | None:
+def _score(deviation: _Deviation, asked: SpecCall, recorded: SpecCall) -> float | None:
     """Return how alike the texts of a parameter are, or None where it has no text on one side."""
     parameter = deviation.parameter
     if deviation.score is not None or parameter.lexicon is None:

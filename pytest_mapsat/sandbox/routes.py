@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
 
 from .rows import AT_START, BEYOND_M, WHOLE, Ground, PointIndex, RowsCall, place_of
 from .search import texts
-from .spec import Call, Spec, UnanswerableError, members
+from .spec import SpecCall, ToolSpec, UnanswerableError, members
 from .state import Table, fresh
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Computed:
         self._ground = Ground(tables, overlays, context)
         self._routers: dict[str, Router] = {}
 
-    def result(self, spec: Spec, call: Call) -> tuple[Json, str]:
+    def result(self, spec: ToolSpec, call: SpecCall) -> tuple[Json, str]:
         """Return the result of a call of a tool that says how its answers are computed, and what of the call it leaves out.
 
         Raises UnanswerableError where the call means nothing that is known; the message says what.
@@ -89,7 +89,7 @@ class Computed:
             return _round_trip(self._ground, self._router(answer.routes), answer, spec, call), ""
         raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
 
-    def _rank(self, answer: RankedAnswer, spec: Spec, call: Call) -> Json:
+    def _rank(self, answer: RankedAnswer, spec: ToolSpec, call: SpecCall) -> Json:
         from .ranked import RankedCall, ranked_parts, vocabulary_of  # noqa: PLC0415 (few suites have such tools)
 
         parts = self._ranked.get(spec.tool.name)
@@ -243,7 +243,7 @@ class Router:
         rows = self._ground.view(self._answer.ways).rows()
         return [row for row in rows if not (heed and _is_closed(row.get("closed"), minute))]
 
-    def answer(self, spec: Spec, call: Call) -> JsonObject:
+    def answer(self, spec: ToolSpec, call: SpecCall) -> JsonObject:
         """Return the result of a call. Raises UnanswerableError."""
         answer = self._answer
         mode = spec.value(call, "mode")
@@ -312,7 +312,7 @@ def _is_closed(span: Json, minute: int | None) -> bool:
     return start <= minute < end if start <= end else minute >= start or minute < end
 
 
-def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: Spec, call: Call) -> JsonObject:
+def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolSpec, call: SpecCall) -> JsonObject:
     """Return the shortest round of a call; among equals the one whose places come first. Raises UnanswerableError."""
     spots: dict[str | None, Point] = {None: router.end(spec.given(call, answer.start), answer.start)}
     rows: dict[str, JsonObject] = {}

@@ -49,9 +49,9 @@ from pytest_mapsat.model import (
 )
 
 from .large import FileRows
-from .search import Hit, SearchIndex, Wordbook, texts
-from .spec import Call, Canoniser, Spec, UnanswerableError
-from .state import Part, Table, View, fresh
+from .search import RowHit, SearchIndex, Wordbook, texts
+from .spec import Canoniser, SpecCall, ToolSpec, UnanswerableError
+from .state import Table, TablePart, View, fresh
 
 #: The nearest points are looked for so far away first.
 _NEAR_M = 2000.0
@@ -65,7 +65,7 @@ BEYOND_M = 100_000.0
 AT_START, WHOLE = "start", "whole round"
 _LISTED = 5
 #: Whether a row, by its place in a part of a table, is left.
-Keep = Callable[[Part, int], bool]
+Keep = Callable[[TablePart, int], bool]
 
 
 class PointIndex:
@@ -113,7 +113,7 @@ def _point(row: JsonObject, lon: str, lat: str) -> Point | None:
     return None if east is None or north is None else (east, north)
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """A row that a value means, or a point without one."""
 
     id: str
@@ -144,7 +144,7 @@ class Ground:
         """Return the declared words of a table, the suite's for all cases; none where none is named."""
         return (self._tables[name] if name else _NO_WORDS).index("wordbook", Wordbook)
 
-    def places(self, value: Json, reference: Reference) -> list[Place]:
+    def places(self, value: Json, reference: Reference) -> list[RowPlace]:
         """Return the rows that a value means: by id, else by point or as the place of the user, else by name; a point without a row stands for itself."""
         view = self.view(reference.table)
         if isinstance(value, str) and (row := _by_id(view, reference.id, value.strip())):
@@ -173,18 +173,20 @@ class Ground:
         lon, lat = reference.lon, reference.lat
         return lambda part, at: point_index(part.table, lon, lat).holds(at, (location.lon, location.lat), metres)
 
-    def find(self, view: View, columns: Searched, text: str, keep: Keep | None = None) -> list[tuple[Part, Hit]]:
+    def find(
+        self, view: View, columns: Searched, text: str, keep: Keep | None = None
+    ) -> list[tuple[TablePart, RowHit]]:
         """Return the rows of a view that a text means, in the order in which they fit it. ``keep`` says whether the rest of the call leaves a row."""
         if len(text) > _LONGEST:
             raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
         book = self.wordbook(columns.words)
         key = columns.name, columns.sort, columns.also, columns.words, columns.lon, columns.lat
 
-        def hits(asked: str) -> Iterator[tuple[Part, Hit]]:
+        def hits(asked: str) -> Iterator[tuple[TablePart, RowHit]]:
             for part in view.parts:
                 index = part.table.index(key, lambda rows: SearchIndex(rows, columns, book))
 
-                def is_left(at: int, part: Part = part) -> bool:
+                def is_left(at: int, part: TablePart = part) -> bool:
                     return at not in part.gone and (keep is None or keep(part, at))
 
                 yield from ((part, hit) for hit in index.find(asked, part.gone, is_left))
@@ -225,7 +227,7 @@ def _placed_texts(rows: Sequence[JsonObject], column: str) -> Mapping[str, list[
     return placed
 
 
-def _by_point(view: View, reference: Reference, spot: Point) -> list[Place]:
+def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
     if reference.lon is None or reference.lat is None:
         return []
     near = [
@@ -235,15 +237,15 @@ def _by_point(view: View, reference: Reference, spot: Point) -> list[Place]:
         if at not in part.gone
     ]
     nearest = min(near, key=lambda placed: placed[:2], default=None)
-    return [Place("", spot, {}) if nearest is None else _place(nearest[2], reference)._replace(point=spot)]
+    return [RowPlace("", spot, {}) if nearest is None else _place(nearest[2], reference)._replace(point=spot)]
 
 
-def _place(row: JsonObject, reference: Reference) -> Place:
+def _place(row: JsonObject, reference: Reference) -> RowPlace:
     at = _point(row, reference.lon, reference.lat) if reference.lon and reference.lat else None
-    return Place(str(row.get(reference.id, "")), at, row)
+    return RowPlace(str(row.get(reference.id, "")), at, row)
 
 
-def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tuple[Place, Point]:
+def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tuple[RowPlace, Point]:
     """Return the one place that a value means, with its point. Raises UnanswerableError where it means none, or several."""
     places = [(place, place.point) for place in ground.places(value, reference) if place.point is not None]
     if not places:
@@ -261,7 +263,7 @@ Answer = TypeVar("Answer", RowsAnswer, RankedAnswer)
 class TableCall(Generic[Answer]):
     """One call of a tool that answers with rows of a table: what it gives, what its filters ask for, which page it wants."""
 
-    def __init__(self, ground: Ground, answer: Answer, spec: Spec, call: Call) -> None:
+    def __init__(self, ground: Ground, answer: Answer, spec: ToolSpec, call: SpecCall) -> None:
         self._ground = ground
         self._answer: Answer = answer
         self._spec = spec
@@ -353,8 +355,8 @@ class RowsCall(TableCall[RowsAnswer]):
         self,
         ground: Ground,
         answer: RowsAnswer,
-        spec: Spec,
-        call: Call,
+        spec: ToolSpec,
+        call: SpecCall,
         quickest: Callable[[str, Json, Json, str], JsonObject],
     ) -> None:
         super().__init__(ground, answer, spec, call)
@@ -376,7 +378,7 @@ class RowsCall(TableCall[RowsAnswer]):
         )
         raise UnanswerableError(f"nothing is known for {asked or 'this call'}")
 
-    def _found(self) -> list[tuple[Part, int]]:
+    def _found(self) -> list[tuple[TablePart, int]]:
         """Return the rows that the call is about, those that fit its text best first."""
         keeps: list[Keep] = []
         wording: tuple[Words, str] | None = None
@@ -386,7 +388,7 @@ class RowsCall(TableCall[RowsAnswer]):
             else:
                 keeps.append(self._keep(name, rule, given))
 
-        def keep(part: Part, at: int) -> bool:
+        def keep(part: TablePart, at: int) -> bool:
             return all(test(part, at) for test in keeps)
 
         if wording is not None:
@@ -402,7 +404,7 @@ class RowsCall(TableCall[RowsAnswer]):
         ]
         return [(part, at) for _, part, at in sorted(rows, key=lambda row: row[0])]
 
-    def _places(self, part: Part) -> Iterable[int]:
+    def _places(self, part: TablePart) -> Iterable[int]:
         """Return the places of the rows that the call may be about: those that have an id that it gives, in a column for which that is known."""
         if isinstance(part.table.rows, FileRows):
             return range(len(part.table.rows)) if self._with_id is None else self._with_id
@@ -434,7 +436,7 @@ class RowsCall(TableCall[RowsAnswer]):
             return lambda part, at: not ids.isdisjoint(canonical_values(part.table.rows[at].get(rule.column), match))
         key = ("equal", rule.column, repr(match))
 
-        def values(part: Part) -> Sequence[frozenset[Any]]:
+        def values(part: TablePart) -> Sequence[frozenset[Any]]:
             return part.table.index(key, lambda rows: [canonical_values(row.get(rule.column), match) for row in rows])
 
         wanted = self._wanted(
@@ -475,7 +477,7 @@ class RowsCall(TableCall[RowsAnswer]):
         self._referred = rule.column, ids
         return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
 
-    def _sorted(self, rows: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
+    def _sorted(self, rows: list[tuple[TablePart, int]]) -> list[tuple[TablePart, int]]:
         for field in reversed(self._answer.sort):
             values = {place: self._value(*place, field.removeprefix("-")) for place in rows}
             valued = [place for place in rows if values[place] is not None]
@@ -483,13 +485,13 @@ class RowsCall(TableCall[RowsAnswer]):
             rows = valued + [place for place in rows if values[place] is None]
         return rows
 
-    def _shown(self, part: Part, at: int) -> JsonObject:
+    def _shown(self, part: TablePart, at: int) -> JsonObject:
         row = part.table.rows[at]
         names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
         values = {name: self._value(part, at, name) for name in names}
         return {name: fresh(value) for name, value in values.items() if value is not None or name in row}
 
-    def _value(self, part: Part, at: int, name: str) -> Any:
+    def _value(self, part: TablePart, at: int, name: str) -> Any:
         """Return a column's value, or a computed one; None where the row has none."""
         row = part.table.rows[at]
         rule = self._answer.compute.get(name)

@@ -205,7 +205,7 @@ _MOST_JOINED = 4
 Scope = Callable[[int], bool]
 
 
-class Hit(NamedTuple):
+class RowHit(NamedTuple):
     """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
 
     step: int
@@ -214,7 +214,7 @@ class Hit(NamedTuple):
     lacking: tuple[str, ...] = ()
 
 
-class _Text(NamedTuple):
+class _SearchedText(NamedTuple):
     """What is searched of one text: its one form, its words, the sorts that it names, and whether it says more than these."""
 
     form: str
@@ -263,8 +263,8 @@ class SearchIndex:
                     rarest = min(own, key=lambda word: (len(self._by_word[word]), word))
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
-    def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _Text]) -> _Entry:
-        def of(names: Iterable[str]) -> list[_Text]:
+    def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _SearchedText]) -> _Entry:
+        def of(names: Iterable[str]) -> list[_SearchedText]:
             return [read(text) for column in names for text in texts(row.get(column))]
 
         def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
@@ -285,10 +285,10 @@ class SearchIndex:
             None if lon is None or lat is None else (lon, lat),
         )
 
-    def _text(self, text: str) -> _Text:
+    def _text(self, text: str) -> _SearchedText:
         asked = self._book.read(text)
         words = frozenset(self._book.stems(text))
-        return _Text(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
+        return _SearchedText(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
 
     def _is_proper(self, text: str, read: Wording) -> bool:
         """Return whether a text says more than a sort of things: it is a name, and no "puppet theatre"."""
@@ -298,7 +298,7 @@ class SearchIndex:
     def _known(self) -> tuple[str, ...]:
         return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
 
-    def find(self, text: str, gone: Container[int], scope: Scope) -> list[Hit]:
+    def find(self, text: str, gone: Container[int], scope: Scope) -> list[RowHit]:
         """Return the rows that a text means; empty where it means none of them.
 
         Args:
@@ -320,7 +320,7 @@ class SearchIndex:
             named = self._of_sort(asked, scope)
         return named or _within(self._spelt_alike(text), scope)
 
-    def _exact(self, text: str) -> list[Hit]:
+    def _exact(self, text: str) -> list[RowHit]:
         """Return the rows of this name, then those whose name holds it."""
         whole = normalise(text)
         bare = normalise(text.strip()[4:]) if text.strip().lower().startswith("the ") else whole
@@ -329,7 +329,7 @@ class SearchIndex:
             return []
         words = frozenset(self._book.stems(text))
         longer = [at for at in self._rows_with(words) if any(words <= own for own in self.entries[at].name_words)]
-        return [Hit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
+        return [RowHit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
 
     def _rows_with(self, words: Iterable[str]) -> Iterable[int]:
         """Return the rows that have all of these words."""
@@ -366,19 +366,19 @@ class SearchIndex:
                     if self.entries[at].proper[self.entries[at].names.index(name)]:
                         yield name, at
 
-    def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[Hit]:
+    def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[RowHit]:
         """Return the rows that are named, or those of another sort that lie near them."""
         others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
         if others and self._sorted:
             wanted = [at for at, entry in enumerate(self.entries) if others <= entry.all_sorts and others & entry.sorts]
-            near = [Hit(1, self._metres(at, mentioned), at) for at in wanted]
+            near = [RowHit(1, self._metres(at, mentioned), at) for at in wanted]
             near = [hit for hit in near if hit.rank <= _NEAR_M]
             if near or asked.near:
                 return _within(near, scope)
             if wanted:
-                return _within([Hit(1, 0, at) for at in wanted], scope)
+                return _within([RowHit(1, 0, at) for at in wanted], scope)
         named = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
-        return self._qualified([Hit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
+        return self._qualified([RowHit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
 
     def _metres(self, row: int, others: Iterable[int]) -> float:
         here = self.entries[row].point
@@ -388,16 +388,16 @@ class SearchIndex:
             default=float("inf"),
         )
 
-    def _of_sort(self, asked: Wording, scope: Scope) -> list[Hit]:
+    def _of_sort(self, asked: Wording, scope: Scope) -> list[RowHit]:
         """Return the rows of all sorts that are asked for; where there is none, those of the last one, which the others qualify."""
         wanted = set(asked.sorts)
         rows = [at for at in self._by_sort.get(asked.sorts[-1], ()) if scope(at)]
         whole = [at for at in rows if wanted <= self.entries[at].sorts]
         partly = [at for at in rows if wanted <= self.entries[at].all_sorts and wanted & self.entries[at].sorts]
         last = [at for at in rows if asked.sorts[-1] in self.entries[at].sorts]
-        return self._qualified([Hit(3, 0, at) for at in whole or partly or last], asked.rest, scope)
+        return self._qualified([RowHit(3, 0, at) for at in whole or partly or last], asked.rest, scope)
 
-    def _qualified(self, hits: list[Hit], rest: Sequence[str], scope: Scope) -> list[Hit]:
+    def _qualified(self, hits: list[RowHit], rest: Sequence[str], scope: Scope) -> list[RowHit]:
         """Return those of the rows that have all qualifiers; where none has all, those with the most first."""
         hits = _within(hits, scope)
         wanted = [self._respelt(word) for word in rest]
@@ -406,9 +406,9 @@ class SearchIndex:
         lacking = {hit: tuple(word for word in wanted if not self._has(hit.row, word)) for hit in hits}
         if () in lacking.values():
             return [hit for hit in hits if not lacking[hit]]
-        return [Hit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
+        return [RowHit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
 
-    def _with_words(self, asked: Wording, scope: Scope) -> list[Hit]:
+    def _with_words(self, asked: Wording, scope: Scope) -> list[RowHit]:
         """Return the rows that have all words of a text; those that have them in their name first."""
         wanted = [self._respelt(word) for word in asked.rest]
         if not wanted:
@@ -417,7 +417,7 @@ class SearchIndex:
         rows = self._rows_with(plain) if plain else range(len(self.entries))
         having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
         named = [at for at in having if self._in_name(at, wanted)]
-        return _within([Hit(5, 0, at) for at in named or having], scope)
+        return _within([RowHit(5, 0, at) for at in named or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
         entry = self.entries[row]
@@ -436,17 +436,17 @@ class SearchIndex:
         nearest = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
         return str(nearest[0]) if nearest else word
 
-    def _spelt_alike(self, text: str) -> list[Hit]:
+    def _spelt_alike(self, text: str) -> list[RowHit]:
         """Return the rows whose name is most like the text, where one is like enough."""
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - as above
 
         names = list(self._by_name)
         alike = process.extract(normalise(text), names, scorer=fuzz.ratio, score_cutoff=_SAME_NAME, limit=5)
         best = max((score for _, score, _ in alike), default=0)
-        return [Hit(6, 0, at) for name, score, _ in alike if score == best for at in self._by_name[name]]
+        return [RowHit(6, 0, at) for name, score, _ in alike if score == best for at in self._by_name[name]]
 
 
-def _within(hits: list[Hit], scope: Scope) -> list[Hit]:
+def _within(hits: list[RowHit], scope: Scope) -> list[RowHit]:
     return [hit for hit in hits if scope(hit.row)]
 
 

@@ -187,7 +187,7 @@ _FORMS: dict[ParameterType, Callable[[Json, _Trim], Canonical]] = {
 }
 
 
-#: A call, one canonical value for each of ``Spec.parameters``.
+#: A call, one canonical value for each of ``ToolSpec.parameters``.
 Values = tuple[Canonical, ...]
 
 #: What an undeclared parameter is taken for, by its JSON Schema type: equal in any spelling.
@@ -221,7 +221,7 @@ class BadArgumentsError(ValueError):
 
 
 @dataclass(frozen=True)
-class Request:
+class AskedText:
     """A text taken apart, so that a near answer never drops a word that was asked for.
 
     Attributes:
@@ -239,7 +239,7 @@ class Request:
         """What two requests must share to ask for the same; it is quick to compare."""
         return self.known, "".join(sorted("".join(self.other)))
 
-    def same_as(self, asked: Request) -> bool:
+    def same_as(self, asked: AskedText) -> bool:
         """Return whether both ask for the same words, none more and none less, in whatever order."""
         return self.key == asked.key and (
             sorted(self.other) == sorted(asked.other)
@@ -258,7 +258,7 @@ def _made_of(words: Iterable[str], text: str) -> bool:
     return not text.strip("\0")
 
 
-class Lexicon:
+class ParameterLexicon:
     """The words that a parameter declares: synonyms with their head word, and generic words.
 
     Longer words are found first, so that a declared word is never cut in two. Chinese words are found anywhere in a
@@ -272,15 +272,15 @@ class Lexicon:
         longest_first = sorted(filter(None, self._head), key=lambda word: (-len(word), word))
         self._words = re.compile("|".join(map(_whole, longest_first)) or r"(?!)")
 
-    def request(self, text: str) -> Request:
+    def request(self, text: str) -> AskedText:
         """Take a text apart. A text of generic words only asks for just these."""
         spaced = _spaced(text)
         heads = (self._head[match.group()] for match in self._words.finditer(spaced))
         declared = tuple(sorted({head for head in heads if head}))
         other = tuple(self._words.sub(" ", spaced).split())
         if not declared and not other:
-            return Request(declared, tuple(spaced.split()), normalise(spaced))
-        return Request(
+            return AskedText(declared, tuple(spaced.split()), normalise(spaced))
+        return AskedText(
             declared, other, normalise(self._words.sub(lambda match: self._head[match.group()] or " ", spaced))
         )
 
@@ -417,7 +417,7 @@ class Parameter:
         self.pair = rule.pair if latitude else None
         self.located = rule.type in ("point", "points") or latitude is not None
         self.essential = rule.role == "essential"
-        self.lexicon = Lexicon(rule) if rule.type == "text" and rule.near is not None else None
+        self.lexicon = ParameterLexicon(rule) if rule.type == "text" and rule.near is not None else None
         self.plain = not (self.located or self.lexicon or rule.covers or rule.subset or rule.open)
         self._canonise = Canoniser(rule)
         self._latitude = latitude
@@ -453,24 +453,24 @@ class Parameter:
         return self.nullable and self.name in arguments and arguments[self.name] is None
 
 
-class Call:
+class SpecCall:
     """One call of a tool, asked or recorded, with its canonical values."""
 
     def __init__(self, arguments: Mapping[str, Json], values: Values) -> None:
         self.arguments = arguments
         self.values = values
-        self._requests: dict[str, Request] = {}
+        self._requests: dict[str, AskedText] = {}
 
-    def request(self, parameter: Parameter) -> Request:
+    def request(self, parameter: Parameter) -> AskedText:
         """Return the words that the text of a parameter asks for; the parameter has a lexicon and the call a text."""
         request = self._requests.get(parameter.name)
         if request is None:
-            lexicon = parameter.lexicon or Lexicon(parameter.rule)
+            lexicon = parameter.lexicon or ParameterLexicon(parameter.rule)
             request = self._requests[parameter.name] = lexicon.request(str(parameter.written(self.arguments)))
         return request
 
 
-class Spec:
+class ToolSpec:
     """All that is needed to read and compare calls of one tool.
 
     Attributes:
@@ -520,7 +520,7 @@ class Spec:
         kind = self._schema(name).get("type")
         return ParameterMatch(type=_BY_SCHEMA.get(kind, "json") if isinstance(kind, str) else "json")
 
-    def read(self, arguments: Mapping[str, Json], *, complete: bool = True) -> Call:
+    def read(self, arguments: Mapping[str, Json], *, complete: bool = True) -> SpecCall:
         """Return the call with its canonical values.
 
         Args:
@@ -549,7 +549,7 @@ class Spec:
             problems += mismatches(self.tool.parameters, arguments)
         if problems:
             raise BadArgumentsError(problems)
-        return Call(arguments, tuple(values))
+        return SpecCall(arguments, tuple(values))
 
     def fitted(self, arguments: Mapping[str, Json]) -> JsonObject:
         """Return the arguments of a call that was read, each as its parameter declares it; a null that it does not declare is none."""
@@ -570,11 +570,11 @@ class Spec:
                 if wrong is not None:
                     yield f"parameter {name!r}: {wrong}"
 
-    def value(self, call: Call, name: str) -> Canonical:
+    def value(self, call: SpecCall, name: str) -> Canonical:
         """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
         return call.values[self._places[name]] if name in self._places else None
 
-    def given(self, call: Call, name: str) -> Json:
+    def given(self, call: SpecCall, name: str) -> Json:
         """Return the value of a parameter as the call gives it, else its default; None for a value that says nothing."""
         at = self._places.get(name)
         value = self.parameters[at].written(call.arguments) if at is not None else call.arguments.get(name)
@@ -585,17 +585,17 @@ class Spec:
         return f"unknown parameter {shown(name)} ({hint})"
 
 
-_specs: dict[int, Spec] = {}
+_specs: dict[int, ToolSpec] = {}
 _SPECS_AT_MOST = 1024
 
 
-def spec_of(tool: Tool) -> Spec:
+def spec_of(tool: Tool) -> ToolSpec:
     """Return the tool's rules made ready, once for all cases. A spec holds its tool, so the tool's id stays its own."""
     spec = _specs.get(id(tool))
     if spec is None or spec.tool is not tool:
         if len(_specs) >= _SPECS_AT_MOST:
             _specs.clear()
-        spec = _specs[id(tool)] = Spec(tool)
+        spec = _specs[id(tool)] = ToolSpec(tool)
     return spec
 
 

@@ -57,7 +57,7 @@ class Table:
         return made
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """Some rows of a table as a case sees it: those of all cases without the ones that it has otherwise, or its own.
 
     The rows at the places that are ``gone`` the case does not have. ``order`` says where each row stands in the whole table.
@@ -84,11 +84,11 @@ class View:
                     changed.pop(at, None)
                 elif row is not table.rows[at]:
                     changed[at] = row
-        base = Part(table, frozenset(gone | changed.keys()), range(len(table.rows)))
+        base = TablePart(table, frozenset(gone | changed.keys()), range(len(table.rows)))
         own = (*(changed[at] for at in sorted(changed)), *added)
         places = (*map(float, sorted(changed)), *(float(len(table.rows) + at) for at in range(len(added))))
         self.name = table.name
-        self.parts = (base, Part(Table(table.name, own), frozenset(), places)) if own else (base,)
+        self.parts = (base, TablePart(Table(table.name, own), frozenset(), places)) if own else (base,)
 
     def rows(self) -> Iterator[JsonObject]:
         """Give the rows in their order."""

@@ -17,9 +17,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
-    Placed,
+    DocumentLines,
+    LocatedDocument,
+    PlacedNoun,
     RawLine,
     document_of,
     limits,
@@ -72,7 +72,7 @@ class WrittenCase(Case):
     truth: WrittenTruth
 
 
-def read_manifest(path: Path) -> tuple[SuiteManifest, Located]:
+def read_manifest(path: Path) -> tuple[SuiteManifest, LocatedDocument]:
     """Return what ``suite.yaml`` says, and its data with lines. Raises SuiteError."""
     name = shown_path(path)
     documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), name)
@@ -100,7 +100,7 @@ def read_manifest(path: Path) -> tuple[SuiteManifest, Located]:
 
 
 @dataclass(frozen=True)
-class _Requirement(Placed[CommonRequirement]):
+class _Requirement(PlacedNoun[CommonRequirement]):
     """A common requirement with its data, as it is written."""
 
     data: JsonObject
@@ -134,15 +134,15 @@ class Common:
             if name not in self.taken:
                 yield requirement.problem([], f"no case uses the common requirement {name}")
 
-    def header(self, document: Located, path: Path) -> Located:
+    def header(self, document: LocatedDocument, path: Path) -> LocatedDocument:
         """Return a case's data with the suite's language, and the domain of its folder, where it does not give its own."""
         data: JsonObject = document.data
         missing: JsonObject = {} if "language" in data else {"language": self.manifest.language}
         if "domains" not in data:
             missing["domains"] = list(self.domains(path))
-        return Located(data | missing, document.lines) if missing else document
+        return LocatedDocument(data | missing, document.lines) if missing else document
 
-    def spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located:
+    def spelt_out(self, document: LocatedDocument, path: Path, problems: list[Problem]) -> LocatedDocument:
         """Return a case's data as if it had been written in full; its lines tell what stands in another file."""
         document = self.header(document, path)
         data = dict(document.data)
@@ -153,7 +153,7 @@ class Common:
         if calls is not None and isinstance(terms, dict) and "calls" not in terms:
             data["episode"] = {**terms, "calls": calls}
         if not isinstance(truth, dict) or ("vars" not in data and "use" not in truth):
-            return Located(data, document.lines)
+            return LocatedDocument(data, document.lines)
         values, use = data.pop("vars", {}), truth.get("use", [])
         wrong: tuple[tuple[str, ...], str] | None = None
         if not isinstance(values, dict):
@@ -164,11 +164,13 @@ class Common:
             place, message = wrong
             problems.append(document.lines.problem(shown_path(path), place, f"{'.'.join(place)}: {message}"))
             return document
-        lines = Lines(document.lines.line, dict(document.lines.children))
-        filling = _Filling(values, Located(document.data, lines), shown_path(path), str(data["language"]), problems)
+        lines = DocumentLines(document.lines.line, dict(document.lines.children))
+        filling = _Filling(
+            values, LocatedDocument(document.data, lines), shown_path(path), str(data["language"]), problems
+        )
         data["truth"] = self._with_used(truth, filling)
         filling.tell_unused()
-        return Located(data, lines)
+        return LocatedDocument(data, lines)
 
     def _with_used(self, truth: JsonObject, filling: _Filling) -> JsonObject:
         """Return the truth with the requirements that it uses behind its own; their lines are put into those of the document."""
@@ -177,10 +179,10 @@ class Common:
         own = result.setdefault("requirements", [])
         if not isinstance(own, list):
             return result  # validation says so
-        old = lines.children.get("truth", Lines(lines.line))
-        spots = old.children.get("requirements", Lines(old.line))
-        spots = Lines(spots.line, dict(spots.children))
-        lines.children["truth"] = Lines(old.line, {**old.children, "requirements": spots})
+        old = lines.children.get("truth", DocumentLines(lines.line))
+        spots = old.children.get("requirements", DocumentLines(old.line))
+        spots = DocumentLines(spots.line, dict(spots.children))
+        lines.children["truth"] = DocumentLines(old.line, {**old.children, "requirements": spots})
         result["requirements"] = requirements = list(own)
         for name, line in self._used(truth.get("use", ()), filling):
             requirement = self.requirements[name]
@@ -209,11 +211,13 @@ class Common:
         self.taken.update(seen)
 
 
-def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Located, files: Sequence[Path]) -> Common:
+def read_common(
+    root: Path, path: Path, manifest: SuiteManifest, document: LocatedDocument, files: Sequence[Path]
+) -> Common:
     """Return what the cases of a suite have in common. Raises SuiteError."""
     requirements: dict[str, _Requirement] = {}
     problems: list[Problem] = []
-    inline = Located(document.data.get("common", {}), document.lines.children.get("common", document.lines))
+    inline = LocatedDocument(document.data.get("common", {}), document.lines.children.get("common", document.lines))
     sources = [(shown_path(path), inline)]
     for file in files:
         try:
@@ -228,7 +232,7 @@ def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Locat
             continue
         for key, data in source.data.items():
             lines = source.lines.children[key]
-            noun = validate(CommonRequirement, Located(data, lines), name, problems)
+            noun = validate(CommonRequirement, LocatedDocument(data, lines), name, problems)
             if (other := requirements.get(key)) is not None:
                 message = f"the common requirement {shown(key)} stands twice; first in {other.place}"
                 problems.append(Problem(name, lines.line, message, "keep one of the two"))
@@ -278,7 +282,7 @@ class _Filling:
     """
 
     def __init__(
-        self, values: JsonObject, document: Located, path: str, language: str, problems: list[Problem]
+        self, values: JsonObject, document: LocatedDocument, path: str, language: str, problems: list[Problem]
     ) -> None:
         self.document = document
         self.path = path
@@ -322,7 +326,7 @@ class _Filling:
         )
         return next(iter(texts.values()), "")
 
-    def _fill(self, value: Json, lines: Lines) -> tuple[Json, Lines]:
+    def _fill(self, value: Json, lines: DocumentLines) -> tuple[Json, DocumentLines]:
         """Return a part of a requirement with its lines, filled in."""
         if isinstance(value, str) and "{{" in value:
             return self._text(value, lines)
@@ -331,23 +335,23 @@ class _Filling:
                 if "{{" in key:
                     self._report(f"{self._requirement} has {shown(key)} as a key: values alone are filled in")
             parts = {key: self._fill(part, lines.children.get(key, lines)) for key, part in value.items()}
-            return {key: part for key, (part, _) in parts.items()}, Lines(
+            return {key: part for key, (part, _) in parts.items()}, DocumentLines(
                 lines.line, {key: at for key, (_, at) in parts.items()}
             )
         if isinstance(value, list):
             items = [self._fill(item, lines.children.get(index, lines)) for index, item in enumerate(value)]
-            return [item for item, _ in items], Lines(lines.line, dict(enumerate(at for _, at in items)))
-        return value, Lines(lines.line)
+            return [item for item, _ in items], DocumentLines(lines.line, dict(enumerate(at for _, at in items)))
+        return value, DocumentLines(lines.line)
 
-    def _text(self, text: str, lines: Lines) -> tuple[Json, Lines]:
+    def _text(self, text: str, lines: DocumentLines) -> tuple[Json, DocumentLines]:
         whole = _PLACEHOLDER.fullmatch(text)
         if whole is None or "{{" in whole[1]:
-            return _PLACEHOLDER.sub(self._within, text), Lines(lines.line)
+            return _PLACEHOLDER.sub(self._within, text), DocumentLines(lines.line)
         name = self._name(whole[1])
         if name is None:
-            return text, Lines(lines.line)
+            return text, DocumentLines(lines.line)
         spot = self.document.lines.children.get("vars", self.document.lines).children.get(name, self.document.lines)
-        return self._values[name], Lines(spot.line, spot.children, self.path)
+        return self._values[name], DocumentLines(spot.line, spot.children, self.path)
 
     def _within(self, placeholder: re.Match[str]) -> str:
         """Return what stands in a longer text in place of a placeholder."""
@@ -540,7 +544,7 @@ def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any]
     return None if header is None else {name: getattr(header, name) for name in header.model_fields_set}
 
 
-def not_a_case(document: Located, path: str) -> Problem | None:
+def not_a_case(document: LocatedDocument, path: str) -> Problem | None:
     """Return the problem of a document that does not even look like a case, with where it may belong."""
     data, line = document.data, document.lines.line
     if isinstance(data, dict) and ({"visible", "truth"} & data.keys() or not data.keys() - set(Case.model_fields)):
@@ -562,18 +566,18 @@ _BELONG = (
 _ELSEWHERE = "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and labels/"
 
 
-def documents_of_yaml(path: Path) -> tuple[Located, ...]:
+def documents_of_yaml(path: Path) -> tuple[LocatedDocument, ...]:
     """Return the elements of a YAML file: of its documents, or of the lists which they are. Raises SuiteError."""
-    elements: list[Located] = []
+    elements: list[LocatedDocument] = []
     for document in parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path)):
         if isinstance(document.data, list):
-            elements += map(Located, document.data, document.lines.children.values())
+            elements += map(LocatedDocument, document.data, document.lines.children.values())
         elif document.data is not None:
             elements.append(document)
     return tuple(elements)
 
 
-def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | None:
+def case_of(document: LocatedDocument, path: Path, problems: list[Problem]) -> Case | None:
     """Return the case that a document, spelt out, is, or None after adding its problems."""
     name = shown_path(path)
     case = validate(Case, document, name, problems, written=WrittenCase)
@@ -583,7 +587,7 @@ def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | No
     return case
 
 
-def entry_of_yaml(case: Case, path: Path, document: Located, index: int) -> CaseEntry:
+def entry_of_yaml(case: Case, path: Path, document: LocatedDocument, index: int) -> CaseEntry:
     """Return the entry of a case from a YAML file; ``index`` counts the cases of the file."""
     header = {name: getattr(case, name) for name in HEADER}
     draft = bool(case.truth.proposals)

@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, NamedTuple, get_args
 
-from pytest_mapsat.formats import DataPath, Lines, shown_path
+from pytest_mapsat.formats import DataPath, DocumentLines, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Absent,
@@ -69,7 +69,7 @@ _SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 _SHOWN_PATHS = 5
 
 
-class Rule(NamedTuple):
+class LintRule(NamedTuple):
     """What lint looks for.
 
     Attributes:
@@ -192,7 +192,7 @@ class _Walk:
 
     def _look_at(self, case: Case, entry: CaseEntry) -> None:
         remarks = [(remark, part) for find, part in self._finders for remark in find(case, self._suite)]
-        lines = self._suite.lines_of(entry) if remarks else Lines(entry.line)
+        lines = self._suite.lines_of(entry) if remarks else DocumentLines(entry.line)
         for remark, part in remarks:
             problem = placed(remark, entry.path, lines)
             if part in ("case", "dialogue"):
@@ -641,56 +641,56 @@ def of_dialogue(case: Case, suite: Suite) -> Iterable[Remark]:
 
 #: What is looked at file by file; the rest, case by case.
 _OF_FILES = ("suite", "recordings", "tools", "labels")
-RULES: Mapping[str, Rule] = {
-    "file": Rule("error", "suite", _Walk.cases, "something in the folder must not be read, such as a link that leads out of it"),
-    "empty": Rule("error", "suite", _Walk.cases, "there is no case"),
-    "case": Rule("error", "suite", _Walk.cases, "a case cannot be loaded"),
-    "sequence": Rule("error", "suite", _Walk.cases, "the tasks of a sequence do not follow each other"),
-    "unused-requirement": Rule("note", "suite", _Walk.cases, "no case uses a common requirement"),
-    "recording": Rule("error", "recordings", _Walk.recordings, "a recording cannot be read"),
-    "orphan": Rule("warning", "recordings", _Walk.recordings, "a recording is of no case"),
-    "unknown-tool": Rule("warning", "recordings", _Walk.recordings, "a recording is of no tool"),
-    "duplicate-recording": Rule("warning", "recordings", _Walk.recordings, "a recording stands twice"),
-    "conflict": Rule("note", "recordings", _Walk.recordings, "two recordings answer one request in different ways"),
-    "no-recordings": Rule("warning", "tools", _Walk.tools, "nothing answers a tool that a case expects"),
-    "unused-tool": Rule("note", "tools", _Walk.tools, "nothing answers a tool, and no case expects it"),
-    "no-asks": Rule("note", "tools", _Walk.tools, "a tool that needs agreement does not say with which words it is asked for"),
-    "unknown-type": Rule("warning", "tools", _Walk.tools, "a parameter has a type that no model knows"),
-    "undeclared-field": Rule("warning", "tools", _Walk.undeclared_fields, "results have fields whose meaning the tool does not declare"),
-    "case-count": Rule("error", "suite", _Walk.files, "the manifest says another number of cases"),
-    "no-license": Rule("note", "suite", _Walk.files, "the suite has no license"),
-    "not-read": Rule("warning", "suite", _Walk.files, "a file looks like cases and is not read"),
-    "label": Rule("warning", "labels", _Walk.labels, "a label no longer counts; an error where it cannot be read or fits no case"),
-    "no-check": Rule("note", "case", gaps, "requirements have no check and need a judge"),
-    "no-requirements": Rule("error", "case", gaps, "no requirement says what would satisfy the user"),
-    "no-time": Rule("warning", "case", gaps, "a check reads a time of day, and the case has no date"),
-    "preference-told": Rule("warning", "case", gaps, "the agent sees a preference of the user word for word"),
-    "no-clarification": Rule("note", "case", gaps, "there is neither a clarification policy nor an oracle dialogue"),
-    "no-oracle": Rule("note", "case", gaps, "there is no oracle dialogue"),
-    "no-script": Rule("note", "case", gaps, "the scripted user has no answers"),
-    "no-coordinates": Rule("warning", "case", gaps, "a place has coordinates, and the suite does not say which"),
-    "draft": Rule("note", "case", drafts, "a proposal is not accepted yet"),
-    "not-asserted": Rule("warning", "case", unasserted, "the case has no requirement of a kind that fails an item"),
-    "unknown-parameter": Rule("error", "requirement", unfulfillable, "no call gives a parameter that is asked for; a warning of an expected tool, an oracle or a recording"),
-    "never-matches": Rule("error", "requirement", unfulfillable, "no value fits a match"),
-    "unknown-column": Rule("warning", "requirement", unknown_columns, "the world of a case sets a column that its table lacks"),
-    "no-assertion": Rule("error", "requirement", deciding_nothing, "a check in Python asserts nothing"),
-    "never-fails": Rule("warning", "requirement", never_failing, "a check holds whatever an agent does"),
-    "oracle": Rule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
-    "oracle-miss": Rule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
-    "oracle-rest": Rule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
-    "oracle-fails": Rule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),
-    "oracle-open": Rule("note", "dialogue", of_dialogue, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
-    "oracle-tools": Rule("warning", "dialogue", of_dialogue, "the oracle does not fulfil an expected tool"),
-    "hop-evidence": Rule("warning", "dialogue", of_dialogue, "the query of a hop does not find its evidence"),
-    "hop-guessable": Rule("warning", "dialogue", of_dialogue, "a hop needs no earlier result"),
-    "question-tells": Rule("warning", "dialogue", of_dialogue, "the question names the evidence"),
-    "label-visible": Rule("error", "dialogue", of_dialogue, "a result says which row is right"),
-    "no-such-path": Rule("warning", "dialogue", of_dialogue, "no result has a path that a check or an answer reads; an error where another is nearly the same"),
-    "unknown-check": Rule("warning", "dialogue", of_dialogue, "no package adds a check in Python"),
-    "no-sandbox": Rule("error", "dialogue", of_dialogue, "the sandbox of a case cannot be made"),
-    "reference": Rule("error", "dialogue", of_dialogue, "the reference calls cannot be played"),
-    "silence-passes": Rule("note", "dialogue", of_dialogue, "an agent that says and does nothing passes"),
-    "holds-at-start": Rule("error", "dialogue", of_dialogue, "a requirement on the end holds before the agent has done anything"),
-    "nothing-to-change": Rule("warning", "dialogue", of_dialogue, "a requirement holds where nothing changes, and no other fails"),
+RULES: Mapping[str, LintRule] = {
+    "file": LintRule("error", "suite", _Walk.cases, "something in the folder must not be read, such as a link that leads out of it"),
+    "empty": LintRule("error", "suite", _Walk.cases, "there is no case"),
+    "case": LintRule("error", "suite", _Walk.cases, "a case cannot be loaded"),
+    "sequence": LintRule("error", "suite", _Walk.cases, "the tasks of a sequence do not follow each other"),
+    "unused-requirement": LintRule("note", "suite", _Walk.cases, "no case uses a common requirement"),
+    "recording": LintRule("error", "recordings", _Walk.recordings, "a recording cannot be read"),
+    "orphan": LintRule("warning", "recordings", _Walk.recordings, "a recording is of no case"),
+    "unknown-tool": LintRule("warning", "recordings", _Walk.recordings, "a recording is of no tool"),
+    "duplicate-recording": LintRule("warning", "recordings", _Walk.recordings, "a recording stands twice"),
+    "conflict": LintRule("note", "recordings", _Walk.recordings, "two recordings answer one request in different ways"),
+    "no-recordings": LintRule("warning", "tools", _Walk.tools, "nothing answers a tool that a case expects"),
+    "unused-tool": LintRule("note", "tools", _Walk.tools, "nothing answers a tool, and no case expects it"),
+    "no-asks": LintRule("note", "tools", _Walk.tools, "a tool that needs agreement does not say with which words it is asked for"),
+    "unknown-type": LintRule("warning", "tools", _Walk.tools, "a parameter has a type that no model knows"),
+    "undeclared-field": LintRule("warning", "tools", _Walk.undeclared_fields, "results have fields whose meaning the tool does not declare"),
+    "case-count": LintRule("error", "suite", _Walk.files, "the manifest says another number of cases"),
+    "no-license": LintRule("note", "suite", _Walk.files, "the suite has no license"),
+    "not-read": LintRule("warning", "suite", _Walk.files, "a file looks like cases and is not read"),
+    "label": LintRule("warning", "labels", _Walk.labels, "a label no longer counts; an error where it cannot be read or fits no case"),
+    "no-check": LintRule("note", "case", gaps, "requirements have no check and need a judge"),
+    "no-requirements": LintRule("error", "case", gaps, "no requirement says what would satisfy the user"),
+    "no-time": LintRule("warning", "case", gaps, "a check reads a time of day, and the case has no date"),
+    "preference-told": LintRule("warning", "case", gaps, "the agent sees a preference of the user word for word"),
+    "no-clarification": LintRule("note", "case", gaps, "there is neither a clarification policy nor an oracle dialogue"),
+    "no-oracle": LintRule("note", "case", gaps, "there is no oracle dialogue"),
+    "no-script": LintRule("note", "case", gaps, "the scripted user has no answers"),
+    "no-coordinates": LintRule("warning", "case", gaps, "a place has coordinates, and the suite does not say which"),
+    "draft": LintRule("note", "case", drafts, "a proposal is not accepted yet"),
+    "not-asserted": LintRule("warning", "case", unasserted, "the case has no requirement of a kind that fails an item"),
+    "unknown-parameter": LintRule("error", "requirement", unfulfillable, "no call gives a parameter that is asked for; a warning of an expected tool, an oracle or a recording"),
+    "never-matches": LintRule("error", "requirement", unfulfillable, "no value fits a match"),
+    "unknown-column": LintRule("warning", "requirement", unknown_columns, "the world of a case sets a column that its table lacks"),
+    "no-assertion": LintRule("error", "requirement", deciding_nothing, "a check in Python asserts nothing"),
+    "never-fails": LintRule("warning", "requirement", never_failing, "a check holds whatever an agent does"),
+    "oracle": LintRule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
+    "oracle-miss": LintRule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
+    "oracle-rest": LintRule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
+    "oracle-fails": LintRule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),
+    "oracle-open": LintRule("note", "dialogue", of_dialogue, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
+    "oracle-tools": LintRule("warning", "dialogue", of_dialogue, "the oracle does not fulfil an expected tool"),
+    "hop-evidence": LintRule("warning", "dialogue", of_dialogue, "the query of a hop does not find its evidence"),
+    "hop-guessable": LintRule("warning", "dialogue", of_dialogue, "a hop needs no earlier result"),
+    "question-tells": LintRule("warning", "dialogue", of_dialogue, "the question names the evidence"),
+    "label-visible": LintRule("error", "dialogue", of_dialogue, "a result says which row is right"),
+    "no-such-path": LintRule("warning", "dialogue", of_dialogue, "no result has a path that a check or an answer reads; an error where another is nearly the same"),
+    "unknown-check": LintRule("warning", "dialogue", of_dialogue, "no package adds a check in Python"),
+    "no-sandbox": LintRule("error", "dialogue", of_dialogue, "the sandbox of a case cannot be made"),
+    "reference": LintRule("error", "dialogue", of_dialogue, "the reference calls cannot be played"),
+    "silence-passes": LintRule("note", "dialogue", of_dialogue, "an agent that says and does nothing passes"),
+    "holds-at-start": LintRule("error", "dialogue", of_dialogue, "a requirement on the end holds before the agent has done anything"),
+    "nothing-to-change": LintRule("warning", "dialogue", of_dialogue, "a requirement holds where nothing changes, and no other fails"),
 }  # fmt: skip

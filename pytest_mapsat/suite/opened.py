@@ -20,9 +20,9 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import ConfigDict
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
-    Placed,
+    DocumentLines,
+    LocatedDocument,
+    PlacedNoun,
     content_digest,
     dotted,
     limits,
@@ -73,8 +73,8 @@ from .common import (
 )
 from .crosscheck import Remark, errors_of, is_before
 from .tables import (
+    LineSpan,
     PlacedRecording,
-    Span,
     SpanReader,
     answer_problems,
     index_recordings,
@@ -165,7 +165,7 @@ class Suite:
         self._by_id: dict[str, CaseEntry] = {}
         self._in_python: dict[str, tuple[CaseEntry, Case | None]] = {}
         self._yaml: dict[Path, list[bytes]] = {}
-        self._spans: dict[str, list[Span]] | None = None
+        self._spans: dict[str, list[LineSpan]] | None = None
         self._fingerprint = ""
         #: The sequences that were checked and have no flaw.
         self._sound: set[str] = set()
@@ -223,7 +223,7 @@ class Suite:
                 self._listed[path] = entries
             return self._listed[path]
 
-    def declare(self, document: Located, path: Path) -> CaseEntry:
+    def declare(self, document: LocatedDocument, path: Path) -> CaseEntry:
         """Add a case that a function in Python makes, written as one in YAML, and return its entry.
 
         Raises:
@@ -391,7 +391,7 @@ class Suite:
         }
         return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
 
-    def recording_spans(self) -> Mapping[str, list[Span]]:
+    def recording_spans(self) -> Mapping[str, list[LineSpan]]:
         """Return where the recordings of each case stand, cases of which the suite has none included. Raises SuiteError."""
         with self._lock:
             if self._spans is None:
@@ -416,15 +416,15 @@ class Suite:
         """Return a digest of files that are no part of the fingerprint, empty where there are none: labels of people, those that come before every judge, the suite's own calibration table."""
         return _joined({role: getattr(self.inventory, role)})
 
-    def lines_of(self, entry: CaseEntry) -> Lines:
+    def lines_of(self, entry: CaseEntry) -> DocumentLines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
         if entry.id in self._in_python:
-            return Lines(entry.line)
+            return DocumentLines(entry.line)
         if not is_yaml(entry.path):
             return self._document(entry, []).lines
         documents = documents_of_yaml(entry.path)
         if entry.offset >= len(documents):
-            return Lines(entry.line)
+            return DocumentLines(entry.line)
         return self.common.spelt_out(documents[entry.offset], entry.path, []).lines
 
     def _refuse_changed(self, *paths: Path) -> None:
@@ -449,7 +449,9 @@ class Suite:
         self._yaml[path] = kept
         return tuple(entries)
 
-    def _checked(self, document: Located, path: Path, problems: list[Problem]) -> tuple[Located, Case] | None:
+    def _checked(
+        self, document: LocatedDocument, path: Path, problems: list[Problem]
+    ) -> tuple[LocatedDocument, Case] | None:
         """Return a case spelt out, as data and whole, or None where it is none; all that is wrong with it is added."""
         written = self._spelt_out(document, path, problems)
         case = None if written is None else case_of(written, path, problems)
@@ -474,7 +476,7 @@ class Suite:
         raise_for_problems(problems)
         self._by_id.update(mine)
 
-    def _spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located | None:
+    def _spelt_out(self, document: LocatedDocument, path: Path, problems: list[Problem]) -> LocatedDocument | None:
         """Return a case's data as if it had been written in full, or None after adding its problems."""
         if (problem := not_a_case(document, shown_path(path))) is not None:
             problems.append(problem)
@@ -483,17 +485,17 @@ class Suite:
         document = self.common.spelt_out(document, path, problems)
         return document if len(problems) == wrong else None
 
-    def _document(self, entry: CaseEntry, problems: list[Problem]) -> Located:
+    def _document(self, entry: CaseEntry, problems: list[Problem]) -> LocatedDocument:
         """Return a case's data, spelt out; of one in YAML without the lines of its parts."""
-        lines = Lines(entry.line)
+        lines = DocumentLines(entry.line)
         offset, length = entry.offset, entry.length
         if not is_yaml(entry.path):
             raw = self.reader.read(entry.path, offset, length)
-            written = Located(parse_json_line(raw, shown_path(entry.path), entry.line), lines)
+            written = LocatedDocument(parse_json_line(raw, shown_path(entry.path), entry.line), lines)
             return self._spelt_out(written, entry.path, problems) or written
         if entry.path not in self._yaml:
             self.entries(entry.path)
-        return Located(json.loads(self._yaml[entry.path][offset]), lines)
+        return LocatedDocument(json.loads(self._yaml[entry.path][offset]), lines)
 
 
 #: What tells that a file has changed: its size, bytes; the time of its last change; its inode.
@@ -514,7 +516,7 @@ def _change(before: _Stamp, now: _Stamp | None) -> str:
     return f"from {before[0]} to {now[0]} bytes" if now[0] != before[0] else "it was written again"
 
 
-def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
+def placed(remark: Remark, path: Path, lines: DocumentLines) -> Problem:
     """Return a remark as a problem in its file."""
     message = f"{dotted(remark.place)}: {remark.message}"
     return lines.problem(shown_path(path), remark.place, message, remark.hint)
@@ -773,16 +775,16 @@ def refusal(root: Path, path: Path) -> Problem | None:
 # -- labels of people ----------------------------------------------------------------------------------------------------
 
 
-def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
+def read_answers(suite: Suite) -> tuple[PlacedNoun[PeopleLabels], ...]:
     """Return the labels of people that hold the dialogue itself, in the order of files and lines.
 
     Raises:
         SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
     """
     problems: list[Problem] = []
-    answers: list[Placed[PeopleLabels]] = []
+    answers: list[PlacedNoun[PeopleLabels]] = []
     for path in suite.inventory.labels:
-        in_file: tuple[Placed[PeopleLabels], ...] = ()
+        in_file: tuple[PlacedNoun[PeopleLabels], ...] = ()
         try:
             in_file = read_nouns(path, PeopleLabels)
         except SuiteError as error:
@@ -832,7 +834,7 @@ def _entries(suite: Suite) -> dict[str, CaseEntry]:
 
 
 def _misfits(
-    placed: Placed[PeopleLabels], entries: Mapping[str, CaseEntry], load: Callable[[CaseEntry], Case]
+    placed: PlacedNoun[PeopleLabels], entries: Mapping[str, CaseEntry], load: Callable[[CaseEntry], Case]
 ) -> Iterator[Problem]:
     """Give where the labels of an answer do not fit its case. Raises SuiteError."""
     labels = placed.noun

@@ -146,7 +146,7 @@ _CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})",
 
 
 @dataclass(slots=True)
-class Span:
+class LineSpan:
     """Lines of one case that stand one after another in one file."""
 
     path: Path
@@ -164,13 +164,13 @@ class PlacedRecording:
     line: int
 
 
-def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
+def index_recordings(paths: Sequence[Path]) -> dict[str, list[LineSpan]]:
     """Return the spans of each case's recordings, in the order of files and lines. A line that begins as we write it is only scanned.
 
     Raises:
         SuiteError: a file, or a line that had to be read, cannot be.
     """
-    spans: dict[str, list[Span]] = {}
+    spans: dict[str, list[LineSpan]] = {}
     problems: list[Problem] = []
     for path in paths:
         name, last, before = shown_path(path), "", len(problems)
@@ -184,7 +184,7 @@ def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
                 span = spans[case][-1]
                 span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
             elif case:
-                spans.setdefault(case, []).append(Span(path, line.number, line.offset, len(line.data)))
+                spans.setdefault(case, []).append(LineSpan(path, line.number, line.offset, len(line.data)))
             last = case
             if len(problems) - before >= limits.PROBLEMS:
                 break
@@ -234,7 +234,7 @@ class SpanReader:
         self.close()
 
 
-def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
+def read_recordings(spans: Sequence[LineSpan], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated. Raises SuiteError."""
     for span in spans:
         name = shown_path(span.path)

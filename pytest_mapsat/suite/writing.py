@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.formats import Lines, Located, limits, replacing, scalar, shown_path, umask, validate
+from pytest_mapsat.formats import DocumentLines, LocatedDocument, limits, replacing, scalar, shown_path, umask, validate
 from pytest_mapsat.model import (
     Case,
     JsonObject,
@@ -214,7 +214,7 @@ class ImportLog:
     def case(self, data: JsonObject, place: str) -> Case | None:
         """Return a case of its data, or None after noting why it cannot be one."""
         problems: list[Problem] = []
-        case = validate(Case, Located(data, Lines(0)), place, problems)
+        case = validate(Case, LocatedDocument(data, DocumentLines(0)), place, problems)
         if case is not None and (problem := id_problem(case.id, place, 0)) is not None:
             problems.append(problem)
         self._leave_out(problems, place, "case")
@@ -223,7 +223,7 @@ class ImportLog:
     def recording(self, data: JsonObject, place: str) -> Recording | None:
         """Return a recording of its data, or None after noting why it cannot be one."""
         problems: list[Problem] = []
-        recording = validate(Recording, Located(data, Lines(0)), place, problems)
+        recording = validate(Recording, LocatedDocument(data, DocumentLines(0)), place, problems)
         self._leave_out(problems, place, "recording")
         return recording
 

@@ -28,8 +28,8 @@ from pytest_mapsat.reading import Span, agrees, fold_phrase
 
 from .user import (
     PATTERNS,
-    Fact,
-    Reading,
+    MessageReading,
+    SaidFact,
     answer_go_ahead,
     facts_of,
     mentions,
@@ -68,7 +68,7 @@ class Slip:
 # -- while a model speaks ------------------------------------------------------------------------------------------------
 
 
-def out_of_turn(reading: Reading, *, ends: bool, free: bool = False) -> Iterator[Slip]:
+def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> Iterator[Slip]:
     """Yield what is wrong with speaking, or ending, now.
 
     Args:
@@ -141,7 +141,7 @@ class Script:
         elif self.confirms:
             yield f"{stock.asked_go_ahead}: {stock.agrees if self.confirms == 'yes' else stock.declines}"
 
-    def facts(self, text: str) -> tuple[Fact, ...]:
+    def facts(self, text: str) -> tuple[SaidFact, ...]:
         """Return the times, days and figures that a text states."""
         return facts_of(text[-_READ_CHARS:], self.language, self.now)
 

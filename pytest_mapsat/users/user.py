@@ -142,7 +142,7 @@ class ScriptedUser:
         move = self._move(read(_last_words(turns), self._language), hands)
         return replace(move, notes=tuple(self._notes))
 
-    def _move(self, message: Reading, hands: Hands) -> UserMove:
+    def _move(self, message: MessageReading, hands: Hands) -> UserMove:
         answers = self._answers_to(message)
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies):
@@ -179,7 +179,7 @@ class ScriptedUser:
                 f"the script says {answer.say!r}, and the result of its call has no {lacking}; give the answer an else"
             ) from None
 
-    def _answers_to(self, message: Reading) -> list[ScriptedAnswer]:
+    def _answers_to(self, message: MessageReading) -> list[ScriptedAnswer]:
         """Take what was asked for out of what is still to be said."""
         asked = (*message.questions, *message.open_ended)
         answers = [
@@ -206,7 +206,7 @@ class ScriptedUser:
         # What is done is done in the order in which it was asked for.
         return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
 
-    def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
+    def _is_looping(self, message: MessageReading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
         """Return whether this is the second reply in a row that brings nothing new."""
         confirmed = self._confirms is not None and message.go_ahead
         new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
@@ -215,10 +215,10 @@ class ScriptedUser:
         self._heard.update(map(words, message.sentences))
         return self._stale_replies > 1
 
-    def _is_repetition(self, message: Reading) -> bool:
+    def _is_repetition(self, message: MessageReading) -> bool:
         return all(words(sentence) in self._heard for sentence in message.sentences)
 
-    def _was_answered(self, message: Reading) -> bool:
+    def _was_answered(self, message: MessageReading) -> bool:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
     def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
@@ -228,7 +228,7 @@ class ScriptedUser:
         sayings = dict.fromkeys(filter(None, (*replies, *last)))
         return UserMove(self._stock.joint.join(sayings), agreed=agreed)
 
-    def _without_answer(self, message: Reading) -> UserMove:
+    def _without_answer(self, message: MessageReading) -> UserMove:
         if message.actions:
             return UserMove(self._stock.cannot_act, ending="done")
         leaves = self._leaves and not self._unsaid
@@ -242,7 +242,7 @@ class ScriptedUser:
 
 
 def answer_go_ahead(
-    confirms: Literal["yes", "no"] | Confirms | None, message: Reading, language: str
+    confirms: Literal["yes", "no"] | Confirms | None, message: MessageReading, language: str
 ) -> tuple[str, bool] | None:
     """Return what a script answers to a request for a go-ahead, and whether that agrees; None where it has no answer or none is asked for.
 
@@ -261,7 +261,7 @@ def answer_go_ahead(
     return confirms.otherwise or stock.declines, False
 
 
-def _names(message: Reading, wanted: str, language: str) -> bool:
+def _names(message: MessageReading, wanted: str, language: str) -> bool:
     """Return whether a message that asks for a go-ahead names something, a time or a figure in whatever form.
 
     What it says is not to be had is not what it asks about. A time in the very sentence that asks goes before those in others.
@@ -280,7 +280,7 @@ def _names(message: Reading, wanted: str, language: str) -> bool:
     return all(mentions(whole, word) for word in (words(rest).split() if facts else [wanted]))
 
 
-def _is_same(wanted: Fact, stated: Fact) -> bool:
+def _is_same(wanted: SaidFact, stated: SaidFact) -> bool:
     return wanted.agrees(stated) and (wanted.unit == stated.unit or "count" in (wanted.unit, stated.unit))
 
 
@@ -297,7 +297,7 @@ def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
     return any(tells_to(sentence, phrase) for sentence in sentences for phrase in answer.asked)
 
 
-def _place(answer: ScriptedAnswer, message: Reading) -> int:
+def _place(answer: ScriptedAnswer, message: MessageReading) -> int:
     """Return the place of the first sentence that names what an answer does."""
     places = (at for at, sentence in enumerate(message.sentences) if _is_asked(answer, [sentence]))
     return next(places, len(message.sentences))
@@ -432,7 +432,7 @@ def _telling(wanted: str) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class MessageReading:
     """What one message of an agent amounts to.
 
     Attributes:
@@ -462,7 +462,7 @@ class Reading:
 
 
 @lru_cache(maxsize=256)
-def read(message: str, language: str = "en") -> Reading:
+def read(message: str, language: str = "en") -> MessageReading:
     """Return what the message asks.
 
     Args:
@@ -484,7 +484,7 @@ def read(message: str, language: str = "en") -> Reading:
             kinds.setdefault(kind, []).append(sentence_text)
             if number in requests:
                 go_ahead.append(sentence_text)
-    return Reading(
+    return MessageReading(
         sentences=tuple(sentences),
         questions=tuple(kinds.get("question", ())),
         go_ahead=tuple(go_ahead),
@@ -526,7 +526,7 @@ def _with_list(document: Document, span: Span, sentence: str) -> str:
 
 
 @dataclass(frozen=True)
-class Fact:
+class SaidFact:
     """A time of day, a day or a figure in somebody's words.
 
     Attributes:
@@ -539,7 +539,7 @@ class Fact:
     values: tuple[float, ...]
     span: Span
 
-    def agrees(self, other: Fact) -> bool:
+    def agrees(self, other: SaidFact) -> bool:
         """Return whether both may mean the same."""
         if not {self.unit, other.unit}.isdisjoint(("clock", "day")):
             return self.unit == other.unit and not set(self.values).isdisjoint(other.values)
@@ -547,7 +547,7 @@ class Fact:
 
 
 @lru_cache(maxsize=256)
-def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
+def facts_of(said: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
     """Return the times of day, the days and the figures that a text states.
 
     Args:
@@ -556,20 +556,20 @@ def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
         now: the case's moment, from which words like tomorrow count; empty: they are no fact.
     """
     document = read_reply(said, language=language, lexicon=lexicon_of(()))
-    times = [Fact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
-    figures = [Fact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
+    times = [SaidFact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
+    figures = [SaidFact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
     return (*times, *_days(said, now), *figures)
 
 
-def _days(message: str, now: str) -> Iterator[Fact]:
+def _days(message: str, now: str) -> Iterator[SaidFact]:
     lower = message.lower()
     for match in _WEEKDAY.finditer(lower):
-        yield Fact("day", (float(_PLACES[match[1] or match[2]]),), Span(*match.span()))
+        yield SaidFact("day", (float(_PLACES[match[1] or match[2]]),), Span(*match.span()))
     today = _weekday(now)
     if today is None:
         return
     for match in _DAY_WORD.finditer(lower):
-        yield Fact("day", (float((today + DAY_WORDS[match[0]]) % _WEEK),), Span(*match.span()))
+        yield SaidFact("day", (float((today + DAY_WORDS[match[0]]) % _WEEK),), Span(*match.span()))
 
 
 def _weekday(now: str) -> int | None:

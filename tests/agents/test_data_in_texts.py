@@ -10,7 +10,7 @@ from spans_made import span, text, write
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.agents.isolation import Isolation, isolated_source
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Output, Visible
 
 DATA = {"status": "shipped", "order": 17}
@@ -163,7 +163,7 @@ def test_a_fence_that_is_no_data_says_why_not(text, why):
     trajectory = reply_of(text)
     assert [(turn.text, turn.output) for turn in trajectory.replies] == [(text, None)]
     for check in (Output(kind="output", path="order", equals={"op": "present"}), Output(kind="output")):
-        finding = evaluate(check, Context(trajectory, {}, WANTS_DATA.visible))
+        finding = evaluate(check, JudgedDialogue(trajectory, {}, WANTS_DATA.visible))
         assert finding.passed is False
         assert finding.why.startswith("no reply has a structured output" + (f" ({why}" if why else ""))
         assert finding.why.endswith(")") is bool(why)
@@ -172,7 +172,7 @@ def test_a_fence_that_is_no_data_says_why_not(text, why):
 def test_json_in_a_text_that_no_schema_asked_for_is_no_data_and_the_failure_says_so():
     trajectory = play(source_of(lambda message: '```json\n{"order": 17}\n```', "agent"))
     finding = evaluate(
-        Output(kind="output", path="order", equals=17), Context(trajectory, {}, Visible(query="Where is it?"))
+        Output(kind="output", path="order", equals=17), JudgedDialogue(trajectory, {}, Visible(query="Where is it?"))
     )
     assert (finding.passed, finding.why) == (
         False,

@@ -14,7 +14,7 @@ from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.agents.frameworks import (
     ADAPTERS,
     Adapter,
-    Episode,
+    AdapterEpisode,
     adapter_for,
     adapter_named,
     data_from,
@@ -76,7 +76,7 @@ def test_an_agent_of_a_framework_hears_the_messages_before_the_query_and_has_its
     assert talk.reply("No signal.").text == "heard: user: Hello.\n\nassistant: What is it?\n\nuser: No signal."
     session.remember([*earlier, Turn(role="user", text="No signal."), Turn(role="user", text="Still.")])
     assert talk.reply("Still.").text == "heard: Still."
-    assert Episode.of(toolbox).names == {"look"}
+    assert AdapterEpisode.of(toolbox).names == {"look"}
 
 
 class TestDetection:
@@ -218,7 +218,7 @@ class TestWhatAdaptersShare:
             def call(self, name, arguments):
                 return {"status": "error", "message": f"{name}: {arguments}"}
 
-        answer = Episode.of(Tools()).call("find", "{oops")
+        answer = AdapterEpisode.of(Tools()).call("find", "{oops")
         assert answer.failed
         assert answer.value["message"] == "find: {'arguments': '{oops'}"
 

@@ -2,7 +2,7 @@
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Case, Check, Step, Tool, Trajectory, Turn
 
 SEARCH = Tool.model_validate(
@@ -53,11 +53,11 @@ def dialogue(*replies, steps=(), **fields):
 
 def judge_reply(reply, kind, *, steps=(), tools=TOOLS, **fields):
     """The finding of one check on a dialogue of one reply."""
-    return evaluate(check_of(kind, **fields), Context(dialogue(reply, steps=steps), tools))
+    return evaluate(check_of(kind, **fields), JudgedDialogue(dialogue(reply, steps=steps), tools))
 
 
 def judge_dialogue(trajectory, kind, **fields):
-    return evaluate(check_of(kind, **fields), Context(trajectory, TOOLS))
+    return evaluate(check_of(kind, **fields), JudgedDialogue(trajectory, TOOLS))
 
 
 def case_of(explicit=(), implicit=(), facts=(), policies=(), case_id="c1"):

@@ -2,8 +2,8 @@
 
 from judging import TOOLS, check_of, dialogue
 
-from pytest_mapsat.judges import Context, evaluate
-from pytest_mapsat.reading import Block, ClockTime, Document, Mention, Quantity, Question, Span
+from pytest_mapsat.judges import JudgedDialogue, evaluate
+from pytest_mapsat.reading import ClockTime, Document, Mention, Quantity, Question, Span, TextBlock
 
 
 def span(text, words):
@@ -19,7 +19,7 @@ def reading(text, *parts, turn=1):
     def of(kind):
         return tuple(sorted((one for one in made if isinstance(one, kind)), key=lambda one: one.span))
 
-    blocks = (Block(whole, "paragraph"),)
+    blocks = (TextBlock(whole, "paragraph"),)
     figures = (of(Mention), of(Quantity), of(ClockTime), (), of(Question))
     return Document(text, "en", turn, blocks, (whole,), (whole,), *figures)
 
@@ -47,6 +47,6 @@ def asks(words):
 def judge_reading(document, kind, *, steps=(), tools=TOOLS, **fields):
     """The finding of one check on a reply that was read by hand."""
     check = check_of(kind, **fields)
-    context = Context(dialogue(document.text, steps=steps), tools).knowing([check])
+    context = JudgedDialogue(dialogue(document.text, steps=steps), tools).knowing([check])
     context.__dict__["replies"] = context.__dict__["worded"] = (document,)
     return evaluate(check, context)

@@ -8,7 +8,7 @@ import pytest
 from asked_models import ScriptedDoor, entry, requirements
 from judging import case_of
 
-from pytest_mapsat.judges import Context, evaluate, make_judge
+from pytest_mapsat.judges import JudgedDialogue, evaluate, make_judge
 from pytest_mapsat.model import Calls, Case, Step, Tool, Trajectory, Turn
 
 NATURAL = Path(__file__).parent.parent / "natural"
@@ -62,7 +62,9 @@ def decided(
     steps = tuple(Step(kind="call", tool=tool, arguments=each, result={}, status="ok") for each in (*before, call))
     turns.append(Turn(role="agent", text="Done.", steps=steps))
     trajectory = Trajectory(case="c", turns=tuple(turns))
-    context = Context.of(case, trajectory, tools) if case else Context(trajectory, tools, language=language)
+    context = (
+        JudgedDialogue.of(case, trajectory, tools) if case else JudgedDialogue(trajectory, tools, language=language)
+    )
     finding = evaluate(Calls(kind="calls", tool=tool, agreed=True), context)
     return OUTCOMES[finding.passed], finding.why
 
@@ -449,7 +451,7 @@ def test_what_is_quoted_is_cut_at_its_ends():
 def test_a_call_whose_arguments_a_record_lacks_is_undecided():
     untold = Step(kind="call", tool="cancel_order", arguments={}, status="ok", unknown=("arguments",))
     turns = Turn(role="user", text="Cancel it."), Turn(role="agent", text="Done.", steps=(untold,))
-    context = Context(Trajectory(case="c", turns=turns), {})
+    context = JudgedDialogue(Trajectory(case="c", turns=turns), {})
     finding = evaluate(Calls(kind="calls", tool="cancel_order", agreed=True), context)
     assert finding.passed is None
     assert "it is unclear whether the user agreed to cancel_order(" in finding.why

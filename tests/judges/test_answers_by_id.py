@@ -6,7 +6,7 @@ import pytest
 from judging import call, check_of
 from pydantic import ValidationError
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Tool, Trajectory, Turn
 
 ENTITIES = [{"items": "merchants", "name": "name", "id": "poi_id"}]
@@ -35,7 +35,7 @@ def judge(output, *steps, later=(), text="Go to Golden Noodle House.", **changes
     if later:
         turns += [Turn(role="user", text="Sure?"), Turn(role="agent", text="Yes.", steps=later, output={})]
     check = check_of("output", **{**LOOK_UP, **({"turn": "first"} if later else {}), **changes})
-    return evaluate(check, Context(Trajectory(case="c1", turns=tuple(turns)), TOOLS))
+    return evaluate(check, JudgedDialogue(Trajectory(case="c1", turns=tuple(turns)), TOOLS))
 
 
 @pytest.mark.parametrize("poi_id", ["P7", 107, "107", " P7 "])
@@ -265,7 +265,7 @@ def test_a_reply_of_several_with_a_right_entry_is_enough_and_else_the_last_is_to
         for output in outputs:
             turns += [Turn(role="agent", text="There.", output=output, steps=(FOUND,)), Turn(role="user", text="And?")]
         check = check_of("output", **{**LOOK_UP, "turn": "any"})
-        return evaluate(check, Context(Trajectory(case="c1", turns=tuple(turns[:-1])), TOOLS))
+        return evaluate(check, JudgedDialogue(Trajectory(case="c1", turns=tuple(turns[:-1])), TOOLS))
 
     assert [of(right, wrong).passed, of(wrong, right).passed, of(None, right).passed] == [True] * 3
     both = of(wrong, {"merchants": []})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import TOOLS, call, case_of, dialogue, found_places
 
-from pytest_mapsat.judges import Blocks, ChecksJudge, Context, Episode, Finding, make_judge
+from pytest_mapsat.judges import Blocks, ChecksJudge, Episode, Finding, JudgedDialogue, make_judge
 from pytest_mapsat.judges.python_check import reason_of
 from pytest_mapsat.model import InfrastructureError, NotRecordedError, Requirement, Trajectory, UsageError
 from pytest_mapsat.sandbox import NoSuchRowError
@@ -39,7 +39,7 @@ def played(blocks: Blocks, body: Callable[[Blocks], object]) -> tuple[dict[str, 
 
 
 def episode_of(trajectory: Trajectory, blocks: Blocks | None = None, tools: Any = TOOLS, **about: Any) -> Episode:
-    return replace(Context(trajectory, tools, **about).episode, _blocks=blocks)
+    return replace(JudgedDialogue(trajectory, tools, **about).episode, _blocks=blocks)
 
 
 class _GaveUp(BaseException):

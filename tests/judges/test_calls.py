@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import check_of
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.judges.exact import matching
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 
@@ -27,7 +27,7 @@ def call(tool, status="ok", **arguments):
 
 
 def judge(trajectory, kind, **fields):
-    return evaluate(check_of(kind, **fields), Context(trajectory, TOOLS))
+    return evaluate(check_of(kind, **fields), JudgedDialogue(trajectory, TOOLS))
 
 
 def made(*steps):
@@ -46,7 +46,7 @@ def told(*turns, language="en"):
     trajectory = Trajectory(case="c1", turns=tuple(listed))
     tools = {step.tool for turn in trajectory.replies for step in turn.steps} or {"cancel"}
     findings = [
-        evaluate(check_of("calls", tool=tool, agreed=True), Context(trajectory, TOOLS, language=language))
+        evaluate(check_of("calls", tool=tool, agreed=True), JudgedDialogue(trajectory, TOOLS, language=language))
         for tool in sorted(tools & {"cancel", "book"}) or ["cancel"]
     ]
     return next((finding for finding in findings if finding.passed is not True), findings[0])
@@ -353,7 +353,7 @@ def test_steps_are_told_in_words_and_those_of_which_a_record_lacks_the_arguments
             ),
         ):
             turns = (Turn(role="user", text="Go."), Turn(role="agent", text="Done.", steps=made))
-            finding = evaluate(check, Context(Trajectory(case="c1", turns=turns), TOOLS))
+            finding = evaluate(check, JudgedDialogue(Trajectory(case="c1", turns=turns), TOOLS))
             assert finding.passed is passed
             assert finding.why.startswith(why)
             assert finding.wanted == f"calls of find with query equal to 'cafe', {how}"

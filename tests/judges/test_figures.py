@@ -3,7 +3,7 @@
 import pytest
 from judging import call, check_of, dialogue, found_places, judge_dialogue, judge_reply
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Tool, Trajectory, Turn, Visible
 
 
@@ -348,7 +348,7 @@ def test_when_the_user_is_free_does_not_excuse_a_wrong_closing_time(said, passed
     check = check_of(
         "clock_time", role=["closing"], equals=bound("pois.*.hours", "search_poi"), if_absent="nothing_claimed"
     )
-    assert evaluate(check, Context(trajectory, declared).knowing([check])).passed is passed
+    assert evaluate(check, JudgedDialogue(trajectory, declared).knowing([check])).passed is passed
 
 
 @pytest.mark.parametrize("said", ["21 yuan", "62 yuan"])
@@ -386,7 +386,7 @@ def test_what_the_user_gave_is_no_claim():
         Turn(role="agent", text="The Access Van gets you there before 17:30.", steps=steps),
     )
     check = check_of("clock_time", role=["arrival"], equals=bound("options.*.at", "rides"), if_absent="nothing_claimed")
-    finding = evaluate(check, Context(Trajectory(case="c1", turns=turns), DECLARED))
+    finding = evaluate(check, JudgedDialogue(Trajectory(case="c1", turns=turns), DECLARED))
     assert finding.passed is True
 
 
@@ -413,7 +413,7 @@ def test_a_figure_that_another_thing_has_is_open_whatever_else_fits(ride, passed
     fields = {"unit": "min", "role": ["travel_time"], "of": ["二号线", "夜班车"], "if_absent": "nothing_claimed"}
     check = check_of("number", equals=equals, **fields)
     reply = f"- 二号线：赶不上了（步行9分钟）\n- 夜班车：坐这个！走4分钟到站，车上{ride}分钟"
-    context = Context(dialogue(reply, steps=[call(result=WAYS)]), declared, language="zh").knowing([check])
+    context = JudgedDialogue(dialogue(reply, steps=[call(result=WAYS)]), declared, language="zh").knowing([check])
     assert evaluate(check, context).passed is passed
 
 
@@ -425,7 +425,7 @@ def test_a_time_that_only_another_thing_has_may_be_its_opening(said, passed):
         "clock_time", role=["opening"], equals=bound("pois.*.hours", "search_poi"), if_absent="nothing_claimed"
     )
     trajectory = dialogue(f"去晨光药房，早上{said}就有人。", steps=[call(result=result)])
-    assert evaluate(check, Context(trajectory, declared, language="zh").knowing([check])).passed is passed
+    assert evaluate(check, JudgedDialogue(trajectory, declared, language="zh").knowing([check])).passed is passed
 
 
 def test_a_figure_that_a_question_says_in_passing_leaves_it_open():
@@ -458,7 +458,7 @@ def test_a_figure_of_the_end_of_a_line_is_that_of_the_line_that_ends_there(walk,
     )
     length = check_of("number", unit="m", role=["travel_distance"], equals=bound("lines.*.walk", "lines"))
     trajectory = dialogue(f"Get off at Market Square; the library is {walk} m away.", steps=[call("lines", LINES)])
-    context = Context(trajectory, {"lines": declared}).knowing(
+    context = JudgedDialogue(trajectory, {"lines": declared}).knowing(
         [check_of("recommends", any_of=["Market Square"]), length]
     )
     assert evaluate(length, context).passed is passed
@@ -483,5 +483,7 @@ def test_of_two_halves_of_the_day_the_one_that_tools_know_is_meant():
     check = check_of("clock_time", equals=bound("pois.*.slot", "search_poi"))
     turns = (Turn(role="user", text="When?"), Turn(role="agent", text="Quay Clinic has 8:30 left.", steps=steps))
     visible = {"query": "When?", "context": {"now": "2026-03-01T11:00:00"}}
-    context = Context(Trajectory(case="c1", turns=turns), declared, Visible.model_validate(visible)).knowing([check])
+    context = JudgedDialogue(Trajectory(case="c1", turns=turns), declared, Visible.model_validate(visible)).knowing(
+        [check]
+    )
     assert evaluate(check, context).passed is True

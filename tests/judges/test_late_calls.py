@@ -4,7 +4,7 @@ import pytest
 import shop
 from judging import check_of
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import RowChange, Step, Trajectory, Turn
 from pytest_mapsat.registry import check, exchange
 from pytest_mapsat.suite import open_suite
@@ -40,7 +40,7 @@ def judged(suite):
     def judge(written, *after_end, steps=(), replies=1):
         turns = (Turn(role="user", text="Cancel it?"), *[Turn(role="agent", text="Done.", steps=steps)] * replies)
         trajectory = Trajectory(case=case.id, turns=turns, after_end=after_end)
-        return evaluate(written, Context.of(case, trajectory, suite.tools, suite=suite))
+        return evaluate(written, JudgedDialogue.of(case, trajectory, suite.tools, suite=suite))
 
     return judge
 
@@ -55,7 +55,7 @@ def test_a_record_that_tells_no_call_leaves_open_what_was_called_and_changed(sui
 
     def passed(written, **more):
         trajectory = Trajectory(case=case.id, source="recorded", turns=turns, **more)
-        return evaluate(written, Context.of(case, trajectory, suite.tools, suite=suite)).passed
+        return evaluate(written, JudgedDialogue.of(case, trajectory, suite.tools, suite=suite)).passed
 
     try:
         negative = [NEVER, UNCHANGED, check_of("none_called"), check_of("calls", steps=[], match="exact")]

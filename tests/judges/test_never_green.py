@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_mapsat.judges import Context, make_judge
+from pytest_mapsat.judges import JudgedDialogue, make_judge
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 from pytest_mapsat.reading import Vocabulary
 
@@ -181,7 +181,7 @@ def test_a_line_is_not_borne_out_by_another_one(known, reply, right):
     verdicts = []
     for text in (reply, right):
         turns = (Turn(role="user", text="How do I get there?"), Turn(role="agent", text=text, steps=(rides,)))
-        context = Context(Trajectory(case="c1", turns=turns), TOOLS, language="en" if text.isascii() else "zh")
+        context = JudgedDialogue(Trajectory(case="c1", turns=turns), TOOLS, language="en" if text.isascii() else "zh")
         verdicts.append([claim.verdict for claim in context.claims if claim.sort == "line"])
         # A line that the evidence has passes no fact by itself.
         assert outcome(text, {"kind": "grounded", "claims": ["line"]}, rides) == "unevaluated"

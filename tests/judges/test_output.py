@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import TOOLS, call, check_of, dialogue, found_places, judge_dialogue
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Trajectory, Turn, Visible
 
 ORDER = {
@@ -189,7 +189,7 @@ def test_a_reply_without_output_fails():
     assert judge(check, {"total": 1}, None).why == "the last reply has no structured output, but reply 1 has"
     unread = judge({"kind": "output"}, None)  # the dialogue is of no case: there is no schema
     assert (unread.passed, unread.broken, unread.why) == (None, True, "the case shows no output_schema")
-    of_case = evaluate(check_of("output"), Context(said(None), TOOLS, Visible(query="?", output_schema=SCHEMA)))
+    of_case = evaluate(check_of("output"), JudgedDialogue(said(None), TOOLS, Visible(query="?", output_schema=SCHEMA)))
     assert (of_case.passed, of_case.why) == (False, "no reply has a structured output")
 
 
@@ -205,7 +205,7 @@ def test_a_reply_without_output_fails():
 def test_json_in_the_text_of_a_reply_without_output_is_told(text, schema, why):
     visible = None if schema is None else Visible(query="?", output_schema=schema)
     check = check_of("output", path="total", equals=1)
-    finding = evaluate(check, Context(said(None, text=text), TOOLS, visible))
+    finding = evaluate(check, JudgedDialogue(said(None, text=text), TOOLS, visible))
     assert (finding.passed, finding.why) == (False, f"no reply has a structured output{why}")
 
 
@@ -301,7 +301,7 @@ SCHEMA = {
 )
 def test_an_output_fits_the_schema_of_the_case_or_it_is_said_where_not(output, why):
     visible = Visible(query="?", output_schema=SCHEMA)
-    finding = evaluate(check_of("output"), Context(said(output), TOOLS, visible))
+    finding = evaluate(check_of("output"), JudgedDialogue(said(output), TOOLS, visible))
     assert (finding.passed, finding.why) == (why.startswith("the structured"), why)
 
 

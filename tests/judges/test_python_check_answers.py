@@ -6,7 +6,7 @@ import re
 import pytest
 from judging import TOOLS, dialogue
 
-from pytest_mapsat.judges import Context, Finding, evaluate
+from pytest_mapsat.judges import Finding, JudgedDialogue, evaluate
 from pytest_mapsat.model import PythonCheck
 from pytest_mapsat.registry import added_checks, check, exchange
 
@@ -20,7 +20,7 @@ def registry():
 
 def finding_of(function):
     check(name="mine")(function)
-    return evaluate(PythonCheck(kind="python", name="mine"), Context(dialogue("All done."), TOOLS))
+    return evaluate(PythonCheck(kind="python", name="mine"), JudgedDialogue(dialogue("All done."), TOOLS))
 
 
 def forgets(function):

@@ -4,7 +4,7 @@ import pytest
 from judging import call
 
 import pytest_mapsat.judges.python_check as judging_python
-from pytest_mapsat.judges import Context, Finding, evaluate
+from pytest_mapsat.judges import Finding, JudgedDialogue, evaluate
 from pytest_mapsat.model import NotRecordedError, PythonCheck, RowChange, Tool, Trajectory, Turn, Visible
 from pytest_mapsat.registry import check, exchange
 from pytest_mapsat.sandbox import Table
@@ -44,12 +44,12 @@ def dialogue(*steps, outputs=(None, None), ending="done", **fields):
 
 
 def episode_of(trajectory, visible=None):
-    return Context(trajectory, {"pay": WRITES, "look": READS}, visible).episode
+    return JudgedDialogue(trajectory, {"pay": WRITES, "look": READS}, visible).episode
 
 
 def judged(function, trajectory=None, **arguments):
     check(name="mine")(function)
-    context = Context(trajectory or dialogue(PAID), {"pay": WRITES, "look": READS})
+    context = JudgedDialogue(trajectory or dialogue(PAID), {"pay": WRITES, "look": READS})
     return evaluate(PythonCheck(kind="python", name="mine", arguments=arguments), context)
 
 
@@ -165,7 +165,7 @@ def test_arguments_of_the_case_reach_the_function():
 
 
 def test_a_check_that_nobody_adds_decides_nothing():
-    finding = evaluate(PythonCheck(kind="python", name="mine"), Context(dialogue(), {}))
+    finding = evaluate(PythonCheck(kind="python", name="mine"), JudgedDialogue(dialogue(), {}))
     assert (finding.passed, finding.broken, finding.why) == (None, True, "no conftest or package adds a check 'mine'")
 
 

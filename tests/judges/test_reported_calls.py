@@ -4,7 +4,7 @@ import pytest
 from judging import TOOLS, check_of, dialogue
 
 import pytest_mapsat
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.metrics.metric_set import tool_selection
 from pytest_mapsat.model import Case, Provenance, Step, Turn
 from pytest_mapsat.registry import exchange
@@ -20,7 +20,7 @@ STEPS = ["look", "book"]
 
 
 def judged(check, *steps, **fields):
-    return evaluate(check, Context(dialogue("Done.", steps=steps, calls_reported=True, **fields), TOOLS))
+    return evaluate(check, JudgedDialogue(dialogue("Done.", steps=steps, calls_reported=True, **fields), TOOLS))
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_whether_the_user_agreed_is_sure_of_the_calls_that_are_there() -> None:
     )
     asked = dialogue("x").model_copy(update={"turns": turns})
     agreed = check_of("calls", tool="book", agreed=True)
-    assert evaluate(agreed, Context(asked, TOOLS)).passed is True
-    finding = evaluate(agreed, Context(asked.model_copy(update={"calls_reported": True}), TOOLS))
+    assert evaluate(agreed, JudgedDialogue(asked, TOOLS)).passed is True
+    finding = evaluate(agreed, JudgedDialogue(asked.model_copy(update={"calls_reported": True}), TOOLS))
     assert finding.passed is None
     assert "others" in finding.why
 
@@ -89,7 +89,7 @@ def test_what_a_result_that_is_not_reported_may_bear_out_is_undecided() -> None:
     assert judged(bound, reported("look", result={"seats": 4}), BOOK).passed is None
     for kind, fields in (("unchanged", {}), ("state", {"table": "orders"}), ("grounded", {})):
         finding = evaluate(
-            check_of(kind, **fields), Context(dialogue("The table costs 30 euros.", calls_reported=True), TOOLS)
+            check_of(kind, **fields), JudgedDialogue(dialogue("The table costs 30 euros.", calls_reported=True), TOOLS)
         )
         assert finding.passed is None
     assert judged(check_of("says", any=["done"])).passed is True

@@ -3,7 +3,7 @@
 import pytest
 from judging import check_of, dialogue, judge_dialogue, judge_reply
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Trajectory, Turn
 
 STANDING = [
@@ -188,14 +188,14 @@ def test_a_phrase_that_denies_by_itself_is_said(reply):
 def test_a_phrase_that_denies_denies_the_next_one():
     checks = [{"kind": "says", "any": ["没有一家"]}, {"kind": "says", "none": ["还在营业"]}]
     both = check_of("all", checks=checks)
-    context = Context(dialogue("附近没有一家还在营业。"), {}, language="zh").knowing([both])
+    context = JudgedDialogue(dialogue("附近没有一家还在营业。"), {}, language="zh").knowing([both])
     assert evaluate(both, context).passed is not False
 
 
 def test_a_phrase_that_overlaps_a_denied_one_is_not_said():
     trajectory = dialogue("现在附近没有营业中的药店。")
     both = check_of("all", checks=[{"kind": "says", "any": ["没有营业"]}, {"kind": "says", "none": ["营业中"]}])
-    assert evaluate(both, Context(trajectory, {}, language="zh").knowing([both])).passed is True
+    assert evaluate(both, JudgedDialogue(trajectory, {}, language="zh").knowing([both])).passed is True
 
 
 @pytest.mark.parametrize(

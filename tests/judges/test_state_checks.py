@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from judging import call, check_of
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Case, ReferenceEnd, RowChange, Trajectory, Turn
 from pytest_mapsat.sandbox import Table, reference_digest
 
@@ -39,7 +39,7 @@ def judge(kind, *changes, reference=None, problem="", tables=(ORDERS, GUESTS), *
     step = call("write", {"ok": True}).model_copy(update={"changed": changes})
     turns = (Turn(role="user", text="Go."), Turn(role="agent", text="Done.", steps=(step,)))
     suite = SimpleNamespace(tables={table.name: table for table in tables})
-    context = Context.of(case, Trajectory(case="c1", turns=turns, reference=kept), {}, suite=suite)
+    context = JudgedDialogue.of(case, Trajectory(case="c1", turns=turns, reference=kept), {}, suite=suite)
     return evaluate(check_of(kind, **fields), context)
 
 

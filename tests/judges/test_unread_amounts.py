@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from judging import call, check_of, dialogue, judge_reply
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.reading import Vocabulary
 
 NATURAL = Path(__file__).parents[1] / "natural"
@@ -16,7 +16,9 @@ EURO = Vocabulary(currency="EUR")
 
 def judged(reply, kind, *, steps=(), currency="EUR", **fields):
     language = "en" if reply.isascii() else "zh"
-    context = Context(dialogue(reply, steps=steps), {}, language=language, vocabulary=Vocabulary(currency=currency))
+    context = JudgedDialogue(
+        dialogue(reply, steps=steps), {}, language=language, vocabulary=Vocabulary(currency=currency)
+    )
     check = check_of(kind, **fields)
     return evaluate(check, context.knowing([check]))
 

@@ -4,7 +4,7 @@ import pytest
 from judging import PLACES, ROUTE, SEARCH, check_of, dialogue
 
 import pytest_mapsat
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.metrics.metric_set import tool_selection
 from pytest_mapsat.model import Case, ExpectedTool, Step, Tool
 from pytest_mapsat.registry import exchange
@@ -21,7 +21,7 @@ BOOKED = Step(kind="call", tool="book", result={"ok": True}, unknown=("changed",
 
 
 def outcome(check, *steps, reply="I suggest Cafe Luna."):
-    return evaluate(check, Context(dialogue(reply, steps=steps), TOOLS)).passed
+    return evaluate(check, JudgedDialogue(dialogue(reply, steps=steps), TOOLS)).passed
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_checks_that_need_no_result_are_decided() -> None:
 
 def test_an_end_is_undecided_only_after_calls_that_may_have_written() -> None:
     for kind, fields in (("unchanged", {}), ("state", {"table": "orders"})):
-        finding = evaluate(check_of(kind, **fields), Context(dialogue("Done.", steps=[BOOKED]), TOOLS))
+        finding = evaluate(check_of(kind, **fields), JudgedDialogue(dialogue("Done.", steps=[BOOKED]), TOOLS))
         assert (finding.passed, finding.broken, finding.why) == (
             None,
             False,
@@ -126,7 +126,7 @@ def checks():
 def test_a_check_in_python_is_undecided_where_it_looks_at_what_is_not_told(checks) -> None:
     assert outcome(check_of("by_name"), NEITHER) is True
     assert outcome(check_of("by_arguments"), TOLD) is True
-    finding = evaluate(check_of("by_arguments"), Context(dialogue("x", steps=[NEITHER]), TOOLS))
+    finding = evaluate(check_of("by_arguments"), JudgedDialogue(dialogue("x", steps=[NEITHER]), TOOLS))
     assert (finding.passed, finding.broken) == (None, False)
     assert finding.why == "the record does not tell the arguments of a call of search_poi"
 

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from pytest_mapsat.llm import Limits, ModelError, Request
+from pytest_mapsat.llm import ModelError, Request, SpendingLimits
 from pytest_mapsat.llm import client as clients
 from pytest_mapsat.llm.client import Budget, estimated_tokens
 from pytest_mapsat.model import Usage
@@ -17,13 +17,13 @@ from pytest_mapsat.store import Store
 ASKED = Request(model="openai/m", messages=({"role": "user", "content": "hi"},))
 
 
-def budget_of(store: Store, limits: Limits) -> Budget:
+def budget_of(store: Store, limits: SpendingLimits) -> Budget:
     return Budget(store, "run", limits, priced=lambda _model: True)
 
 
 def _spend(folder: Path, granted: object) -> None:
     """Ask as often as the run lets this process, each call for 10 tokens."""
-    budget = budget_of(Store(folder), Limits(max_cost=2.5))
+    budget = budget_of(Store(folder), SpendingLimits(max_cost=2.5))
     for _ in range(50):
         try:
             assert budget.admit(ASKED, 10, Event())
@@ -34,7 +34,7 @@ def _spend(folder: Path, granted: object) -> None:
 
 
 def _take(folder: Path, granted: object) -> None:
-    budget = budget_of(Store(folder), Limits(requests_a_minute=10))
+    budget = budget_of(Store(folder), SpendingLimits(requests_a_minute=10))
     over = Event()
     over.set()  # whoever has to wait gives up
     for _ in range(20):
@@ -61,7 +61,7 @@ def test_four_processes_share_one_budget(tmp_path: Path, work: object) -> None:
 
 
 def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: Path) -> None:
-    budget, used = budget_of(Store(tmp_path), Limits(max_cost=0.2)), []
+    budget, used = budget_of(Store(tmp_path), SpendingLimits(max_cost=0.2)), []
 
     def call(number: int) -> None:
         try:
@@ -78,7 +78,7 @@ def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: 
 
 
 def test_a_call_that_is_given_up_while_it_waits_for_others_never_goes_out(tmp_path: Path) -> None:
-    budget, over = budget_of(Store(tmp_path), Limits(max_cost=1)), Event()
+    budget, over = budget_of(Store(tmp_path), SpendingLimits(max_cost=1)), Event()
     assert budget.admit(ASKED, 150, Event())
     over.set()
     assert not budget.admit(ASKED, 150, over)
@@ -89,7 +89,7 @@ def test_a_call_that_is_given_up_while_it_waits_for_others_never_goes_out(tmp_pa
 def test_a_call_whose_process_was_killed_is_waited_for_no_longer_than_calls_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget, over = budget_of(Store(tmp_path), Limits(max_cost=1)), Event()
+    budget, over = budget_of(Store(tmp_path), SpendingLimits(max_cost=1)), Event()
     over.set()
     assert budget.admit(ASKED, 150, Event())
     assert not budget.admit(ASKED, 150, over)
@@ -100,7 +100,7 @@ def test_a_call_whose_process_was_killed_is_waited_for_no_longer_than_calls_last
 def test_tokens_of_a_minute_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "_MINUTE", 0.3)
     store = Store(tmp_path)
-    budget = budget_of(store, Limits(tokens_a_minute=100))
+    budget = budget_of(store, SpendingLimits(tokens_a_minute=100))
     started = monotonic()
     assert budget.admit(ASKED, 60, Event())
     assert budget.admit(ASKED, 40, Event())
@@ -112,7 +112,7 @@ def test_tokens_of_a_minute_are_waited_for(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_finished_run_leaves_nothing_behind(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    budget = budget_of(store, Limits(max_cost=1))
+    budget = budget_of(store, SpendingLimits(max_cost=1))
     budget.spend(Usage(cost=0.5), 3)
     budget.admit(ASKED, 1, Event())
     budget.spend(Usage(cost=0.5), 3)

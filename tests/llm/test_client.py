@@ -12,11 +12,11 @@ import pytest
 from scripted_models import KEY, Broken, ScriptedModels, problem, said
 
 from pytest_mapsat.llm import (
-    Limits,
     LiteLLMClient,
     ModelError,
     Patience,
     Request,
+    SpendingLimits,
     ceilings_met,
     export_entries,
     import_entries,
@@ -35,7 +35,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     """Open doors on one store, as the processes of a run do."""
     doors: list[LiteLLMClient] = []
 
-    def door(mode: Any = "auto", limits: Limits | None = None, patience: Patience = QUICK) -> LiteLLMClient:
+    def door(mode: Any = "auto", limits: SpendingLimits | None = None, patience: Patience = QUICK) -> LiteLLMClient:
         doors.append(open_door(mode, limits, run="r", folder=tmp_path / "store", patience=patience))
         return doors[-1]
 
@@ -230,7 +230,7 @@ def test_of_two_that_ask_at_once_the_first_answer_counts_for_both(models: Script
 
 def test_a_ceiling_ends_the_asking_and_what_is_kept_still_answers(models: ScriptedModels, opened: Opened) -> None:
     models.answers(said("hello"))
-    for limits, told in ((Limits(max_cost=3e-05), "max-cost=3e-05: the run has spent 0.0000 USD"),):
+    for limits, told in ((SpendingLimits(max_cost=3e-05), "max-cost=3e-05: the run has spent 0.0000 USD"),):
         first, second = opened(limits=limits), opened(limits=limits)
         first.ask(asked("1"))
         second.ask(asked("2"))
@@ -242,7 +242,7 @@ def test_a_ceiling_ends_the_asking_and_what_is_kept_still_answers(models: Script
 
 def test_a_ceiling_in_dollars_needs_a_price(models: ScriptedModels, opened: Opened) -> None:
     with pytest.raises(ModelError, match=r"price of openai/home-made is not known.*leave it out"):
-        opened(limits=Limits(max_cost=1)).ask(Request(model="openai/home-made", messages=asked().messages))
+        opened(limits=SpendingLimits(max_cost=1)).ask(Request(model="openai/home-made", messages=asked().messages))
     assert models.requests == []
 
 

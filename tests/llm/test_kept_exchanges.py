@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from pytest_mapsat.llm.replay import Asked, Exchange, Replay, exchanges
+from pytest_mapsat.llm.replay import AskedOfModel, ModelExchange, Replay, exchanges
 from pytest_mapsat.store import Store
 
 URL, JSON = "http://models.invalid/v1/messages", {"content-type": "application/json"}
@@ -96,7 +96,7 @@ def test_a_key_in_body_address_or_header_is_not_kept(tmp_path) -> None:
     ],
 )
 def test_an_answer_tells_what_it_cost(path, kind, text, spent) -> None:
-    asked = Asked(url=f"http://models.invalid/v1/{path}", body={})
+    asked = AskedOfModel(url=f"http://models.invalid/v1/{path}", body={})
     body = text if isinstance(text, str) else json.dumps(text)
-    usage = Exchange(asked=asked, status=200, kind=kind, text=body).usage()
+    usage = ModelExchange(asked=asked, status=200, kind=kind, text=body).usage()
     assert (usage.get("input_tokens"), usage.get("output_tokens")) == spent

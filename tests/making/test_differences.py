@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_mapsat.making.conversations import Conversation, Line
+from pytest_mapsat.making.conversations import LoggedConversation, LoggedMessage
 from pytest_mapsat.making.proposals import Proposals, proposals_of
 from pytest_mapsat.model import Case, Context, Requirement, Step, Tool
 
@@ -14,10 +14,10 @@ TALKS = [json.loads(line) for line in (Path(__file__).parent / "talks.jsonl").re
 BY_ID = {talk["id"]: talk for talk in TALKS}
 
 
-def conversation_of(talk: dict[str, Any]) -> Conversation:
+def conversation_of(talk: dict[str, Any]) -> LoggedConversation:
     """Return a conversation of its data."""
     lines = tuple(
-        Line(
+        LoggedMessage(
             f"chat.json:{number}",
             line["role"],
             line["text"],
@@ -27,7 +27,7 @@ def conversation_of(talk: dict[str, Any]) -> Conversation:
     )
 
     context = Context.model_validate(talk["context"])
-    return Conversation(talk["id"], lines, talk["query_at"], talk["reply_at"], {}, context, talk["accepted_at"])
+    return LoggedConversation(talk["id"], lines, talk["query_at"], talk["reply_at"], {}, context, talk["accepted_at"])
 
 
 def proposed(talk: dict[str, Any], **changes: Any) -> Proposals:

@@ -8,9 +8,9 @@ from behaviour_logs import found_and_wanted, made_logs
 from scipy.stats import binom
 
 from pytest_mapsat.making import build_from_logs
-from pytest_mapsat.making.evidence import Choice, Condition
-from pytest_mapsat.making.habits import Catalogue, Identifier, tail
-from pytest_mapsat.making.logs import Place
+from pytest_mapsat.making.evidence import Choice, PlaceCondition
+from pytest_mapsat.making.habits import Catalogue, HabitFinder, tail
+from pytest_mapsat.making.logs import LogPlace
 
 
 def measured(folder, seeds, **terms):
@@ -68,13 +68,13 @@ def choices_of(taken, places, stated=()):
 
 def cafes(*rows):
     return [
-        Place(f"c{at}", f"Cafe {at}", "cafe", "Lindenau", None, {"id": f"c{at}", "kind": "cafe", **row})
+        LogPlace(f"c{at}", f"Cafe {at}", "cafe", "Lindenau", None, {"id": f"c{at}", "kind": "cafe", **row})
         for at, row in enumerate(rows)
     ]
 
 
 def identified(places, taken):
-    return Identifier(Catalogue(places)).identify(choices_of(taken, places), "cafe")
+    return HabitFinder(Catalogue(places)).identify(choices_of(taken, places), "cafe")
 
 
 QUIET, LOUD = {"quiet": True}, {"quiet": False}
@@ -94,7 +94,7 @@ def test_a_habit_that_ended_is_left_out_and_told():
     places = cafes(*[QUIET] * 4, *[LOUD] * 6)
     found = identified(places, [0, 1, 2, 3] * 5 + [4, 5, 6, 7, 8, 9, 4])
     assert not found.habits
-    assert [(out.condition, out.why) for out in found.left_out] == [(Condition("quiet", "is", True), "ended")]
+    assert [(out.condition, out.why) for out in found.left_out] == [(PlaceCondition("quiet", "is", True), "ended")]
 
 
 def test_a_habit_of_late_counts_as_recent():
@@ -123,13 +123,13 @@ def test_two_attributes_that_explain_each_other_are_both_left_out():
     }
 
 
-WIFI = Condition("wifi", "is", True)
+WIFI = PlaceCondition("wifi", "is", True)
 BOTH, NEITHER = {"quiet": True, "wifi": True}, {"quiet": False, "wifi": False}
 
 
 def test_what_a_query_asks_explains_what_goes_with_it():
     places = cafes(*[BOTH] * 8, {"quiet": False, "wifi": True}, *[NEITHER] * 11)
-    identifier = Identifier(Catalogue(places))
+    identifier = HabitFinder(Catalogue(places))
     choices = choices_of([0, 1, 2, 3, 4, 5, 6, 7] * 3, places)
     (out,) = identifier.identify(choices, "cafe", [WIFI]).left_out
     assert (out.condition.field, out.why, out.other) == ("quiet", "explained", WIFI)
@@ -138,7 +138,7 @@ def test_what_a_query_asks_explains_what_goes_with_it():
 def test_what_was_asked_for_at_each_choice_explains_what_goes_with_it():
     places = cafes(*[BOTH] * 8, {"quiet": False, "wifi": True}, *[NEITHER] * 11)
     choices = choices_of([0, 1, 2, 3, 4, 5, 6, 7] * 3, places, (WIFI,))
-    habits = Identifier(Catalogue(places)).identify(choices, "cafe").habits
+    habits = HabitFinder(Catalogue(places)).identify(choices, "cafe").habits
     assert [habit.condition for habit in habits] == [WIFI]
 
 
@@ -160,7 +160,7 @@ def taken_of_lists(seed, key, take):
         listed = sorted(listed, key=lambda place: place.row[key]) if key else listed
         moment = f"2026-03-{day + 1:02}T15:00:00"
         choices.append(Choice(take(rng, listed), tuple(listed), None, float(day), moment, f"events.jsonl:{day}"))
-    found = Identifier(Catalogue(places)).identify(choices, "cafe")
+    found = HabitFinder(Catalogue(places)).identify(choices, "cafe")
     return {habit.condition.field for habit in found.habits}
 
 

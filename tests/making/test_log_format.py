@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.making.evidence import Condition
+from pytest_mapsat.making.evidence import PlaceCondition
 from pytest_mapsat.making.habits import Habit, Kinds, restore
 from pytest_mapsat.making.log_cases import behaviour_evidence
 from pytest_mapsat.making.logs import open_log
@@ -175,12 +175,12 @@ def test_the_weights_of_the_papers_sample_come_out_of_evidence_as_the_builder_wr
     _, (case,) = built(tmp_path, capsys, first)
     assert weight(Case.model_validate(case).truth.hard[0].evidence) == 1.2
     # A ratio of the profile, a habit as strong early as late, named in the session: 0.852 x 0.8 x 1.0 x 1.2.
-    habit = Habit(Condition("quiet", "is", True), (True,) * 5 + (False, False) + (True,) * 5, (0.5,) * 12)
+    habit = Habit(PlaceCondition("quiet", "is", True), (True,) * 5 + (False, False) + (True,) * 5, (0.5,) * 12)
     profile = Evidence(text="profile", ratio=0.852, recency="habit", early=5, late=5)
     direct = Evidence(text="somewhere quiet", need="direct")
     assert weight((behaviour_evidence(habit), profile, direct)) == 0.8179
     # 38 of 94 choices, all of them recent: 38 / 94 x 1.0 x 1.2.
-    recent = Habit(Condition("quiet", "is", True), (False,) * 56 + (True,) * 38, (0.2,) * 94)
+    recent = Habit(PlaceCondition("quiet", "is", True), (False,) * 56 + (True,) * 38, (0.2,) * 94)
     assert weight((behaviour_evidence(recent),)) == 0.4851
     (tmp_path / "both").mkdir()
     _, (case,) = built(
@@ -211,10 +211,10 @@ def test_a_log_without_a_case_is_told_with_why_and_nothing_is_written(tmp_path, 
 @pytest.mark.parametrize(
     ("condition", "english", "chinese"),
     [
-        (Condition("distance", "within_m", 5150.0), "at most 5150 m away", "距用户不超过5150米"),
-        (Condition("bed", "is", "king"), "bed “king”", "bed为“king”"),
-        (Condition("price_per_head", "most", 30.0), "price per head of 30 or less", "price per head不超过30"),
-        (Condition("smoking", "is", False), "no smoking", "无smoking"),
+        (PlaceCondition("distance", "within_m", 5150.0), "at most 5150 m away", "距用户不超过5150米"),
+        (PlaceCondition("bed", "is", "king"), "bed “king”", "bed为“king”"),
+        (PlaceCondition("price_per_head", "most", 30.0), "price per head of 30 or less", "price per head不超过30"),
+        (PlaceCondition("smoking", "is", False), "no smoking", "无smoking"),
     ],
 )
 def test_conditions_are_told_as_people_write_them(condition, english, chinese):

@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from pytest_mapsat.making import Draws
-from pytest_mapsat.making.city import Habit, activity_row, chain_of
+from pytest_mapsat.making.city import PlannedHabit, activity_row, chain_of
 from pytest_mapsat.making.city.places import meets
 
 UNTIL = datetime.fromisoformat("2026-06-01T18:00:00+08:00")
@@ -21,9 +21,9 @@ def habits_of(world, home):
     vegan, step_free = traits["vegan"], traits["step_free"]
     dogs = world.group(home, "cafe").traits["dogs"]
     return [
-        Habit("restaurants", vegan.label, "restaurant", vegan.where, 12, 3, 6),
-        Habit("restaurants", step_free.label, "restaurant", step_free.where, 12, 4, 4),
-        Habit("cafes", dogs.label, "cafe", dogs.where, 10, 5, 0),
+        PlannedHabit("restaurants", vegan.label, "restaurant", vegan.where, 12, 3, 6),
+        PlannedHabit("restaurants", step_free.label, "restaurant", step_free.where, 12, 4, 4),
+        PlannedHabit("cafes", dogs.label, "cafe", dogs.where, 10, 5, 0),
     ]
 
 
@@ -56,7 +56,7 @@ def test_the_events_are_those_of_a_log_and_lie_in_the_ninety_days_before(world, 
 
 def test_by_chance_a_tenth_of_the_choices_follow_nothing(world, home):
     trait = world.group(home, "cafe").traits["dogs"]
-    habit = Habit("cafes", trait.label, "cafe", trait.where, 400, 200, 200)
+    habit = PlannedHabit("cafes", trait.label, "cafe", trait.where, 400, 200, 200)
     events = chain_of(Draws("chain"), "u-1", [habit], world, UNTIL, home=home, chance=10)
     taken = [event for event in events if event["type"] in ("navigate", "order")]
     cafes = [row for row in (world.place(event["place"]) for event in taken) if row["kind"] == "cafe"]

@@ -8,13 +8,13 @@ from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.metrics.statistics import Block, chances
+from pytest_mapsat.metrics.statistics import TrialBlock, chances
 
 
 def units_of(*cases, column=0, flips=False):
     """A unit for each case, given as its trials in both runs."""
     weight = 1.0 if flips else 1 / len(cases)
-    return [[Block(column, weight, baseline, new, flips=flips)] for baseline, new in cases]
+    return [[TrialBlock(column, weight, baseline, new, flips=flips)] for baseline, new in cases]
 
 
 @pytest.mark.parametrize("tail", ["down", "both"])
@@ -70,9 +70,9 @@ def test_flips_count_cases_that_hold_in_every_trial_and_fail_in_every_one():
 def test_two_columns_that_go_together_cost_nothing_and_two_that_do_not_are_corrected_for():
     case = ((1.0,) * 4, (0.0, 0.0, 0.0, 1.0))
     (alone,) = chances(units_of(case), 1)
-    both = chances([[Block(0, 1, *case), Block(1, 1, *case)]], 2)
+    both = chances([[TrialBlock(0, 1, *case), TrialBlock(1, 1, *case)]], 2)
     assert both == [pytest.approx(alone)] * 2
-    apart = chances([[Block(0, 1, *case)], [Block(1, 1, *case)]], 2)
+    apart = chances([[TrialBlock(0, 1, *case)], [TrialBlock(1, 1, *case)]], 2)
     assert alone < apart[0] <= 2 * alone + 1e-9
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from pytest_mapsat.formats import Lines, Placed
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.formats import DocumentLines, PlacedNoun
+from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.judges.findings import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.labels import label_of
 from pytest_mapsat.model import (
@@ -45,7 +45,7 @@ NO_PARAMETERS = {"type": "object", "properties": {}}
 TABLE = ROOT / "pytest_mapsat" / "judges" / "calibration.json"
 
 
-def answers_of(name: str) -> list[Placed[PeopleLabels]]:
+def answers_of(name: str) -> list[PlacedNoun[PeopleLabels]]:
     """Return the answers of a set without the labels that their writers doubt, and without answers that are wrong by such a label alone."""
     answers = []
     for case, items in json.loads((HERE / f"{name}.json").read_text()).items():
@@ -54,7 +54,7 @@ def answers_of(name: str) -> list[Placed[PeopleLabels]]:
             labels = {requirement: mark for requirement, mark in item["labels"].items() if requirement not in doubts}
             if item["right"] or "failed" in labels.values():
                 answer = PeopleLabels(case=case, id=item["id"], by="model", text=item["text"], labels=labels)
-                answers.append(Placed(answer, f"{name}.json", Lines({})))
+                answers.append(PlacedNoun(answer, f"{name}.json", DocumentLines({})))
     return answers
 
 
@@ -111,7 +111,7 @@ def said_labels(items: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tu
 def _outcome(item: Mapping[str, Any], check: Mapping[str, Any], currency: str) -> str:
     requirement = Requirement.model_validate({"id": "said", "kind": "hard", "text": item["text"], "check": check})
     turns = (Turn(role="user", text="?"), Turn(role="agent", text=item["text"]))
-    context = Context(
+    context = JudgedDialogue(
         Trajectory(case="said", turns=turns), {}, language=item["language"], vocabulary=Vocabulary(currency=currency)
     )
     label = label_of(requirement, context.knowing([requirement.check] if requirement.check else []))
@@ -195,7 +195,7 @@ def agreement(item: dict[str, Any]) -> tuple[str, str]:
     case = Case(
         id="natural", language=item["language"], visible={"query": turns[0].text}, truth={"requirements": [asked]}
     )
-    finding = evaluate(check, Context.of(case, Trajectory(case=case.id, turns=tuple(turns)), tools))
+    finding = evaluate(check, JudgedDialogue.of(case, Trajectory(case=case.id, turns=tuple(turns)), tools))
     return {True: "met", False: "failed", None: "undecided"}[finding.passed], finding.why
 
 

@@ -9,7 +9,7 @@ from suite_maker import case_yaml, make_suite
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import ExpectedTool
-from pytest_mapsat.proof.oracles import Found, HopQuery
+from pytest_mapsat.proof.oracles import HopQuery, RankedQuery
 
 MANIFEST = "name: small\nversion: '1'\nschema_version: 1\n"
 TOOLS = """\
@@ -61,7 +61,7 @@ CASE = {
         ],
     },
 }  # fmt: skip
-FOUND = Found(HopQuery("one", "play", "search", "games", "Northam", {}, ExpectedTool(name="search")), 1, (1,))
+FOUND = RankedQuery(HopQuery("one", "play", "search", "games", "Northam", {}, ExpectedTool(name="search")), 1, (1,))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, recording, sandbox
 
 from pytest_mapsat.model import Recording, Tool
-from pytest_mapsat.sandbox import Answer, RecordedSandbox, argument_problems
+from pytest_mapsat.sandbox import RecordedSandbox, SandboxAnswer, argument_problems
 
 CALL = {"query": "咖啡", "x": LON, "y": LAT, "range": 1000}
 
@@ -104,7 +104,7 @@ def test_arguments_are_left_as_they_were():
 def test_an_answer_cannot_be_changed():
     with pytest.raises(AttributeError):
         sandbox().call("around", CALL).status = "ok"
-    assert isinstance(sandbox().call("around", CALL), Answer)
+    assert isinstance(sandbox().call("around", CALL), SandboxAnswer)
 
 
 def test_the_key_of_a_recording_depends_on_its_call_only():

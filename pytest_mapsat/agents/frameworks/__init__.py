@@ -11,9 +11,9 @@ from pytest_mapsat.model import UsageError
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
 from .adapter import Adapter as Adapter
-from .adapter import Answer as Answer
-from .adapter import Episode as Episode
+from .adapter import AdapterEpisode as AdapterEpisode
 from .adapter import Spent as Spent
+from .adapter import ToolAnswer as ToolAnswer
 from .adapter import comes_from, kinds_of
 from .adapter import data_from as data_from
 from .adapter import declared as declared

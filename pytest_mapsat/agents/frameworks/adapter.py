@@ -19,7 +19,7 @@ from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What the sandbox answered to a call.
 
     Attributes:
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Episode:
+class AdapterEpisode:
     """What an adapter is given for one episode.
 
     Attributes:
@@ -53,11 +53,11 @@ class Episode:
         return frozenset(schema["name"] for schema in declared(self.tools))
 
     @classmethod
-    def of(cls, tools: Toolbox) -> Episode:
+    def of(cls, tools: Toolbox) -> AdapterEpisode:
         """Return an episode that is only called."""
         return cls(tools, AgentContext(), Session("", lambda _: None))
 
-    def call(self, name: str, arguments: Any) -> Answer:
+    def call(self, name: str, arguments: Any) -> ToolAnswer:
         """Have the sandbox answer a call; a tool that the case does not have answers with an error, and counts as called.
 
         Args:
@@ -71,7 +71,7 @@ class Episode:
                 arguments = {"arguments": arguments}
         value = self.tools.call(name, {} if arguments is None else as_json(arguments, _plain))
         failed = isinstance(value, dict) and value.get("status") == "error"
-        return Answer(value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), failed)
+        return ToolAnswer(value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), failed)
 
 
 def is_ours(function: Any) -> bool:
@@ -84,11 +84,11 @@ def declared(tools: Toolbox) -> list[dict[str, Any]]:
     return [schema["function"] for schema in tools.schemas()]
 
 
-def natively(made: Callable[[str, str, JsonObject, Episode], Any]) -> Callable[[Toolbox], list[Any]]:
+def natively(made: Callable[[str, str, JsonObject, AdapterEpisode], Any]) -> Callable[[Toolbox], list[Any]]:
     """Return what makes a framework's own tools from a toolbox, by a function that makes one from its name, description and parameters, and an episode that answers."""
 
     def native(tools: Toolbox) -> list[Any]:
-        episode = Episode.of(tools)
+        episode = AdapterEpisode.of(tools)
         return [made(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
 
     return native
@@ -106,7 +106,7 @@ class Adapter:
         distribution: the package whose version counts, where it has another name.
         versions: the least version that works, and the first that does not: major and minor.
         classes: package and class of what is an agent; the classes below them are meant, too.
-        start: takes an agent and an ``Episode`` and returns what answers a message with a ``Reply``: a function or coroutine function of
+        start: takes an agent and an ``AdapterEpisode`` and returns what answers a message with a ``Reply``: a function or coroutine function of
             ``message``, or an object with such a ``reply`` and, where something has to be given back, ``close``. It keeps the state of the episode;
             nothing of it may stay in the agent.
         native: makes the framework's own tools from a ``Toolbox``, for a factory that takes ``tools``.
@@ -117,7 +117,7 @@ class Adapter:
     name: str
     versions: tuple[tuple[int, int], tuple[int, int]]
     classes: frozenset[tuple[str, str]]
-    start: Callable[[Any, Episode], Any]
+    start: Callable[[Any, AdapterEpisode], Any]
     native: Callable[[Toolbox], Sequence[Any]]
     refusal: Callable[[Any], str] = lambda agent: ""  # noqa: ARG005
     waits: bool = True
@@ -212,7 +212,7 @@ def _plain(value: Any) -> Any:
 _ASKS = {"zh": "我可以执行 {calls} 吗？", "en": "May I go ahead with {calls}?"}
 
 
-def question(calls: Sequence[tuple[str, Any]], episode: Episode) -> str:
+def question(calls: Sequence[tuple[str, Any]], episode: AdapterEpisode) -> str:
     """Return the question whether an agent may make some calls, in the language of the case.
 
     Args:

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pytest_mapsat.agents.returned import AgentFault, is_unavailable
-from pytest_mapsat.guard import Call
+from pytest_mapsat.guard import GuardedCall
 from pytest_mapsat.reply import Reply, Unavailable
 
-from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
+from .adapter import Adapter, AdapterEpisode, Spent, is_ours, natively, reply_of
 
 #: Built-in tools that touch nothing outside: they plan, look for tools, and hand over to agents, whose tools pass the same hook.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
@@ -19,10 +19,10 @@ _NAMED = "name the options as the agent, --mapsat-agent=module:options, and the 
 _ASK = "AskUserQuestion"
 
 
-class _Conversation:
+class _ClaudeConversation:
     """One episode with options: a client, and the program that it starts, of its own."""
 
-    def __init__(self, agent: Any, episode: Episode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         self._options = getattr(agent, "options", agent)
         self._episode = episode
         self._client: Any = None
@@ -106,7 +106,7 @@ class _Conversation:
         return spent
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Refuse a tool, and to start a program whose tools no sandbox answers; our own client has a hook that has them answered."""
     if not is_ours(call.body) and (call.name == "handler" or not call.is_answered()):
         call.refuse(getattr(call.thing, "name", "Bash"), _NAMED)
@@ -129,7 +129,7 @@ def _look_for_errors(result: Any) -> None:
     raise AgentFault(f"the agent's program ended with {result.subtype}: {words}")
 
 
-def _tool(name: str, description: str, schema: dict[str, Any], episode: Episode) -> Any:
+def _tool(name: str, description: str, schema: dict[str, Any], episode: AdapterEpisode) -> Any:
     """Return a tool as ``claude_agent_sdk.SdkMcpTool``, for ``create_sdk_mcp_server``."""
     from claude_agent_sdk import SdkMcpTool
 
@@ -178,7 +178,7 @@ ADAPTER = Adapter(
     name="claude-agent-sdk",
     versions=((0, 2), (1, 0)),
     classes=frozenset({("claude_agent_sdk", "ClaudeAgentOptions"), ("claude_agent_sdk", "ClaudeSDKClient")}),
-    start=_Conversation,
+    start=_ClaudeConversation,
     native=natively(_tool),
     refusal=_refusal,
 )

@@ -9,17 +9,17 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from pytest_mapsat.guard import Call
+from pytest_mapsat.guard import GuardedCall
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
+from .adapter import Adapter, AdapterEpisode, Spent, is_ours, natively, reply_of
 
 #: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
 _OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
 _THOUGHT = re.compile(r"Thought:\s*(.+?)\s*(?=\n\s*(?:Action|Final Answer):|\Z)", re.DOTALL)
 
 
-def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
     """Return a tool as a subclass of ``crewai.tools.BaseTool``."""
     from crewai.tools import BaseTool
 
@@ -37,10 +37,10 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ep
     return SandboxTool(name=name, description=description, args_schema=shape)
 
 
-class _Conversation:
+class _CrewConversation:
     """One episode with a copy of an agent or crew."""
 
-    def __init__(self, agent: Any, episode: Episode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         self._episode = episode
         self._dialogue: list[dict[str, str]] = []
         self._agent = agent.copy()
@@ -81,7 +81,7 @@ class _Conversation:
         return {**context, "message": message, "history": before}
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it."""
     tool = call.thing
     # A structured tool is made from one of the other kind.
@@ -137,7 +137,7 @@ ADAPTER = Adapter(
     name="crewai",
     versions=((1, 15), (2, 0)),
     classes=frozenset({("crewai", "BaseAgent"), ("crewai", "Crew")}),
-    start=_Conversation,
+    start=_CrewConversation,
     native=natively(_native),
     refusal=_refusal,
 )

@@ -7,10 +7,10 @@ import json
 from collections.abc import Container
 from typing import Any
 
-from pytest_mapsat.guard import Call
+from pytest_mapsat.guard import GuardedCall
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, Episode, Spent, go_ahead, is_ours, natively, question, reply_of
+from .adapter import Adapter, AdapterEpisode, Spent, go_ahead, is_ours, natively, question, reply_of
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
 _OWN = (
@@ -34,7 +34,7 @@ _CONFIRM = "adk_request_confirmation"
 _USER = "user"
 
 
-def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
     """Return a tool as a subclass of ``google.adk.tools.BaseTool``."""
     from google.adk.tools import BaseTool
     from google.genai.types import FunctionDeclaration
@@ -49,10 +49,10 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ep
     return SandboxTool(name=name, description=description)
 
 
-class _Conversation:
+class _AdkConversation:
     """One episode with an agent: a session of a runner of its own, in memory."""
 
-    def __init__(self, agent: Any, episode: Episode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         from google.adk.runners import InMemoryRunner
 
         self._episode = episode
@@ -127,7 +127,7 @@ class _Conversation:
         self._thoughts += [part.text for part in _parts(response) if part.thought and part.text]
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it; what runs agents goes on."""
     tool = call.thing
     if call.name.startswith("run") and hasattr(tool, "session_service"):  # a runner
@@ -148,7 +148,7 @@ def meet(call: Call) -> Any:
     return _met(call)
 
 
-async def _met(call: Call) -> Any:
+async def _met(call: GuardedCall) -> Any:
     tool, context = call.thing, call.options["tool_context"]
     result = await _answered(call.episode, tool, call.options["args"], context)
     return await call.real() if result is None else result
@@ -159,7 +159,9 @@ def _is_own(tool: Any, names: Container[str]) -> bool:
     return module.removeprefix("google.adk.tools.") in _OWN and tool.name not in names
 
 
-async def _answered(episode: Episode, tool: Any, arguments: dict[str, Any], context: Any) -> dict[str, Any] | None:
+async def _answered(
+    episode: AdapterEpisode, tool: Any, arguments: dict[str, Any], context: Any
+) -> dict[str, Any] | None:
     """Return the sandbox's answer to a call; None lets the framework's own tools run, and ask for a go-ahead."""
     if _is_own(tool, episode.names):
         return None
@@ -174,7 +176,7 @@ async def _answered(episode: Episode, tool: Any, arguments: dict[str, Any], cont
     return _result(episode, tool.name, arguments)
 
 
-def _result(episode: Episode, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _result(episode: AdapterEpisode, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the sandbox's answer as ADK has results: an object, and not an empty one, which would let the real tool run."""
     value = episode.call(name, arguments).value
     return value if isinstance(value, dict) and value else {"result": value}
@@ -207,7 +209,7 @@ ADAPTER = Adapter(
     name="google-adk",
     versions=((2, 0), (3, 0)),
     classes=frozenset({("google.adk", "BaseAgent"), ("google.adk", "App")}),
-    start=_Conversation,
+    start=_AdkConversation,
     native=natively(_native),
     refusal=_refusal,
 )

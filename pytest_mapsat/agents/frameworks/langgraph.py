@@ -8,10 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
-from pytest_mapsat.guard import Call
+from pytest_mapsat.guard import GuardedCall
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, Episode, Spent, data_from, go_ahead, is_ours, natively, question, reply_of
+from .adapter import Adapter, AdapterEpisode, Spent, data_from, go_ahead, is_ours, natively, question, reply_of
 
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
@@ -22,10 +22,10 @@ _OWN = (
 )
 
 
-class _Conversation:
+class _GraphConversation:
     """One episode with a graph: a thread of a checkpointer of its own."""
 
-    def __init__(self, graph: Any, episode: Episode) -> None:
+    def __init__(self, graph: Any, episode: AdapterEpisode) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
         from langgraph.store.memory import InMemoryStore
 
@@ -81,7 +81,7 @@ class _Conversation:
         )
 
 
-def _asked(value: Any, episode: Episode) -> str:
+def _asked(value: Any, episode: AdapterEpisode) -> str:
     """Return what an interrupt asks, in words."""
     if isinstance(value, str):
         return value
@@ -134,7 +134,7 @@ def _counter(spent: Spent) -> Any:
 # -- calls of tools ------------------------------------------------------------------------------------------------------
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool of LangChain, or refuse it."""
     tool = call.thing
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
@@ -156,7 +156,7 @@ def meet(call: Call) -> Any:
     return getattr(stand_in, plain)(given, *others, **options)
 
 
-def _substitute(name: str, description: str, schema: dict[str, Any], episode: Episode, tool: Any = None) -> Any:
+def _substitute(name: str, description: str, schema: dict[str, Any], episode: AdapterEpisode, tool: Any = None) -> Any:
     """Return a tool that the sandbox answers; of what LangGraph adds to the arguments of the model (state, runtime) it hands on nothing."""
     from langchain_core.tools import StructuredTool, ToolException
 
@@ -182,6 +182,6 @@ ADAPTER = Adapter(
     name="langgraph",
     versions=((1, 0), (2, 0)),
     classes=frozenset({("langgraph", "Pregel"), ("langgraph", "StateGraph")}),
-    start=_Conversation,
+    start=_GraphConversation,
     native=natively(_substitute),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_mapsat.guard import Call
+from pytest_mapsat.guard import GuardedCall
 
-from .adapter import Answer
+from .adapter import ToolAnswer
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool of a server, or refuse it."""
     given = [*call.given, None, None]
     name = str(call.options.get("name", call.options.get("tool_name", given[0])))
@@ -21,9 +21,9 @@ def meet(call: Call) -> Any:
     return _answered(call, name, call.options.get("arguments", given[1] if call.given else None))
 
 
-async def _answered(call: Call, name: str, arguments: Any) -> Any:
+async def _answered(call: GuardedCall, name: str, arguments: Any) -> Any:
     from mcp.types import CallToolResult
 
-    answer: Answer = call.episode.call(name, arguments)
+    answer: ToolAnswer = call.episode.call(name, arguments)
     shown = {"content": [{"type": "text", "text": answer.text}], "isError": answer.failed}
     return CallToolResult.model_validate(shown)

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-from pytest_mapsat.guard import Call, is_sandboxed
+from pytest_mapsat.guard import GuardedCall, is_sandboxed
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, Answer, Episode, Spent, go_ahead, is_ours, natively, question, reply_of
+from .adapter import Adapter, AdapterEpisode, Spent, ToolAnswer, go_ahead, is_ours, natively, question, reply_of
 
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
 _INSTEAD = "no sandbox can answer it; give the agent a function in its place"
 
 
-def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
     """Return a tool as ``agents.FunctionTool``."""
     from agents import FunctionTool
 
@@ -27,10 +27,10 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ep
     return FunctionTool(name, description, parameters, invoke, strict_json_schema=False)
 
 
-class _Conversation:
+class _OpenAIConversation:
     """One episode with an agent: the dialogue, the agent that speaks after handoffs, and the run that waits for the user's go-ahead."""
 
-    def __init__(self, agent: Any, episode: Episode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         self._agent = agent
         self._episode = episode
         self._dialogue: list[Any] = []
@@ -72,7 +72,7 @@ def _used(result: Any) -> tuple[int, int]:
     return (used.input_tokens, used.output_tokens) if used else (0, 0)
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it; what runs agents, and lists their tools, goes on."""
     if not _is_there():
         return call.real()
@@ -86,7 +86,7 @@ def meet(call: Call) -> Any:
     return _invoker(call.thing, call)(*call.given, **call.options)
 
 
-async def _listed(call: Call) -> list[Any]:
+async def _listed(call: GuardedCall) -> list[Any]:
     """Return the tools of an agent with stand-ins, which the sandbox answers, or which are refused."""
     tools = await call.real()
     outside = [tool for tool in tools if type(tool).__name__ not in _HARMLESS]
@@ -102,7 +102,7 @@ def _is_of_a_server(tool: Any) -> bool:
     return str(getattr(getattr(getattr(tool, "_tool_origin", None), "type", None), "value", "")) == "mcp"
 
 
-def _is_own(tool: Any, call: Call) -> bool:
+def _is_own(tool: Any, call: GuardedCall) -> bool:
     """Return whether a tool is answered already, or an agent that is asked as ever: the tools that it has are met, too."""
     functions = (getattr(tool, name, None) for name in ("on_invoke_tool", "__wrapped__"))
     if type(tool).__name__ in _HARMLESS - {"FunctionTool"} or any(map(is_ours, functions)):
@@ -110,17 +110,17 @@ def _is_own(tool: Any, call: Call) -> bool:
     return getattr(tool, "_is_agent_tool", False) and tool.name not in call.names
 
 
-def _twin(tool: Any, call: Call) -> Any:
+def _twin(tool: Any, call: GuardedCall) -> Any:
     twin = copy.copy(tool)
     twin.on_invoke_tool = _invoker(tool, call)
     return twin
 
 
-def _invoker(tool: Any, call: Call) -> Callable[[Any, str], Awaitable[str]]:
+def _invoker(tool: Any, call: GuardedCall) -> Callable[[Any, str], Awaitable[str]]:
     async def invoke(ctx: Any, input: str) -> str:  # noqa: A002, ARG001  # the framework's names
         if not call.is_answered(tool):
             call.refuse(tool.name)
-        answer: Answer = call.episode.call(tool.name, input)
+        answer: ToolAnswer = call.episode.call(tool.name, input)
         return answer.text
 
     return invoke
@@ -160,7 +160,7 @@ ADAPTER = _Adapter(
     name="openai-agents",
     versions=((0, 20), (1, 0)),
     classes=frozenset({("agents", "Agent")}),
-    start=_Conversation,
+    start=_OpenAIConversation,
     native=natively(_native),
     refusal=_refusal,
 )

@@ -6,23 +6,34 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_mapsat.guard import Call, is_sandboxed
+from pytest_mapsat.guard import GuardedCall, is_sandboxed
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, Answer, Episode, Spent, data_from, go_ahead, is_ours, natively, question, reply_of
+from .adapter import (
+    Adapter,
+    AdapterEpisode,
+    Spent,
+    ToolAnswer,
+    data_from,
+    go_ahead,
+    is_ours,
+    natively,
+    question,
+    reply_of,
+)
 
 
-def _native(name: str, description: str, parameters: dict[str, Any], episode: Episode) -> Any:
+def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
     """Return a tool as ``pydantic_ai.Tool``."""
     from pydantic_ai import Tool
 
     return Tool.from_schema(lambda **arguments: episode.call(name, arguments).value, name, description, parameters)
 
 
-class _Conversation:
+class _PydanticConversation:
     """One episode with an agent: the messages so far, and the calls that wait for the user's go-ahead."""
 
-    def __init__(self, agent: Any, episode: Episode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         self._agent = agent
         self._episode = episode
         self._messages: Sequence[Any] = ()
@@ -60,7 +71,7 @@ class _Conversation:
             prompt, decided = None, DeferredToolResults(calls=calls)
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it; the run of an agent gets a capability that has each call answered."""
     if call.name == "iter":
         if not call.is_answered():
@@ -85,7 +96,7 @@ def meet(call: Call) -> Any:
     return _met_in_a_set(call)
 
 
-def _met_in_a_set(call: Call) -> Any:
+def _met_in_a_set(call: GuardedCall) -> Any:
     """Meet a call of a tool in a set of them."""
     from pydantic_ai.toolsets import FunctionToolset
 
@@ -106,17 +117,17 @@ def _met_in_a_set(call: Call) -> Any:
     )
 
 
-async def _answered(call: Call, name: str, arguments: Any) -> Any:
+async def _answered(call: GuardedCall, name: str, arguments: Any) -> Any:
     import pydantic_ai
 
-    answer: Answer = call.episode.call(name, arguments)
+    answer: ToolAnswer = call.episode.call(name, arguments)
     failed = getattr(pydantic_ai, "ToolFailed", None)  # where it is missing, the error is a result like others
     if answer.failed and failed is not None:
         raise failed(answer.text)
     return answer.value
 
 
-def _capability(call: Call) -> Any:
+def _capability(call: GuardedCall) -> Any:
     """Return the capability that has the sandbox answer; made here because its base class is the framework's."""
     from pydantic_ai.capabilities import AbstractCapability
 
@@ -162,7 +173,7 @@ ADAPTER = Adapter(
     distribution="pydantic-ai-slim",
     versions=((1, 90), (3, 0)),
     classes=frozenset({("pydantic_ai", "AbstractAgent")}),
-    start=_Conversation,
+    start=_PydanticConversation,
     native=natively(_native),
     refusal=_refusal,
 )

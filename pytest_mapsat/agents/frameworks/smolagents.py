@@ -7,10 +7,10 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from pytest_mapsat.guard import Call
+from pytest_mapsat.guard import GuardedCall
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
+from .adapter import Adapter, AdapterEpisode, Spent, is_ours, natively, reply_of
 
 #: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
 _OWN = {"final_answer", "python_interpreter"}
@@ -18,7 +18,7 @@ _ELSEWHERE = "where no sandbox can answer it; use executor_type='local'"
 _TYPES = {"string", "boolean", "integer", "number", "array", "object", "null"}
 
 
-def _native(called: str, about: str, parameters: dict[str, Any], episode: Episode) -> Any:
+def _native(called: str, about: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
     """Return a tool as a subclass of ``smolagents.Tool``."""
     from smolagents import Tool
 
@@ -48,10 +48,10 @@ def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
     return shown if required else {**shown, "nullable": True}
 
 
-class _Conversation:
+class _SmolConversation:
     """One episode with a copy of an agent, and copies of those that it manages."""
 
-    def __init__(self, agent: Any, episode: Episode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         self._spent, self._thoughts = Spent(), list[str]()
         self._agent = _twin(agent, episode, self._count)
         self._begun = False
@@ -76,7 +76,7 @@ class _Conversation:
             self._thoughts.append(thought)
 
 
-def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
+def _twin(agent: Any, episode: AdapterEpisode, count: Callable[[Any], None]) -> Any:
     """Return a copy of an agent that shares no memory with it, and whose tools the sandbox answers."""
     from smolagents.memory import AgentMemory
     from smolagents.monitoring import Monitor
@@ -99,7 +99,7 @@ def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
     return twin
 
 
-def _answered(name: str, tool: Any, episode: Episode) -> Any:
+def _answered(name: str, tool: Any, episode: AdapterEpisode) -> Any:
     if _is_own(tool) and name not in episode.names:
         return tool
     twin = copy.copy(tool)
@@ -113,7 +113,7 @@ def _is_own(tool: Any) -> bool:
     return type(tool).__module__ == "smolagents.default_tools" and tool.name in _OWN
 
 
-def meet(call: Call) -> Any:
+def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it."""
     tool = call.thing
     if call.name == "send_tools":
@@ -127,7 +127,7 @@ def meet(call: Call) -> Any:
     return _answering(call.episode, tool.name, list(tool.inputs), tool.output_type)(*call.given, **call.options)
 
 
-def _answering(episode: Episode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:
+def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:
     def forward(*positional: Any, **arguments: Any) -> Any:
         answer = episode.call(name, {**dict(zip(inputs, positional, strict=False)), **arguments})
         if answer.failed:
@@ -147,7 +147,7 @@ ADAPTER = Adapter(
     name="smolagents",
     versions=((1, 24), (2, 0)),
     classes=frozenset({("smolagents", "MultiStepAgent")}),
-    start=_Conversation,
+    start=_SmolConversation,
     native=natively(_native),
     refusal=_refusal,
     waits=False,

@@ -12,7 +12,7 @@ from threading import Lock
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from pytest_mapsat.guard import Call, guarded, handed_on, is_sandboxed, now
+from pytest_mapsat.guard import GuardedCall, guarded, handed_on, is_sandboxed, now
 
 _RUNS = "invoke ainvoke batch abatch stream astream astream_events"
 _LANGCHAIN = "invoke ainvoke run arun _run _arun func coroutine"
@@ -118,7 +118,7 @@ def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
             return value
         if name in _READ_BY_ITSELF and _reader().startswith(_READ_BY_ITSELF[name]):
             return value
-        meet = import_module(f"{__package__}.{adapter}").meet if adapter else Call.inside
+        meet = import_module(f"{__package__}.{adapter}").meet if adapter else GuardedCall.inside
         return guarded(adapter.replace("_", "-"), thing, name, value, meet)
 
     kind.__getattribute__ = __getattribute__

@@ -96,7 +96,7 @@ def see_no_others() -> None:
 # -- one agent ------------------------------------------------------------------------------------------------------------
 
 
-class Line:
+class PytestLine:
     """The line to pytest, for all threads of the agent.
 
     Args:
@@ -159,7 +159,7 @@ class Line:
         return answer["result"]
 
 
-def serve(line: Line) -> None:
+def serve(line: PytestLine) -> None:
     """Find the agent and take it through one episode; return when pytest closes the line.
 
     The module is imported on the main thread and the agent called on another one, as in pytest's process.
@@ -180,7 +180,7 @@ def serve(line: Line) -> None:
         thread.join()
 
 
-def _converse(line: Line, source: AgentSource) -> None:
+def _converse(line: PytestLine, source: AgentSource) -> None:
     """Have the agent answer the messages of one episode, or of those of one user where dialogues are carried."""
     kept = KeptAgent()
     with suppress(EOFError, OSError):
@@ -201,7 +201,7 @@ def _converse(line: Line, source: AgentSource) -> None:
             _answer(line, conversation, asked["message"])
 
 
-def _answer(line: Line, conversation: Conversation, message: str) -> None:
+def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
     """Have the agent answer a message, and send its reply, or its fault."""
     line.open = True
     try:
@@ -292,7 +292,7 @@ def _fork(fate: int) -> int:
         return -1
 
 
-def _guarded(order: Sequence[int], told: JsonObject) -> Line:
+def _guarded(order: Sequence[int], told: JsonObject) -> PytestLine:
     """Return, in a process of the agent's own, its line to pytest. This process is its guard and does not return.
 
     Args:
@@ -320,7 +320,7 @@ def _guarded(order: Sequence[int], told: JsonObject) -> Line:
         for descriptor in (fate, woken, wakes):
             os.close(descriptor)
         _move_in(out, err, folder, told["memory"])
-        return Line(os.fdopen(reads, "rb"), os.fdopen(writes, "wb"))
+        return PytestLine(os.fdopen(reads, "rb"), os.fdopen(writes, "wb"))
     for descriptor in (reads, writes, out, err):
         os.close(descriptor)
     status = _watched(pid, fate, woken)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pytest_mapsat.making.worlds import TOWNS, BuildRequest, Draws
 from pytest_mapsat.model import Json, JsonObject, UsageError
 
-from .places import DAYS, YEAR, Centre, City, World, document, meets, tool_files, world_of
+from .places import DAYS, YEAR, Centre, City, MadeUpWorld, document, meets, tool_files, world_of
 from .suite import briefs_of as briefs_of
 from .suite import build_suite, lines_of, put
 
@@ -30,7 +30,7 @@ _USUAL, _MOST_VISITS = 2, 3
 _MODES = ("walking", "cycling", "driving", "transit")
 
 
-class Habit(NamedTuple):
+class PlannedHabit(NamedTuple):
     """What somebody usually does in one sort of situation.
 
     Attributes:
@@ -53,7 +53,14 @@ class Habit(NamedTuple):
 
 
 def chain_of(
-    draws: Draws, uid: str, habits: Sequence[Habit], world: World, until: datetime, *, home: Centre, chance: int
+    draws: Draws,
+    uid: str,
+    habits: Sequence[PlannedHabit],
+    world: MadeUpWorld,
+    until: datetime,
+    *,
+    home: Centre,
+    chance: int,
 ) -> list[JsonObject]:
     """Return what a user did in the 90 days before a moment, as events of a behaviour log, in the order of time.
 
@@ -89,7 +96,7 @@ def chain_of(
 
 
 def activity_row(
-    uid: str, events: Sequence[Mapping[str, Any]], habits: Iterable[Habit], world: World, until: datetime
+    uid: str, events: Sequence[Mapping[str, Any]], habits: Iterable[PlannedHabit], world: MadeUpWorld, until: datetime
 ) -> JsonObject:
     """Return the row of ``activities`` that a chain comes to: usual places, and for each habit how often it was followed, of how many times, early and late.
 
@@ -117,13 +124,13 @@ def activity_row(
 class _Sessions:
     """Makes the sessions of one user."""
 
-    def __init__(self, draws: Draws, uid: str, world: World, home: Centre, until: datetime) -> None:
+    def __init__(self, draws: Draws, uid: str, world: MadeUpWorld, home: Centre, until: datetime) -> None:
         self._draws, self._uid, self._world, self._home = draws, uid, world, home
         self._midnight = until.replace(hour=0, minute=0, second=0, microsecond=0)
         self._town = world.town_of(home.town)
         self._count = 0
 
-    def of(self, slot: tuple[int, int, int], sort: str, followed: Sequence[Habit]) -> list[JsonObject]:
+    def of(self, slot: tuple[int, int, int], sort: str, followed: Sequence[PlannedHabit]) -> list[JsonObject]:
         """Return the events of one situation: what is searched, seen and done."""
         day, hour, minute = slot
         at = self._midnight - timedelta(days=day) + timedelta(hours=hour, minutes=minute + self._draws.below(4))
@@ -138,7 +145,7 @@ class _Sessions:
         return events
 
     def _choice(
-        self, sort: str, followed: Sequence[Habit], spot: tuple[float, float]
+        self, sort: str, followed: Sequence[PlannedHabit], spot: tuple[float, float]
     ) -> tuple[list[JsonObject], JsonObject, tuple[float, float]]:
         """Return the places shown, the one chosen, and where the search is made: about home, or else nearer to a place that will do."""
         rows = self._world.near(*spot, sort)
@@ -154,7 +161,7 @@ class _Sessions:
         return self._world.near(*spot, sort)[:_SHOWN], chosen, spot
 
     def _looks(
-        self, sort: str, followed: Sequence[Habit], shown: Sequence[JsonObject], chosen: JsonObject
+        self, sort: str, followed: Sequence[PlannedHabit], shown: Sequence[JsonObject], chosen: JsonObject
     ) -> list[JsonObject]:
         draws = self._draws
         kind = self._town.sorts[sort].kind
@@ -181,13 +188,13 @@ class _Sessions:
         )
 
 
-def _occasions(draws: Draws, habits: Sequence[Habit]) -> list[tuple[bool, list[Habit]]]:
+def _occasions(draws: Draws, habits: Sequence[PlannedHabit]) -> list[tuple[bool, list[PlannedHabit]]]:
     """Return for each occasion of one situation whether it is late, and which habits it follows; each as often as it says.
 
     What is left undone is spread, as few places lack several things at once.
     """
     of = habits[0].of
-    occasions = [(at >= of // 2, list[Habit]()) for at in range(of)]
+    occasions = [(at >= of // 2, list[PlannedHabit]()) for at in range(of)]
     for habit in sorted(habits, key=lambda habit: habit.early + habit.late, reverse=True):
         for late, times in ((False, habit.early), (True, habit.late)):
             # The least followed first, and those at random, so that few occasions follow nothing.
@@ -207,7 +214,7 @@ def _filter(where: Mapping[str, Json]) -> JsonObject:
     return told
 
 
-def _follows(session: Sequence[Mapping[str, Any]], habit: Habit, world: World) -> bool:
+def _follows(session: Sequence[Mapping[str, Any]], habit: PlannedHabit, world: MadeUpWorld) -> bool:
     return "place" in session[-1] and meets(world.place(session[-1]["place"]), habit.where)
 
 
@@ -215,7 +222,7 @@ def _is_late(event: Mapping[str, Any], until: datetime) -> bool:
     return (until.date() - datetime.fromisoformat(event["at"]).date()).days <= LATE_DAYS
 
 
-def _visits(sessions: Iterable[Sequence[Mapping[str, Any]]], world: World, until: datetime) -> list[JsonObject]:
+def _visits(sessions: Iterable[Sequence[Mapping[str, Any]]], world: MadeUpWorld, until: datetime) -> list[JsonObject]:
     """Return the places that the user went to more than once, the most visited first."""
     visits = [session[-1] for session in sessions if "place" in session[-1]]
     times = Counter(event["place"] for event in visits)
@@ -253,13 +260,13 @@ class Person(NamedTuple):
     """
 
     uid: str
-    habits: tuple[Habit, ...]
+    habits: tuple[PlannedHabit, ...]
     events: tuple[JsonObject, ...]
     profile: JsonObject
     activity: JsonObject
 
 
-def people_of(world: World, each: int) -> Iterator[Person]:
+def people_of(world: MadeUpWorld, each: int) -> Iterator[Person]:
     """Yield so many people of each town: in nine of ten situations they follow their habits, in the tenth they take anything; one habit of each has given way to another.
 
     Args:
@@ -311,18 +318,18 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
     return {**{name: len(rows) for name, rows in world.tables.items()}, "events": len(events)}
 
 
-def _person(world: World, town: City, number: int) -> Person:
+def _person(world: MadeUpWorld, town: City, number: int) -> Person:
     draws = Draws(world.seed, "person", town.name, number)
     uid = f"u-{Draws(world.seed, 'uid', town.name, number).below(1 << 32):08x}"
     home = draws.choice(town.centres)
-    habits: list[Habit] = []
+    habits: list[PlannedHabit] = []
     facts: dict[str, Any] = {}
     for at, sort in enumerate(draws.sample(list(town.sorts), 3)):
         traits = draws.sample(list(world.group(home, sort).traits.values()), 2 if at < 2 else 1)  # noqa: PLR2004  the first two of three
         for trait in traits:
             # Of the first sort one habit has given way to the other; of the second both hold at once.
             early, late = (_OF // 2, _OF // 2) if at else (_OF // 2, 0) if trait is traits[0] else (0, _OF // 2)
-            habit = Habit(town.sorts[sort].dimension, trait.label, sort, trait.where, _OF, early, late)
+            habit = PlannedHabit(town.sorts[sort].dimension, trait.label, sort, trait.where, _OF, early, late)
             habits.append(habit)
             for name, value in document()["profiles"].get(trait.name, {}).get(town.language, {}).items():
                 facts[name] = [*facts.get(name, []), *value] if isinstance(value, list) else value

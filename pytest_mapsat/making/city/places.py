@@ -276,7 +276,7 @@ _ALWAYS = "24h"
 _DEALS = ((100, 0), (60, 1), (25, 2))
 
 
-class Group(NamedTuple):
+class PlaceGroup(NamedTuple):
     """The places of one sort about a centre: of any three traits, each combination of having and lacking them is that of exactly two places.
 
     So any plan of two or three needs, of any of them either way, has its right place here and others that each miss one need alone, and having one
@@ -317,7 +317,7 @@ class Maker:
         self._words = self._lying[town.language]
         self._roads: dict[tuple[str, str], str] = {}
         self.places: dict[str, JsonObject] = {}
-        self.groups: dict[tuple[str, str], Group] = {}
+        self.groups: dict[tuple[str, str], PlaceGroup] = {}
         self.centres: list[JsonObject] = []
         for at in range(len(town.districts)):
             self.centres.append(self._centre(at))
@@ -374,7 +374,7 @@ class Maker:
             row |= {"alias": [alias], "tour": tour}
             yield sort, (at, row)
 
-    def _group(self, at: int, sort: Sort) -> Group:
+    def _group(self, at: int, sort: Sort) -> PlaceGroup:
         """Make the places of a sort in a district: an orthogonal array of strength three, the affine functions of three bits."""
         traits = [either[(at + self._number // 2) % len(either)] for either in sort.needs]
         draws = Draws(self._seed, "group", self._number, at, sort.name)
@@ -396,7 +396,7 @@ class Maker:
             self._remark(row, sort, own)
             self.places[row["id"]] = {name: row[name] for name in _COLUMNS if name in row}
             ids.append(row["id"])
-        return Group(sort.name, {trait.name: trait for trait in traits}, tuple(ids))
+        return PlaceGroup(sort.name, {trait.name: trait for trait in traits}, tuple(ids))
 
     def _deals(self) -> Iterator[JsonObject]:
         """Yield deals: six of ten places that have a price have one at least."""
@@ -678,10 +678,10 @@ class City:
 
 
 @dataclass(frozen=True)
-class World:
+class MadeUpWorld:
     """A made-up world.
 
-    What it guarantees: about every centre, at most 2 km away, there is a group of sixteen places of every sort (``Group`` says what they have); the
+    What it guarantees: about every centre, at most 2 km away, there is a group of sixteen places of every sort (``PlaceGroup`` says what they have); the
     rows may be added to, those that stand are not to be changed.
 
     Attributes:
@@ -694,7 +694,7 @@ class World:
     seed: int
     towns: tuple[City, ...]
     tables: dict[str, list[JsonObject]]
-    groups: Mapping[tuple[str, str], Group]
+    groups: Mapping[tuple[str, str], PlaceGroup]
     _places: dict[str, JsonObject] = field(default_factory=dict, repr=False)
 
     def place(self, id: str) -> JsonObject:  # noqa: A002  the column is called so
@@ -703,7 +703,7 @@ class World:
             self._places.update((row["id"], row) for row in self.tables["places"])
         return self._places[id]
 
-    def group(self, centre: Centre, sort: str) -> Group:
+    def group(self, centre: Centre, sort: str) -> PlaceGroup:
         """Return the places of one sort about a centre. Raises KeyError."""
         return self.groups[centre.id, sort]
 
@@ -720,7 +720,7 @@ class World:
         return sorted(rows, key=lambda row: (away[row["id"]], row["id"]))
 
 
-def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> World:
+def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> MadeUpWorld:
     """Return a made-up world, the same for a seed on every machine and Python.
 
     Args:
@@ -739,7 +739,7 @@ def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> World:
         for name in ("places", "deals", "ways", "roads", "stops", "lines", "fares", "weather", "users", "activities")
     }
     tables |= word_rows()
-    groups: dict[tuple[str, str], Group] = {}
+    groups: dict[tuple[str, str], PlaceGroup] = {}
     cities = []
     for number in range(towns):
         maker = Maker(seed, number, town(seed, number, languages[number % len(languages)]))
@@ -747,4 +747,4 @@ def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> World:
             tables[name] += rows
         groups |= maker.groups
         cities.append(maker.city())
-    return World(seed, tuple(cities), tables, groups)
+    return MadeUpWorld(seed, tuple(cities), tables, groups)

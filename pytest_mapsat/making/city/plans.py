@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from pytest_mapsat.making.worlds import Draws, coined_name, package_data
 from pytest_mapsat.model import JsonObject
 
-from .places import CM, YEAR, Centre, City, Sort, Trait, World, clock, metres_between, sorts, timetable
+from .places import CM, YEAR, Centre, City, MadeUpWorld, Sort, Trait, clock, metres_between, sorts, timetable
 
 #: The number of cases that the shares of the kinds add up to.
 _WHOLE = 500
 _HOUR = 60
 
 
-class Kind(NamedTuple):
+class PlanKind(NamedTuple):
     """A kind of plan.
 
     Attributes:
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Need:
+class PlannedNeed:
     """One need of one user: what must hold of the right option, and why.
 
     Attributes:
@@ -117,7 +117,7 @@ def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
     return value
 
 
-def need_of(kind: Kind, at: int, language: str, draws: Draws, limit: float | str | None = None) -> Need:
+def need_of(kind: PlanKind, at: int, language: str, draws: Draws, limit: float | str | None = None) -> PlannedNeed:
     """Return a need of a case.
 
     Args:
@@ -140,7 +140,7 @@ def need_of(kind: Kind, at: int, language: str, draws: Draws, limit: float | str
     where = _where(told, trait, column, language, limit)
     if limit is None and trait and column == "price_yuan":
         limit = where[column]["max"]
-    return Need(name, column, where, "" if limit is None else limit, trait, told, reason, language)
+    return PlannedNeed(name, column, where, "" if limit is None else limit, trait, told, reason, language)
 
 
 def _where(
@@ -171,18 +171,18 @@ def plan_data() -> Any:
 
 
 @cache
-def kinds() -> Mapping[str, Kind]:
+def kinds() -> Mapping[str, PlanKind]:
     """Return the kinds of plans by name."""
     return {name: _kind(name, dict(told)) for name, told in plan_data()["kinds"].items()}
 
 
-def _kind(name: str, told: dict[str, Any]) -> Kind:
+def _kind(name: str, told: dict[str, Any]) -> PlanKind:
     for key in ("domains", "hours"):
         told[key] = tuple(told[key])
-    return Kind(name, needs=tuple((need, why) for need, why in told.pop("needs")), **told)
+    return PlanKind(name, needs=tuple((need, why) for need, why in told.pop("needs")), **told)
 
 
-def schedule(count: int, languages: Sequence[str]) -> Iterator[tuple[Kind, int, str]]:
+def schedule(count: int, languages: Sequence[str]) -> Iterator[tuple[PlanKind, int, str]]:
     """Yield for each case its kind, its number within the kind, and its language: the kinds by their shares, the languages in turns.
 
     Args:
@@ -239,18 +239,18 @@ class Scene:
         patches: how the tables of the case differ from those of all cases.
     """
 
-    kind: Kind
+    kind: PlanKind
     id: str
     language: str
     draws: Draws
-    world: World
+    world: MadeUpWorld
     town: City
     district: str
     day: date
     minute: int
     here: tuple[float, float]
     spot: str
-    needs: list[Need] = field(default_factory=list)
+    needs: list[PlannedNeed] = field(default_factory=list)
     options: list[tuple[JsonObject, str]] = field(default_factory=list)
     second: list[JsonObject] = field(default_factory=list)
     goal: JsonObject = field(default_factory=dict)
@@ -274,13 +274,13 @@ class Scenes:
         world: the world; rows are added to its tables.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MadeUpWorld) -> None:
         self._world = world
         self._free: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._names = {row["name"] for row in world.tables["places"]}
         self._towns: dict[str, int] = {}
 
-    def scene(self, kind: Kind, number: int, language: str) -> Scene:
+    def scene(self, kind: PlanKind, number: int, language: str) -> Scene:
         """Return the scene of one case.
 
         Args:
@@ -303,7 +303,7 @@ class Scenes:
         getattr(self, kind.family)(scene)  # one of the methods below
         return scene
 
-    def _spot(self, kind: Kind, town: City) -> tuple[Centre, tuple[float, float]]:
+    def _spot(self, kind: PlanKind, town: City) -> tuple[Centre, tuple[float, float]]:
         """Return a spot that no other case of a kind of place has, with the centre of its district."""
         key = (town.name, kind.sort or kind.family)
         if not self._free.get(key):
@@ -344,7 +344,7 @@ class Scenes:
             self._world.tables["places"].append(row)
             metres += scene.draws.between(*_FARTHER)
 
-    def _need(self, scene: Scene, at: int) -> Need:
+    def _need(self, scene: Scene, at: int) -> PlannedNeed:
         name, reason = scene.kind.needs[at]
         limit = None
         if name == "open_then":
@@ -551,7 +551,7 @@ def _moved(point: tuple[float, float], metres: int, wind: tuple[int, int]) -> tu
     return (round(point[0] * 100_000) + east) / 100_000, (round(point[1] * 100_000) + north) / 100_000
 
 
-def _hours(hours: str, need: Need, scene: Scene, *, has: bool) -> str:
+def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
     """Return opening hours that hold the time that matters, or end before it."""
     time = minutes_of(str(need.limit))
     opens = hours[:5] if "-" in hours else "08:00"
@@ -562,7 +562,7 @@ def _hours(hours: str, need: Need, scene: Scene, *, has: bool) -> str:
     return f"{opens}-{clock(closes)}"
 
 
-def _meet(row: JsonObject, need: Need, draws: Draws, *, has: bool) -> None:
+def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> None:
     """Make a place meet a need for a trait, or fail it."""
     trait = need.trait
     if trait is None:

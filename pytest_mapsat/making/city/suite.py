@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
-from pytest_mapsat.formats import Placed, add_files, parse_yaml, read_nouns
+from pytest_mapsat.formats import PlacedNoun, add_files, parse_yaml, read_nouns
 from pytest_mapsat.making.worlds import BuildRequest, Draws, package_data
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
@@ -28,8 +28,8 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
 
-from .places import DAYS, World, tool_files, world_of
-from .plans import Kind, Need, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
+from .places import DAYS, MadeUpWorld, tool_files, world_of
+from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
 
 #: A search goes so far, in metres.
 _RADIUS = 2000
@@ -258,7 +258,7 @@ class _Truth:
                 "check": filled(check, sorts),
             }
 
-    def _hidden(self, need: Need, *, last: bool) -> JsonObject:
+    def _hidden(self, need: PlannedNeed, *, last: bool) -> JsonObject:
         family = self._scene.kind.family
         noun = plan_data()["nouns"][family][self._scene.language]
         check: Any = {"kind": "recommends", "only": True, "where": need.where}
@@ -276,7 +276,7 @@ class _Truth:
             "check": check,
         }
 
-    def _evidence(self, need: Need, *, soft: bool) -> Iterator[JsonObject]:
+    def _evidence(self, need: PlannedNeed, *, soft: bool) -> Iterator[JsonObject]:
         draws, because = self._scene.draws, need.filled(need.reason["because"][self._scene.language])
         if need.source != "profile":
             weak = {"relevance": "weak", "recency": "recent", "need": "related"}
@@ -450,7 +450,7 @@ def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
                 yield {"case": scene.id, "language": language, "situation": _situation(scene)}
 
 
-def scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
+def scenes_of(request: BuildRequest) -> tuple[MadeUpWorld, list[Scene]]:
     """Return the world of a suite, and the scenes of its cases, whose options stand in the tables.
 
     Args:
@@ -469,13 +469,13 @@ def scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
     return world, [maker.scene(*part) for part in schedule(count, languages)]
 
 
-def _folder(kind: Kind) -> str:
+def _folder(kind: PlanKind) -> str:
     """Return the domain of a kind that the fewest cases have."""
     cases = Counter(domain for other in kinds().values() for domain in other.domains for _ in range(other.share))
     return min(kind.domains, key=cases.__getitem__)
 
 
-def _thin_out(world: World) -> None:
+def _thin_out(world: MadeUpWorld) -> None:
     """Keep of a world what its cases can meet: of each group of places that their plans look for the first few, and no ways; those of the cases are added."""
     wanted = {sort for kind in kinds().values() for sort in (kind.sort, kind.second) if sort}
     kept = {place for (_, sort), group in world.groups.items() if sort in wanted for place in group.ids[:_KEPT]}
@@ -541,9 +541,9 @@ class _Query(Noun):
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-def _written_queries(path: Path | None) -> dict[str, Placed[_Query]]:
+def _written_queries(path: Path | None) -> dict[str, PlacedNoun[_Query]]:
     """Return the queries of a file of JSON lines with ``case`` and ``query``, by case. Raises UsageError, SuiteError."""
-    queries: dict[str, Placed[_Query]] = {}
+    queries: dict[str, PlacedNoun[_Query]] = {}
     texts: set[str] = set()
     for placed in read_nouns(path, _Query) if path else ():
         case, query = placed.noun.case, placed.noun.query

@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     content_digest,
     limits,
     located_json,
@@ -50,7 +50,7 @@ from pytest_mapsat.suite import (
 _CAPITAL = re.compile("[A-Z]")
 
 
-class _Part(BaseModel):
+class _EvalsetPart(BaseModel):
     """Part of an evalset: names in either spelling, what is not used here is passed over, null counts as not given."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
@@ -64,7 +64,7 @@ class _Part(BaseModel):
         return {name: value for name, value in named.items() if value is not None}
 
 
-class ToolCall(_Part):
+class ExpectedCall(_EvalsetPart):
     """A call that is expected."""
 
     name: str
@@ -72,7 +72,7 @@ class ToolCall(_Part):
     id: str = ""
 
 
-class ToolResponse(_Part):
+class ToolResponse(_EvalsetPart):
     """What a tool answers."""
 
     name: str = ""
@@ -80,16 +80,16 @@ class ToolResponse(_Part):
     id: str = ""
 
 
-class ContentPart(_Part):
+class ContentPart(_EvalsetPart):
     """A part of a content: a text, a call or an answer."""
 
     text: str = ""
-    function_call: ToolCall | None = None
+    function_call: ExpectedCall | None = None
     function_response: ToolResponse | None = None
     thought: bool = False
 
 
-class Content(_Part):
+class Content(_EvalsetPart):
     """What the user or the model says."""
 
     parts: tuple[ContentPart, ...] = ()
@@ -100,28 +100,28 @@ class Content(_Part):
         return "\n".join(part.text for part in self.parts if part.text and not part.thought).strip()
 
 
-class _Event(_Part):
+class _Event(_EvalsetPart):
     content: Content = Content()
 
 
-class _Between(_Part):
-    tool_uses: tuple[ToolCall, ...] = ()
+class _Between(_EvalsetPart):
+    tool_uses: tuple[ExpectedCall, ...] = ()
     tool_responses: tuple[ToolResponse, ...] = ()
     invocation_events: tuple[_Event, ...] = ()
 
 
-class _RubricContent(_Part):
+class _RubricContent(_EvalsetPart):
     text_property: str = ""
 
 
-class Rubric(_Part):
+class Rubric(_EvalsetPart):
     """A property that a model looks for."""
 
     rubric_id: str = ""
     rubric_content: _RubricContent = _RubricContent()
 
 
-class Invocation(_Part):
+class Invocation(_EvalsetPart):
     """One turn: the user's words, what is expected in between, and the reference of the reply."""
 
     user_content: Content
@@ -130,7 +130,7 @@ class Invocation(_Part):
     rubrics: tuple[Rubric, ...] = ()
 
     @property
-    def calls(self) -> tuple[ToolCall, ...]:
+    def calls(self) -> tuple[ExpectedCall, ...]:
         """The calls that are expected, in their order."""
         events = [part.function_call for part in self._parts() if part.function_call is not None]
         return (*self.intermediate_data.tool_uses, *events)
@@ -145,26 +145,26 @@ class Invocation(_Part):
         return (part for event in self.intermediate_data.invocation_events for part in event.content.parts)
 
 
-class SessionInput(_Part):
+class SessionInput(_EvalsetPart):
     """What the session begins with."""
 
     user_id: str = ""
     state: JsonObject = Field(default_factory=dict)
 
 
-class Scenario(_Part):
+class AdkScenario(_EvalsetPart):
     """A conversation that a model of the user carries on."""
 
     starting_prompt: str
     conversation_plan: str = ""
 
 
-class EvalCase(_Part):
+class EvalCase(_EvalsetPart):
     """One case."""
 
     eval_id: str
     conversation: tuple[Invocation, ...] = ()
-    conversation_scenario: Scenario | None = None
+    conversation_scenario: AdkScenario | None = None
     session_input: SessionInput = SessionInput()
     final_session_state: JsonObject = Field(default_factory=dict)
     rubrics: tuple[Rubric, ...] = ()
@@ -270,7 +270,7 @@ class _Evalsets:
         for number, case in enumerate(raw):
             place = f"{printable(file.name)}:{lines[number] if len(lines) == len(raw) else 1}"
             problems: list[Problem] = []
-            parsed = validate(EvalCase, Located(case, Lines(0)), place, problems)
+            parsed = validate(EvalCase, LocatedDocument(case, DocumentLines(0)), place, problems)
             for problem in problems:
                 self._refuse("cases", place, problem.message)
             if parsed is not None:
@@ -435,7 +435,7 @@ def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
         yield {"asked": _asked_for(before), "say": turn.user_content.text}
 
 
-def _calls_requirement(calls: Sequence[ToolCall], match: str) -> JsonObject:
+def _calls_requirement(calls: Sequence[ExpectedCall], match: str) -> JsonObject:
     names = ", ".join(f"{call.name}({json.dumps(call.args, ensure_ascii=False)})" for call in calls) or "no tool"
     order = {"exact": "exactly, in this order", "in_order": "in this order", "any_order": "in any order"}[match]
     steps = [{"tool": call.name, "with": _equal(call.args)} for call in calls]
@@ -452,7 +452,7 @@ def _equal(arguments: Mapping[str, Json]) -> JsonObject:
     return {name: {"op": "equal", "value": value} for name, value in arguments.items()}
 
 
-def _expected(calls: Sequence[ToolCall]) -> Iterator[JsonObject]:
+def _expected(calls: Sequence[ExpectedCall]) -> Iterator[JsonObject]:
     """Give the expected tools, each once, with the arguments of its first call."""
     for name in dict.fromkeys(call.name for call in calls):
         args: Mapping[str, Json] = next(call.args for call in calls if call.name == name)

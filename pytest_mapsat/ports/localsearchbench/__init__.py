@@ -44,7 +44,7 @@ from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_r
 from pytest_mapsat.suite import Remark, Suite
 
 if TYPE_CHECKING:
-    from pytest_mapsat.judges import Context
+    from pytest_mapsat.judges import JudgedDialogue
     from pytest_mapsat.reading import Document, Span
 
 
@@ -231,12 +231,12 @@ def _faithful(metric_input: MetricInput) -> Measure:
 
     A claim that no rule decides, and a sentence that says more than is read, may be supported or not: they leave bounds.
     """
-    from pytest_mapsat.judges import ChecksJudge, Context  # noqa: PLC0415  only where an episode is measured
+    from pytest_mapsat.judges import ChecksJudge, JudgedDialogue  # noqa: PLC0415  only where an episode is measured
 
     longest, characters = ChecksJudge.longest, sum(len(reply.text) for reply in metric_input.trajectory.replies)
     if characters > longest:
         return Measure(None, "unevaluated", f"the replies have {characters:,} characters; at most {longest:,} are read")
-    context = Context.of(metric_input.case, metric_input.trajectory, metric_input.tools)
+    context = JudgedDialogue.of(metric_input.case, metric_input.trajectory, metric_input.tools)
     verdicts = [judged.verdict for judged in context.claims if judged.matters]
     held = [None if verdict == "undecided" else verdict == "supported" for verdict in verdicts]
     facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
@@ -245,7 +245,7 @@ def _faithful(metric_input: MetricInput) -> Measure:
     return share_of(held, "the replies claim nothing")
 
 
-def _unread(document: Document, context: Context) -> Iterator[str]:
+def _unread(document: Document, context: JudgedDialogue) -> Iterator[str]:
     """Yield the sentences of a reply that say more than its figures, times and names, and what a row of the thing that they name says."""
     records: dict[str, set[str]] = {}
     for entity in context.entities:

@@ -17,8 +17,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     content_digest,
     json_elements,
     limits,
@@ -260,10 +260,10 @@ def import_localsearchbench(src: Path, dest: Path) -> ImportReport:
     """
     paths = source_files(src)
     with new_folder(dest) as folder:
-        return _Import(folder, paths).run()
+        return _SourceImport(folder, paths).run()
 
 
-class _Import:
+class _SourceImport:
     """The import of one source.
 
     Args:
@@ -329,7 +329,7 @@ class _Import:
         given = {"poi_id": record.data.get("id"), **record.data}
         data = {str(name): value for name, value in given.items() if value is not None}
         problems: list[Problem] = []
-        merchant = validate(Merchant, Located(data, Lines(0)), record.place, problems)
+        merchant = validate(Merchant, LocatedDocument(data, DocumentLines(0)), record.place, problems)
         for problem in problems:
             self._note("unparsable", record.place, f"{problem.message}; the merchant is left out")
         if merchant is None:

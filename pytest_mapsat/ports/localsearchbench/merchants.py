@@ -38,7 +38,7 @@ _HOURS = {
 _DELIVERS = (0, 2, 4)
 
 
-class Kind(NamedTuple):
+class MerchantSort(NamedTuple):
     """A sort of merchants: category, subcategory, and its entry in the file of the language."""
 
     category: str
@@ -111,10 +111,10 @@ def _data(language: str) -> Any:
 
 
 @cache
-def kinds(language: str) -> tuple[Kind, ...]:
+def kinds(language: str) -> tuple[MerchantSort, ...]:
     """Return the sorts of merchants of a language (``en``, ``zh``), by category."""
     return tuple(
-        Kind(category, subcategory, at in _DELIVERS, words)
+        MerchantSort(category, subcategory, at in _DELIVERS, words)
         for at, (category, below) in enumerate(_data(language)["categories"].items())
         for subcategory, words in below.items()
         if subcategory != "share"
@@ -190,7 +190,7 @@ def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject
     return row
 
 
-def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[Kind, str]:
+def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[MerchantSort, str]:
     """Return the sort and the name of a merchant: a firm of its own, or one of a chain, which has the same name in all towns of its language."""
     if draws.chance(_OF_CHAIN):
         draws = Draws(seed, "chain", language, category, draws.below(_CHAINS))
@@ -199,7 +199,7 @@ def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[Kind, 
     return kind, f"{coined_name(language, draws)}{space}{draws.choice(kind.words['trade'])}"
 
 
-def _products(data: Any, kind: Kind, draws: Draws) -> list[JsonObject]:
+def _products(data: Any, kind: MerchantSort, draws: Draws) -> list[JsonObject]:
     low, high = kind.words["price"]
     usual = draws.between(low, high)
     first, last = max(low, usual * 3 // 5), min(high, usual * 7 // 5)
@@ -223,7 +223,7 @@ def _rating(draws: Draws) -> float:
     return (30 + draws.below(11) + draws.below(11)) / 10 if draws.chance(90) else draws.between(45, 50) / 10
 
 
-def _hours(data: Any, kind: Kind, draws: Draws) -> str:
+def _hours(data: Any, kind: MerchantSort, draws: Draws) -> str:
     opens, closes = (draws.between(*ends) for ends in _HOURS[kind.words["hours"]])
     if kind.words["hours"] == "always":
         return f"{data['days']['all']}0:00-24:00"

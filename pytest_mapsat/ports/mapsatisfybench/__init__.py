@@ -154,7 +154,7 @@ def user_parameter(name: str, tool: Tool | None) -> str:
 
 def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
     """Return the case of a row, or None after noting why it cannot be one."""
-    reader = _Reader(row, tools, log)
+    reader = _RowReader(row, tools, log)
     try:
         data = reader.case()
     except _OddError as error:
@@ -163,7 +163,7 @@ def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> C
     return log.case(data, row.place)
 
 
-class _Reader:
+class _RowReader:
     """Reads one row; every key that it does not know is counted as not carried."""
 
     def __init__(self, row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> None:

@@ -34,7 +34,7 @@ Row = tuple[str | float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     """One bar: what it stands for, the least and the most that its value comes to, and the interval of the value."""
 
     group: str
@@ -59,7 +59,7 @@ class Figure:
     note: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    bars: tuple[Bar, ...]
+    bars: tuple[ChartBar, ...]
 
     def files(self) -> dict[str, str]:
         """Return the texts of its files by their names."""
@@ -110,7 +110,7 @@ def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
             calls = [card.calls.by_tool.get(tool, 0) for card in run.cases]
             share = sum(map(bool, calls)) / len(calls)
             rows.append((tool, name, sum(calls), sum(calls) / len(calls), share))
-            bars.append(Bar(tool, name, share, share))
+            bars.append(ChartBar(tool, name, share, share))
     return Figure(
         "tool-calls",
         "Share of episodes in which a tool is called (figure 4)",
@@ -140,7 +140,7 @@ def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str
         interval = spans[0][1:] if len(spans) == 1 else (None, None)
         if len(runs) > 1:
             rows.append((group, metric, _AVERAGE, *bounds, None, None, None, None))
-        bars.append(Bar(group, metric_title(metric), *bounds, *interval))
+        bars.append(ChartBar(group, metric_title(metric), *bounds, *interval))
     note = _NOTE if len(runs) == 1 else f"Means over {len(runs)} runs. {_NOTE.partition('.')[0]}."
     columns = (dimension, "metric", "run", "least", "most", "low", "high", "cases", "undecided")
     return Figure(name, title, note, columns, tuple(rows), tuple(bars))
@@ -173,7 +173,7 @@ def _of_profile(without: Run, given: Run) -> Figure:
         ends = [end for bound in bounds for end in bound]
         difference = _average(list(zip(least, most, strict=True)))
         rows.append((where, metric, *ends, *difference, *interval, len(pairs)))
-        bars.append(Bar(where, metric_title(metric), *difference, *interval))
+        bars.append(ChartBar(where, metric_title(metric), *difference, *interval))
     heads = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
     return Figure(
         "profile",
@@ -225,7 +225,7 @@ def _cell(value: str | float | None) -> str | float:
     return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
 
 
-def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:
+def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
     """Return a chart as SVG with a white ground, for papers and pages.
 
     Args:

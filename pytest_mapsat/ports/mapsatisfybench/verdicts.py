@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     layout_of,
     layouts,
     limits,
@@ -46,20 +46,20 @@ _COLUMNS = ("case_id", "results")
 Whole = Annotated[int, Field(strict=True, ge=0)]
 
 
-class _Part(BaseModel):
+class _VerdictPart(BaseModel):
     """Part of a published verdict; what is not used here is passed over."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
-class _Completion(_Part):
+class _Completion(_VerdictPart):
     """ECR: how many explicit requirements are met."""
 
     numerator: Whole
     denominator: Whole
 
 
-class _Degree(_Part):
+class _Degree(_VerdictPart):
     """One implicit requirement: its text, the degree of satisfaction, the judge's words."""
 
     rubric: str
@@ -67,13 +67,13 @@ class _Degree(_Part):
     reasoning: str | None = None
 
 
-class _Satisfaction(_Part):
+class _Satisfaction(_VerdictPart):
     """IISR."""
 
     rubrics_detail: tuple[_Degree, ...] = ()
 
 
-class _FactCheck(_Part):
+class _FactCheck(_VerdictPart):
     """One fact requirement: its text, whether the answer keeps it, and how many elements of it were looked at."""
 
     rubric_row: str
@@ -84,13 +84,13 @@ class _FactCheck(_Part):
     reasoning: str | None = None
 
 
-class _Faithfulness(_Part):
+class _Faithfulness(_VerdictPart):
     """IFS."""
 
     rows_detail: tuple[_FactCheck, ...] = ()
 
 
-class _Details(_Part):
+class _Details(_VerdictPart):
     """The parts of a verdict; one that failed is null."""
 
     ECR: _Completion | None = None
@@ -98,7 +98,7 @@ class _Details(_Part):
     IFS: _Faithfulness | None = None
 
 
-class PublishedVerdict(_Part):
+class PublishedVerdict(_VerdictPart):
     """One published verdict. ``trajectory`` is the digest of what was judged, where a file gives it."""
 
     case_id: Annotated[str, Field(min_length=1)]
@@ -140,7 +140,7 @@ def read_verdicts(path: Path, name: str) -> Mapping[str, PublishedVerdict]:
     verdicts: dict[str, PublishedVerdict] = {}
     lines: dict[str, int] = {}
     for line, data in _published(path, name):
-        verdict = validate(PublishedVerdict, Located(data, Lines(line)), name, problems)
+        verdict = validate(PublishedVerdict, LocatedDocument(data, DocumentLines(line)), name, problems)
         if verdict is not None and verdict.case_id in verdicts:
             message = f"a second verdict on case {printable(verdict.case_id)}: line {lines[verdict.case_id]} has one"
             problems.append(Problem(name, line, message, "keep one"))

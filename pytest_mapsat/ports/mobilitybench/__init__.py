@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import (
+    LabelReading,
     Measure,
     MetricInput,
     MetricSet,
-    Reading,
     item_outcome,
     not_applicable,
     read_label,
@@ -247,7 +247,7 @@ def _failed(call: Step, expected: Collection[str]) -> bool:
     return call.status not in ("ok", "unknown")
 
 
-def _reading(reading: Reading) -> Measure:
+def _reading(reading: LabelReading) -> Measure:
     if reading.value is not None:
         return Measure(reading.value)
     if reading.bounded:

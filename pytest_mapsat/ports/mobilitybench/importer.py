@@ -35,8 +35,8 @@ from .rows import (
     SCENARIOS,
     SLOT_CHARS,
     GoldCall,
+    MobilityRow,
     OddRowError,
-    Row,
     meant_lines,
     mobility_tools,
     point_of,
@@ -113,7 +113,7 @@ def _build(table: Path, folder: Path) -> ImportReport:
     return log.report(folder, FORMAT, cases=len(kept), tools=len(mobility_tools()), by_tool=by_tool)
 
 
-def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, Row]]:
+def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
     """Give the rows that can be read, each with its number in the table; others are noted and left out."""
     numbers = count(1)
 
@@ -156,7 +156,7 @@ def _cases(table: Path, log: ImportLog, kept: set[str], recordings: IO[bytes], b
         yield case
 
 
-def _remark(row: Row, log: ImportLog) -> None:
+def _remark(row: MobilityRow, log: ImportLog) -> None:
     """Note the expected calls that nothing will answer."""
     place = f"{row.place} ({row.id})"
     for call in row.calls:
@@ -224,7 +224,7 @@ _NO_QUESTION = {
 }
 
 
-def convert_case(row: Row, number: int, log: ImportLog) -> Case | None:
+def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
     """Return the case of a row, which is the source's row of this number, or None after noting why it cannot be one."""
     doubts = doubts_of(row)
     for doubt in doubts:
@@ -248,19 +248,19 @@ def convert_case(row: Row, number: int, log: ImportLog) -> Case | None:
     return log.case(data, row.place)
 
 
-def _city(row: Row) -> str:
+def _city(row: MobilityRow) -> str:
     city = row.mapping("context").get("city")
     return city.strip() if isinstance(city, str) else ""
 
 
-def _attributes(row: Row, number: int, *, doubtful: bool) -> dict[str, str]:
+def _attributes(row: MobilityRow, number: int, *, doubtful: bool) -> dict[str, str]:
     attributes = {"scenario": row.scenario, "city": row.text("city") or _city(row), "row": str(number)}
     cut = any(call.cut for call in row.calls)
     attributes |= {"gold": "doubtful" if doubtful else "", "results": "cut" if cut else ""}
     return {name: value for name, value in attributes.items() if value}
 
 
-def _context(row: Row, log: ImportLog) -> JsonObject:
+def _context(row: MobilityRow, log: ImportLog) -> JsonObject:
     """Return what an agent is shown; the moment, where there is a whole one, to the second and with China's offset."""
     given = row.mapping("context")
     point = point_of(given.get("user_current_location"))
@@ -279,7 +279,7 @@ def _context(row: Row, log: ImportLog) -> JsonObject:
     return {name: value for name, value in context.items() if value}
 
 
-def _constraints(row: Row) -> JsonObject:
+def _constraints(row: MobilityRow) -> JsonObject:
     """Return the constraints of the query, as the columns have them: only those that there are."""
     lines = meant_lines(row)
     slot = {
@@ -308,7 +308,7 @@ def _constraints(row: Row) -> JsonObject:
 _NEAR_M = 111
 
 
-def _expected_tools(row: Row) -> list[JsonObject]:
+def _expected_tools(row: MobilityRow) -> list[JsonObject]:
     """Return the expected calls; one that uses a point comes after the searches for places."""
     expected: list[JsonObject] = []
     searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
@@ -343,7 +343,7 @@ def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
     return {"op": "equal", "value": value}
 
 
-def recordings_of(row: Row) -> Iterator[Recording]:
+def recordings_of(row: MobilityRow) -> Iterator[Recording]:
     """Yield the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
     for call in row.calls:
         if call.cut:

@@ -15,7 +15,7 @@ from .rows import (
     OWN_PLACE,
     TRAFFIC,
     WEATHER,
-    Row,
+    MobilityRow,
     arrive_by,
     asked_lines,
     at,
@@ -64,7 +64,7 @@ _CODE = re.compile(r"^[A-Z]\d{1,5}")
 _PART = 3
 
 
-def required(row: Row) -> list[JsonObject]:
+def required(row: MobilityRow) -> list[JsonObject]:
     """Return the requirements of a row."""
     explicit, facts = _SCENARIOS[row.scenario](row)
     made = [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
@@ -117,7 +117,7 @@ def _unsaid(words: Iterable[str]) -> JsonObject:
 # -- places, weather, traffic
 
 
-def _poi(row: Row) -> Made:
+def _poi(row: MobilityRow) -> Made:
     call = next((call for call in row.calls if call.tool == "query_poi"), None)
     place = call.result if call else None
     point = point_of(row.text("ans_loc")) or point_of(place)
@@ -140,7 +140,7 @@ def _street(place: Json) -> list[str]:
     return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
 
 
-def _geolocation(row: Row) -> Made:
+def _geolocation(row: MobilityRow) -> Made:
     code = row.mapping("location_ans").get("regeocode")
     component = at(code, "addressComponent")
     regions = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
@@ -182,7 +182,7 @@ def _spoken_road(name: str) -> list[str]:
     return [name, name[code.end() :], code.group()] if code and len(name) > code.end() + 1 else [name]
 
 
-def _nearby(row: Row) -> Made:
+def _nearby(row: MobilityRow) -> Made:
     tool = "search_around_poi"
     call = next((call for call in row.calls if call.tool == tool), None)
     names = [str(item["name"]) for item in objects(at(call.result if call else None, "pois")) if item.get("name")]
@@ -208,7 +208,7 @@ def _parts_of(name: str) -> list[str]:
     return [bare[start : start + _PART] for start in range(max(len(bare) - _PART + 1, 1))]
 
 
-def _weather(row: Row) -> Made:
+def _weather(row: MobilityRow) -> Made:
     text = row.text("weather_description")
     told = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
@@ -243,7 +243,7 @@ def _clauses(text: str, words: Iterable[str]) -> list[str]:
     return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
 
-def _traffic(row: Row) -> Made:
+def _traffic(row: MobilityRow) -> Made:
     info = row.mapping("ans").get("trafficinfo")
     overall = text_at(info, "evaluation", "description")
     described = text_at(info, "description")
@@ -284,7 +284,7 @@ _HOURS_AND_MINUTES = re.compile(r"(?:(\d{1,3})小时)?(?:(\d{1,3})分钟?)?")
 _KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
 
 
-def _figure(row: Row, what: str, *, asked: bool) -> JsonObject | None:
+def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
     """Return the check that a figure of the route is one of those that its tool returned; None where it returned none.
 
     Where nothing need be told, only what is surely said of the way may be wrong: ten minutes to spare are no travel time.
@@ -304,7 +304,7 @@ def _unless_surely(figure: JsonObject) -> JsonObject:
     return _all(absent, {**absent, "quantifier": "all"})
 
 
-def _values(row: Row, what: str) -> list[float]:
+def _values(row: MobilityRow, what: str) -> list[float]:
     """Return the values of all routes that the row's tool returned, in the unit of the check."""
     result = row.route.result if row.route else None
     if isinstance(result, str):
@@ -352,7 +352,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
     return [{"min": round(max(low, 0.0), 3), "max": round(high, 3)} for low, high in ranges]
 
 
-def _planned(row: Row) -> Made:
+def _planned(row: MobilityRow) -> Made:
     """Return what every answer with a route must hold: something of a route, that the tool was asked, figures that agree with it, the way of travelling."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
     told = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
@@ -377,7 +377,7 @@ def _planned(row: Row) -> Made:
     return explicit, facts
 
 
-def _multi_stop(row: Row) -> Made:
+def _multi_stop(row: MobilityRow) -> Made:
     explicit, facts = _planned(row)
     stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
@@ -396,7 +396,7 @@ def _named(names: Iterable[str]) -> JsonObject:
     return _any({"kind": "addressed", "names": words, "endings": words}, _said(words, sorted(pairs) or words))
 
 
-def _called_with(row: Row, name: str) -> Checks:
+def _called_with(row: MobilityRow, name: str) -> Checks:
     """Return the check that the route was asked for with an argument as gold has it."""
     if row.route is None or not isinstance(values := row.route.arguments.get(name), list) or not values:
         return []
@@ -408,7 +408,7 @@ def _called_with(row: Row, name: str) -> Checks:
     return [{"kind": "calls", "tool": tool, "with": {name: {"op": "one_of", "values": spelled}}}]
 
 
-def _options(row: Row) -> Made:
+def _options(row: MobilityRow) -> Made:
     explicit, facts = _planned(row)
     wishes = "、".join(map(str, row.items("strategy_list")))
     if called := _called_with(row, "strategy"):
@@ -416,7 +416,7 @@ def _options(row: Row) -> Made:
     return explicit, facts
 
 
-def _lines(row: Row) -> Made:
+def _lines(row: MobilityRow) -> Made:
     explicit, _ = _planned(row)
     wanted, ways = meant_lines(row), transits(row)
     good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
@@ -453,7 +453,7 @@ def _takes(ride_names: list[list[str]]) -> JsonObject:
     return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
 
 
-def _asked_property(row: Row) -> Made:
+def _asked_property(row: MobilityRow) -> Made:
     explicit, facts = _planned(row)
     texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
@@ -465,7 +465,7 @@ def _asked_property(row: Row) -> Made:
     return explicit, facts
 
 
-def _departure(row: Row) -> Made:
+def _departure(row: MobilityRow) -> Made:
     explicit, facts = _planned(row)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
@@ -490,7 +490,7 @@ def _clock(minutes: int) -> str:
     return f"{minutes % _DAY // 60:02d}:{minutes % 60:02d}"
 
 
-_SCENARIOS: dict[str, Callable[[Row], Made]] = {
+_SCENARIOS: dict[str, Callable[[MobilityRow], Made]] = {
     "POI Query": _poi,
     "Geolocation Query": _geolocation,
     "Nearby Query": _nearby,
@@ -516,38 +516,38 @@ _CUT_FROM = re.compile(r"'(?:paths|transits)': \[")
 _IN_WORDS = re.compile(r"全程([\d.]{1,9})公里，预计耗时(?:(\d{1,3})小时)?(?:(\d{1,3})分钟)?")
 
 
-def answer(row: Row) -> str:
+def answer(row: MobilityRow) -> str:
     """Return what is told the user."""
     return _ANSWERS.get(row.scenario, _route)(row)
 
 
-def _say_poi(row: Row) -> str:
+def _say_poi(row: MobilityRow) -> str:
     place = row.calls[0].result
     if not isinstance(place, dict):
         return "没有查到这个地点。"
     return f"{place.get('name')}的地址是{place.get('address')}，坐标：{place.get('location')}。"
 
 
-def _say_geolocation(row: Row) -> str:
+def _say_geolocation(row: MobilityRow) -> str:
     return f"您现在位于{row.text('formatted_address')}。"
 
 
-def _say_nearby(row: Row) -> str:
+def _say_nearby(row: MobilityRow) -> str:
     named = objects(at(row.calls[-1].result, "pois"))[:3]
     lines = [f"{number}. {place.get('name')}，地址：{place.get('address')}" for number, place in enumerate(named, 1)]
     return "\n".join(["为您找到附近的地点：", *lines]) if lines else "附近没有找到。"
 
 
-def _say_weather(row: Row) -> str:
+def _say_weather(row: MobilityRow) -> str:
     told = row.text("weather_description").partition("。")[0]
     return f"{told}。" if re.search(r"\d", told) else "很抱歉，暂无该地的天气数据。"
 
 
-def _say_traffic(row: Row) -> str:
+def _say_traffic(row: MobilityRow) -> str:
     return text_at(row.mapping("ans"), "trafficinfo", "description") or "没有查到这条路的路况。"
 
 
-def _route(row: Row) -> str:
+def _route(row: MobilityRow) -> str:
     figures = _figures(row)
     if row.route is None or figures is None:
         return "很抱歉，没有取得路线。"
@@ -562,7 +562,7 @@ def _route(row: Row) -> str:
     return f"为您规划了{mode}路线：{stops}全程{metres / 1000:.1f}公里，预计用时{_duration(seconds)}{more}。"
 
 
-def _by_line(row: Row) -> str:
+def _by_line(row: MobilityRow) -> str:
     wanted = meant_lines(row)
     for way, rides in transits(row):
         if obeys(rides, wanted):
@@ -573,7 +573,7 @@ def _by_line(row: Row) -> str:
     return _route(row)
 
 
-def _say_departure(row: Row) -> str:
+def _say_departure(row: MobilityRow) -> str:
     there, figures = arrive_by(row), _figures(row)
     if there is None or figures is None:
         return _route(row)
@@ -581,7 +581,7 @@ def _say_departure(row: Row) -> str:
     return f"{_route(row)}建议{leave // 60:02d}:{leave % 60:02d}出发。"
 
 
-def _figures(row: Row) -> tuple[int, int] | None:
+def _figures(row: MobilityRow) -> tuple[int, int] | None:
     """Return metres and seconds of the first route, from the part that is left where its result is cut."""
     result = (row.route.cut or row.route.result) if row.route else None
     if isinstance(result, str):
@@ -597,7 +597,7 @@ def _figures(row: Row) -> tuple[int, int] | None:
     return (metres, seconds) if metres else None
 
 
-def _first_way(row: Row) -> JsonObject:
+def _first_way(row: MobilityRow) -> JsonObject:
     return next(iter(row.ways), {})
 
 
@@ -618,7 +618,7 @@ def _duration(seconds: int) -> str:
     return f"{hours}小时{minutes}分钟" if hours and minutes else f"{hours}小时" if hours else f"{minutes}分钟"
 
 
-_ANSWERS: dict[str, Callable[[Row], str]] = {
+_ANSWERS: dict[str, Callable[[MobilityRow], str]] = {
     "POI Query": _say_poi,
     "Geolocation Query": _say_geolocation,
     "Nearby Query": _say_nearby,
@@ -641,24 +641,24 @@ _LATER = ("明天", "明日", "后天", "大后天", "明早", "明晚", "下周
 _FAR_M = 300_000
 
 
-def doubts_of(row: Row) -> list[str]:
+def doubts_of(row: MobilityRow) -> list[str]:
     """Return what is doubtful in the gold of a row, one sentence each."""
     return [doubt for rule in _RULES for doubt in rule(row)]
 
 
-def _empty(row: Row) -> Iterator[str]:
+def _empty(row: MobilityRow) -> Iterator[str]:
     if says_nothing(row):
         yield f"{row.calls[-1].tool} returned nothing to tell"
 
 
-def _road(row: Row) -> Iterator[str]:
+def _road(row: MobilityRow) -> Iterator[str]:
     told = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
     asked = row.text("road")
     if asked and told and _ROAD_ENDINGS.sub("", told) not in asked and _ROAD_ENDINGS.sub("", asked) not in told:
         yield f"the traffic of {shown(asked)} is asked for, that of {shown(told)} is told"
 
 
-def _way(row: Row) -> Iterator[str]:
+def _way(row: MobilityRow) -> Iterator[str]:
     gold = MODES.get(row.route.tool) if row.route else None
     asked = ways_asked(row)
     if gold and asked and gold not in asked:
@@ -667,7 +667,7 @@ def _way(row: Row) -> Iterator[str]:
         yield f"the context says {given}, {gold} is expected"
 
 
-def _doubtful_lines(row: Row) -> Iterator[str]:
+def _doubtful_lines(row: MobilityRow) -> Iterator[str]:
     stated, meant, query = asked_lines(row), meant_lines(row), row.text("query")
     for line in (*stated.avoid, *stated.take):
         refused = is_refused(query, line)
@@ -681,7 +681,7 @@ def _doubtful_lines(row: Row) -> Iterator[str]:
             yield f"the way that is marked, number {index}, breaks the constraint"
 
 
-def _strategy(row: Row) -> Iterator[str]:
+def _strategy(row: MobilityRow) -> Iterator[str]:
     query = row.text("query")
     for wish in map(str, row.items("strategy_list")):
         away = _REFUSED_HIGHWAY.search(query) is not None
@@ -689,13 +689,13 @@ def _strategy(row: Row) -> Iterator[str]:
             yield f"the strategy {shown(wish)} is not what the query asks for"
 
 
-def _own_place(row: Row) -> Iterator[str]:
+def _own_place(row: MobilityRow) -> Iterator[str]:
     for name, _ in row.places("query_start_poi"):
         if OWN_PLACE.fullmatch(name):
             yield f"the user's own place, {shown(name)}, is looked up as a place"
 
 
-def _region(row: Row) -> Iterator[str]:
+def _region(row: MobilityRow) -> Iterator[str]:
     """A place in another district than the words name."""
     for name, place in _searched(row):
         where = f"{place.get('name', '')}{place.get('address', '')}"
@@ -704,7 +704,7 @@ def _region(row: Row) -> Iterator[str]:
                 yield f"{shown(name)} was found as {shown(str(place.get('name')))}, which is not in {region}"
 
 
-def _distant(row: Row) -> Iterator[str]:
+def _distant(row: MobilityRow) -> Iterator[str]:
     """A place of a common name far off, where nothing in the query leads there."""
     here = point_of(row.mapping("context").get("user_current_location"))
     for name, place in _searched(row):
@@ -718,7 +718,7 @@ def _distant(row: Row) -> Iterator[str]:
             yield f"{shown(name)} was found as {shown(str(place.get('name')))}, {apart} km away, and nothing in the query leads there"
 
 
-def _doubtful_weather(row: Row) -> Iterator[str]:
+def _doubtful_weather(row: MobilityRow) -> Iterator[str]:
     text = row.text("weather_description")
     if row.scenario != "Weather Query":
         return
@@ -733,11 +733,11 @@ def _doubtful_weather(row: Row) -> Iterator[str]:
             yield f"the weather of {shown(city)} is asked for, that of another place is told"
 
 
-def _searched(row: Row) -> Iterator[tuple[str, dict[str, object]]]:
+def _searched(row: MobilityRow) -> Iterator[tuple[str, dict[str, object]]]:
     for call in row.calls:
         if call.tool == "query_poi" and isinstance(call.result, dict):
             yield str(call.arguments.get("keywords") or ""), dict(call.result)
 
 
-_RULES: tuple[Callable[[Row], Iterator[str]], ...]
+_RULES: tuple[Callable[[MobilityRow], Iterator[str]], ...]
 _RULES = (_empty, _road, _way, _doubtful_lines, _strategy, _own_place, _region, _distant, _doubtful_weather)

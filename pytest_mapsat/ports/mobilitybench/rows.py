@@ -95,7 +95,7 @@ class GoldCall:
 
 
 @dataclass(frozen=True)
-class Row:
+class MobilityRow:
     """One row.
 
     Attributes:
@@ -178,7 +178,7 @@ def _slot(text: str) -> list[str]:
     return [text] if text else []
 
 
-def slots(row: Row, column: str) -> list[str]:
+def slots(row: MobilityRow, column: str) -> list[str]:
     """Return the words of a slot of a row, each a text."""
     return _slot(row.texts[column])
 
@@ -200,7 +200,7 @@ def objects(value: Json) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def read_row(source: TableRow, place: str, log: ImportLog) -> Row:
+def read_row(source: TableRow, place: str, log: ImportLog) -> MobilityRow:
     """Return the row with its cells read. Raises OddRowError."""
     cells = source.cells
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
@@ -214,11 +214,11 @@ def read_row(source: TableRow, place: str, log: ImportLog) -> Row:
     for name in _SLOTS:
         if any(len(word) > SLOT_CHARS for word in _slot(cells[name])):
             raise OddRowError(f"{name}: found {len(cells[name])} characters, expected at most {SLOT_CHARS}")
-    row = Row(place, cells, values, cut)
+    row = MobilityRow(place, cells, values, cut)
     calls = tuple(_calls(row, log))
     if not calls:
         raise OddRowError("tool_list: found no call of a known tool, expected a list of {'name', 'arguments'}")
-    return Row(place, cells, values, cut, calls)
+    return MobilityRow(place, cells, values, cut, calls)
 
 
 def _is_cut(text: str) -> bool:
@@ -232,7 +232,7 @@ def _literal(column: str, text: str) -> Json:
         raise OddRowError(f"{column}: {error}; expected a Python literal") from error
 
 
-def _calls(row: Row, log: ImportLog) -> Iterator[GoldCall]:
+def _calls(row: MobilityRow, log: ImportLog) -> Iterator[GoldCall]:
     for number, item in enumerate(row.items("tool_list"), 1):
         name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -245,7 +245,7 @@ def _calls(row: Row, log: ImportLog) -> Iterator[GoldCall]:
             yield _answered(row, GoldCall(own, arguments), log)
 
 
-def _answered(row: Row, call: GoldCall, log: ImportLog) -> GoldCall:
+def _answered(row: MobilityRow, call: GoldCall, log: ImportLog) -> GoldCall:
     """Return the call with what the columns say it returned."""
     column = _ANSWERS.get(call.tool)
     if column is None:
@@ -258,7 +258,7 @@ def _answered(row: Row, call: GoldCall, log: ImportLog) -> GoldCall:
     return GoldCall(call.tool, call.arguments, result)
 
 
-def _place_of(row: Row, call: GoldCall) -> Json:
+def _place_of(row: MobilityRow, call: GoldCall) -> Json:
     """Return what a search for a place returned: the place of the slot with its words."""
     words = str(call.arguments.get("keywords", "")).strip()
     pairs = [pair for column in _PLACES for pair in row.places(column)]
@@ -279,7 +279,7 @@ _TOLD_AT = {
 }
 
 
-def says_nothing(row: Row) -> bool:
+def says_nothing(row: MobilityRow) -> bool:
     """Return whether the last expected call, the one that answers the query, returned nothing to tell."""
     call = row.calls[-1]
     if call.cut or (call.tool in ROUTES and (row.ways or isinstance(call.result, str))):
@@ -373,14 +373,14 @@ _CITY_ENDINGS = ("特别行政区", "自治州", "地区", "市", "省", "县", 
 _FEW = 3
 
 
-class Lines(NamedTuple):
+class TransitLines(NamedTuple):
     """The lines that the way must not, and must, have."""
 
     avoid: tuple[str, ...] = ()
     take: tuple[str, ...] = ()
 
 
-def asked_lines(row: Row) -> Lines:
+def asked_lines(row: MobilityRow) -> TransitLines:
     """Return the lines that the row's own column says are not wanted, or wanted."""
     text = _MADE_BY.split(row.texts["llm_ner_ans"])[-1]
     avoid: list[str] = []
@@ -389,17 +389,17 @@ def asked_lines(row: Row) -> Lines:
         match = _CONSTRAINT.match(part)
         if match is not None and match["word"]:
             (avoid if match["word"].startswith(("不", "避")) else take).append(match["line"])
-    return Lines(tuple(avoid), tuple(take))
+    return TransitLines(tuple(avoid), tuple(take))
 
 
-def meant_lines(row: Row) -> Lines:
+def meant_lines(row: MobilityRow) -> TransitLines:
     """Return the lines as the user's own words have them; those that these do not name as the column says."""
     stated = asked_lines(row)
     avoid = [line for line in stated.avoid if is_refused(row.text("query"), line) is not False]
     turned = [line for line in stated.avoid if line not in avoid]
     refused = [line for line in stated.take if is_refused(row.text("query"), line)]
     take = [line for line in stated.take if line not in refused]
-    return Lines((*avoid, *refused), (*take, *turned))
+    return TransitLines((*avoid, *refused), (*take, *turned))
 
 
 def is_refused(query: str, line: str) -> bool | None:
@@ -430,7 +430,7 @@ def is_line(name: str, wanted: str) -> bool:
     return False
 
 
-def transits(row: Row) -> list[tuple[JsonObject, list[list[str]]]]:
+def transits(row: MobilityRow) -> list[tuple[JsonObject, list[list[str]]]]:
     """Return the ways by public transport of a row, each with its rides: the names of the lines that serve one, any of which will do."""
     return [(way, _rides(way)) for way in objects(row.way.get("transits"))]
 
@@ -441,19 +441,19 @@ def _rides(way: JsonObject) -> list[list[str]]:
     return [names for names in rides if names]
 
 
-def obeys(ride_names: Sequence[Sequence[str]], lines: Lines) -> bool:
+def obeys(ride_names: Sequence[Sequence[str]], lines: TransitLines) -> bool:
     """Return whether a way keeps to the lines that are wanted and refused."""
     free = all(kept_names(names, lines) for names in ride_names)
     taken = all(any(is_line(name, line) for names in ride_names for name in names) for line in lines.take)
     return bool(ride_names) and free and taken
 
 
-def kept_names(names: Sequence[str], lines: Lines) -> list[str]:
+def kept_names(names: Sequence[str], lines: TransitLines) -> list[str]:
     """Return the lines of a ride that are not refused."""
     return [name for name in names if not any(is_line(name, line) for line in lines.avoid)]
 
 
-def ways_asked(row: Row) -> set[str]:
+def ways_asked(row: MobilityRow) -> set[str]:
     """Return the ways of travelling that a query names, places apart."""
     query = row.text("query")
     for column in ("query_start_poi", "query_transit_poi", "query_end_poi"):
@@ -462,13 +462,13 @@ def ways_asked(row: Row) -> set[str]:
     return {mode for mode, words in _WAYS.items() if words.search(query)}
 
 
-def way_given(row: Row) -> str:
+def way_given(row: MobilityRow) -> str:
     """Return the way of travelling of the context, empty where there is none."""
     tool = str(row.mapping("context").get("travel_tool") or "")
     return next((mode for mode, words in _WAYS.items() if words.search(tool)), "")
 
 
-def arrive_by(row: Row) -> int | None:
+def arrive_by(row: MobilityRow) -> int | None:
     """Return when the user must be there, minutes after midnight, where the query surely says one such time."""
     query = row.text("query")[:_LONGEST_QUERY]
     times = read(query, language="zh", lexicon=lexicon_of(())).times

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     content_digest,
     limits,
     located_json,
@@ -549,12 +549,12 @@ class _Config:
             raise RefusedError(f"names {shown(name)}, which is no file; patterns and addresses are not read")
         return path
 
-    def _read(self, path: Path) -> Located:
+    def _read(self, path: Path) -> LocatedDocument:
         """Return the data of a file with its lines. Raises SuiteError."""
         name = shown_path(path)
         raw = read_bytes(path, limits.YAML_BYTES)
         if path.suffix.lower() == ".json":  # which YAML does not read whole: no half characters in escapes
-            return Located(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), Lines(1))
+            return LocatedDocument(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), DocumentLines(1))
         documents = parse_yaml(raw, name)
         if len(documents) != 1:
             raise SuiteError(Problem(name, 1, f"holds {len(documents)} documents, expected one"))

@@ -7,17 +7,17 @@ from functools import reduce
 from typing import Any, TypedDict
 
 from pytest_mapsat.judges import Call, Episode, Finding, matching
-from pytest_mapsat.metrics import Measure, MetricInput, MetricSet, Reading, between, not_applicable, product
+from pytest_mapsat.metrics import LabelReading, Measure, MetricInput, MetricSet, between, not_applicable, product
 from pytest_mapsat.model import Case, Json, JsonObject, Metric, same, shown
 from pytest_mapsat.sandbox import Refused, SandboxFactory, State
 
 from .airline import AirlineWorld
 from .retail import RetailWorld
 from .telecom import TelecomWorld
-from .world import MockWorld, World
+from .world import MockWorld, TauDesk
 
 #: The class of each domain's world.
-WORLDS: dict[str, type[World]] = {
+WORLDS: dict[str, type[TauDesk]] = {
     "mock": MockWorld,
     "retail": RetailWorld,
     "airline": AirlineWorld,
@@ -153,7 +153,7 @@ def _part(metric_input: MetricInput, prefix: str) -> Measure:
     return reduce(product, map(_read, readings))
 
 
-def _read(reading: Reading) -> Measure:
+def _read(reading: LabelReading) -> Measure:
     if reading.value is not None:
         return Measure(reading.value, why=reading.why)
     if reading.bounded or reading.outcome == "unevaluated":

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     content_digest,
     json_elements,
     limits,
@@ -47,7 +47,7 @@ from pytest_mapsat.model import (
     same,
     shown,
 )
-from pytest_mapsat.sandbox import Answer, State, end_state, make_sandbox, net_changes, tables_of
+from pytest_mapsat.sandbox import SandboxAnswer, State, end_state, make_sandbox, net_changes, tables_of
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
@@ -150,14 +150,14 @@ class Instructions(_Published):
     task_instructions: str = ""
 
 
-class Scenario(_Published):
+class TauScenario(_Published):
     """Who the user is, and the user's instructions."""
 
     persona: str | None = None
     instructions: Instructions | str
 
 
-class Criteria(_Published):
+class TauCriteria(_Published):
     """The criteria that the dialogue is measured by."""
 
     actions: list[Action] | None = Field(default=None, max_length=_MOST)
@@ -167,15 +167,15 @@ class Criteria(_Published):
     reward_basis: list[Part] = ["DB", "COMMUNICATE"]
 
 
-class Task(_Published):
+class TauTask(_Published):
     """A task as it is published."""
 
     id: str = Field(min_length=1, max_length=_ID)
     description: Json = None
-    user_scenario: Scenario
+    user_scenario: TauScenario
     ticket: str | None = None
     initial_state: InitialState | None = None
-    evaluation_criteria: Criteria | None = None
+    evaluation_criteria: TauCriteria | None = None
     issues: Json = None
     annotations: Json = None
     required_documents: list[str] | None = None
@@ -289,7 +289,7 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
     return {name: frozenset(ids) for name, ids in splits.items()}
 
 
-def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
+def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[TauTask, str]]:
     """Give the tasks of a file, each with its place; one that is malformed is noted and left out.
 
     Raises:
@@ -299,12 +299,12 @@ def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
     for line, data in json_elements(read_text(path, _LARGEST), shown_path(path), "tasks"):
         problems: list[Problem] = []
         # A likely misspelling stays, and is refused.
-        strange = data.keys() - Task.model_fields.keys() if isinstance(data, dict) else ()
+        strange = data.keys() - TauTask.model_fields.keys() if isinstance(data, dict) else ()
         for field in strange:
-            if not did_you_mean(field, Task.model_fields):
+            if not did_you_mean(field, TauTask.model_fields):
                 del data[field]
                 log.leave(f"tasks' {field}")
-        task = validate(Task, Located(data, Lines(line)), name, problems)
+        task = validate(TauTask, LocatedDocument(data, DocumentLines(line)), name, problems)
         for problem in problems:
             hint = f" ({problem.hint})" if problem.hint else ""
             log.note("unparsable", f"{name}:{line}", f"{problem.message}; the task is left out{hint}")
@@ -344,14 +344,14 @@ def first_person(text: str) -> str:
     return text
 
 
-def opening(task: Task) -> str:
+def opening(task: TauTask) -> str:
     """Return the first words of the user."""
     scenario = task.user_scenario.instructions
     words = scenario if isinstance(scenario, str) else scenario.reason_for_call
     return first_person(words).strip()[:_LONGEST] or "Hello."
 
 
-def briefing(task: Task) -> str:
+def briefing(task: TauTask) -> str:
     """Return the whole prompt of a user that is a model."""
     scenario = task.user_scenario.instructions
     if isinstance(scenario, str):
@@ -365,7 +365,7 @@ def briefing(task: Task) -> str:
     return "\n\n".join(f"{title}:\n{text.strip()}" for title, text in parts.items() if text and text.strip())
 
 
-def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action]) -> Iterator[JsonObject]:
+def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Action]) -> Iterator[JsonObject]:
     """Give the answers and the calls of the scripted user.
 
     Args:
@@ -441,7 +441,7 @@ class _Played(NamedTuple):
     """The outcome of actions: those taken and refused by the world, the assertions broken before and after, and whether anything changed."""
 
     taken: list[Action]
-    refused: list[tuple[Action, Answer]]
+    refused: list[tuple[Action, SandboxAnswer]]
     broken_before: list[Assertion]
     broken: list[Assertion]
     changes: bool
@@ -460,7 +460,7 @@ class Conversion:
         log: gets the notes.
     """
 
-    task: Task
+    task: TauTask
     place: str
     files: Domain
     suite: Suite
@@ -479,7 +479,7 @@ class Conversion:
 
     def case(self) -> Case | None:
         """Return the case, or None after noting why it cannot be one."""
-        criteria = self.task.evaluation_criteria or Criteria(reward_basis=[])
+        criteria = self.task.evaluation_criteria or TauCriteria(reward_basis=[])
         data = self._bare()
         start = self._checked(data)
         if start is None:
@@ -654,7 +654,7 @@ class Conversion:
             if fact.writes and fact.by == _SIDES[assertion.env_type] and values and None not in values.values():
                 yield Action(name=name, arguments=values, requestor=assertion.env_type)
 
-    def _requirements(self, criteria: Criteria) -> Iterator[JsonObject]:
+    def _requirements(self, criteria: TauCriteria) -> Iterator[JsonObject]:
         """Give the requirements of all parts of the reward: the ending first."""
         ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
         yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
@@ -675,7 +675,7 @@ class Conversion:
         for number, words in enumerate(criteria.nl_assertions or (), 1):
             yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
 
-    def _carried(self, criteria: Criteria) -> list[JsonObject]:
+    def _carried(self, criteria: TauCriteria) -> list[JsonObject]:
         """Return the requirements of the parts that the basis names; the others do not bear on the reward, and are counted."""
         carried = []
         for requirement in self._requirements(criteria):
@@ -730,12 +730,12 @@ def import_tau2(src: Path, dest: Path) -> ImportReport:
     domains = [read_domain(name, folder) for name, folder in folders_in(src, log).items()]
     with new_folder(dest) as folder:
         for domain in domains:
-            counts += _Import(domain, folder if len(domains) == 1 else folder / domain.name, log).run()
+            counts += _DomainImport(domain, folder if len(domains) == 1 else folder / domain.name, log).run()
         return log.report(folder, FORMAT, cases=counts["cases"], tools=counts["tools"], by_tool=Counter())
 
 
 @dataclass(frozen=True)
-class _Import:
+class _DomainImport:
     """The import of one domain."""
 
     domain: Domain

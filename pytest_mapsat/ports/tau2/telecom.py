@@ -12,7 +12,7 @@ from pydantic import Field
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row, State
 
-from .world import World, acts, fold, looks, over, tool
+from .world import TauDesk, acts, fold, looks, over, tool
 
 _APN: JsonObject = {
     "apn_name": "internet",
@@ -104,7 +104,7 @@ def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> 
     return tool(by="world")(prepare)
 
 
-class Phone(World):
+class Phone(TauDesk):
     """A phone. Every setting that bears on the network makes it look for one again."""
 
     user_keys = {"device": "id", "surroundings": "id"}  # noqa: RUF012

@@ -45,7 +45,7 @@ def tool(
 
     def mark(method: _Method) -> _Method:
         @wraps(method)
-        def settled(self: World, **arguments: Json) -> Json:
+        def settled(self: TauDesk, **arguments: Json) -> Json:
             result: Json = method(self, **arguments)
             self.settle()
             return result
@@ -69,7 +69,7 @@ def acts(*asked: str) -> Callable[[_Method], _Method]:
     return tool(by="user", writes=True, asked=asked)
 
 
-def facts_of(world: type[World]) -> dict[str, ToolFacts]:
+def facts_of(world: type[TauDesk]) -> dict[str, ToolFacts]:
     """Return the facts of the tools of a world, by name, sorted."""
     return {
         name: getattr(method, _FACTS)
@@ -78,7 +78,7 @@ def facts_of(world: type[World]) -> dict[str, ToolFacts]:
     }
 
 
-def specs_of(world: type[World]) -> dict[str, Tool]:
+def specs_of(world: type[TauDesk]) -> dict[str, Tool]:
     """Return the specs of the tools of a world, by name."""
     return {name: _spec(getattr(world, name), facts) for name, facts in facts_of(world).items()}
 
@@ -122,7 +122,7 @@ Keys = Mapping[str, str]
 Expression = Annotated[str, Field(description="digits, + - * /, parentheses and blanks, such as '2 * (3 + 4)'")]
 
 
-class World:
+class TauDesk:
     """The desk that every domain has: rows to look up, a calculator, and a human to hand over to.
 
     Args:
@@ -178,7 +178,7 @@ def _listed(database: JsonObject, name: str, key: str) -> list[JsonObject]:
     return list(rows.values())
 
 
-class Calculating(World):
+class Calculating(TauDesk):
     """A desk with a calculator."""
 
     @tool()
@@ -240,7 +240,7 @@ Status = Literal["pending", "completed"]
 _OWNER = "user_id"
 
 
-class MockWorld(World):
+class MockWorld(TauDesk):
     """Tasks, their users, and a user's notifications."""
 
     keys = {"tasks": "task_id", "users": "user_id"}  # noqa: RUF012  a ClassVar of the base

@@ -19,8 +19,8 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, Field
 
 from pytest_mapsat.formats import (
-    Lines,
-    Located,
+    DocumentLines,
+    LocatedDocument,
     content_digest,
     json_elements,
     limits,
@@ -58,7 +58,7 @@ from pytest_mapsat.suite import (
 )
 
 from . import ORDERS, RUBRIC
-from .tasks import Environment, Id, Part, Reference, Scenario, Task, reference_of, tables_of
+from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, reference_of, tables_of
 from .world import TABLES, day_of, moment_of
 
 #: Where tasks stand, the published layout first.
@@ -150,20 +150,20 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         building = Building(folder, "1.0")
         listed = (entry for path in paths for entry in building.read(path))
         tasks = (
-            Placed(place, task, tables)
+            PlacedTask(place, task, tables)
             for place, data in listed
-            if (task := building.parsed(Task, data, place)) is not None
+            if (task := building.parsed(VitaTask, data, place)) is not None
             and (tables := building.tables(task, place)) is not None
         )
         return building.finish(paths, tasks)
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedTask:
     """A task with its place in the source, the rows that it begins with, and further fields of its case."""
 
     place: str
-    task: Task
+    task: VitaTask
     tables: Tables
     case_id: str = ""
     group: JsonObject | None = None
@@ -201,13 +201,13 @@ class Building:
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
         """Return part of a source, or None after noting its problems."""
         problems: list[Problem] = []
-        parsed = validate(model, Located(data, Lines(0)), place, problems)
+        parsed = validate(model, LocatedDocument(data, DocumentLines(0)), place, problems)
         if parsed is None:
             reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
             self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
         return parsed
 
-    def tables(self, task: Task, place: str) -> Tables | None:
+    def tables(self, task: VitaTask, place: str) -> Tables | None:
         """Return the rows that a task begins with, or None after noting why it cannot become a case."""
         try:
             _, tables = task.domains, tables_of(task.environment)
@@ -224,7 +224,7 @@ class Building:
         """Note a task that is left out."""
         self.log.note("unparsable", place, message, leaves="tasks")
 
-    def finish(self, paths: Sequence[Path], tasks: Iterable[Placed]) -> ImportReport:
+    def finish(self, paths: Sequence[Path], tasks: Iterable[PlacedTask]) -> ImportReport:
         """Write cases, tools, tables and the manifest.
 
         Raises:
@@ -271,7 +271,7 @@ class Building:
             ),
         )
 
-    def _cases(self, tasks: Iterable[Placed]) -> Iterator[Case]:
+    def _cases(self, tasks: Iterable[PlacedTask]) -> Iterator[Case]:
         for placed in tasks:
             case = self._case(placed)
             if case is not None:
@@ -280,7 +280,7 @@ class Building:
                 self._domains.update(case.domains)
                 yield case
 
-    def _case(self, placed: Placed) -> Case | None:
+    def _case(self, placed: PlacedTask) -> Case | None:
         """Return the case of a task, or None after noting why it cannot be one."""
         task = placed.task
         domains, language = task.domains, _language(task.instructions)
@@ -319,7 +319,7 @@ class Building:
             self._counts["placed"] += 1
         return case
 
-    def _unused(self, placed: Placed, language: str) -> str | None:
+    def _unused(self, placed: PlacedTask, language: str) -> str | None:
         """Return the task's id, with its language where a task in another language has it already; None where one in the same language has it."""
         own = placed.case_id or placed.task.id
         case_id = own if self._ids.get(own, language) == language else f"{own}-{language}"
@@ -329,7 +329,7 @@ class Building:
         self._ids[case_id] = language
         return case_id
 
-    def _remark(self, place: str, task: Task, reference: Reference) -> None:
+    def _remark(self, place: str, task: VitaTask, reference: OrdersReference) -> None:
         if reference.problem:
             why = f"{reference.problem}; vita_orders does not apply"
             message = f"the required orders cannot be placed as they stand: {why}"
@@ -342,13 +342,13 @@ class Building:
             taken = f"taken from what the environment sells: {', '.join(task.domains)}"
             self.log.note("domain", place, f"domain: found {'; '.join(odd)}; {taken}")
         for name in task.environment.unknown:
-            hint = did_you_mean(name, Environment.model_fields)
+            hint = did_you_mean(name, VitaEnvironment.model_fields)
             message = f"environment: {printable(name)} is unknown and left out{f'; {hint}' if hint else ''}"
             self.log.note("environment", place, message, leaves="fields of environments")
         if not task.evaluation_criteria.rubrics:
             self.log.note("no_rubrics", place, "the task has no rubrics; vita_reward does not apply")
 
-    def _messages(self, task: Task, place: str) -> list[JsonObject]:
+    def _messages(self, task: VitaTask, place: str) -> list[JsonObject]:
         roles = {"user": "user", "assistant": "agent"}
         given = [
             {"role": roles[str(message.get("role"))], "text": message["content"]}
@@ -366,7 +366,7 @@ def _language(text: str) -> str:
     return "zh" if 5 * len(_CHINESE.findall(text)) > len(text) else "en"
 
 
-def _marks(reference: Reference) -> dict[str, str]:
+def _marks(reference: OrdersReference) -> dict[str, str]:
     """Return the attributes that mark an odd reference, or what of it is not compared, to select cases by."""
     kinds = {kind for kind, _ in reference.notes}
     odd = "unplaceable" if reference.problem else "distraction" if "distraction" in kinds else ""
@@ -376,7 +376,7 @@ def _marks(reference: Reference) -> dict[str, str]:
     return {name: value for name, value in marks.items() if value}
 
 
-def _orders(reference: Reference, language: str) -> list[JsonObject]:
+def _orders(reference: OrdersReference, language: str) -> list[JsonObject]:
     """Return the requirement that compares the orders at the end; none where the reference has no end."""
     if reference.end is None:
         return []
@@ -384,14 +384,14 @@ def _orders(reference: Reference, language: str) -> list[JsonObject]:
     return [{"id": ORDERS, "kind": "hard", "scope": "outcome", "text": _ORDERS_TEXT[language], "check": check}]
 
 
-def _rubrics(task: Task) -> list[JsonObject]:
+def _rubrics(task: VitaTask) -> list[JsonObject]:
     return [
         {"id": f"{RUBRIC}{number}", "kind": "asked", "scope": "trajectory", "text": rubric}
         for number, rubric in enumerate(task.evaluation_criteria.rubrics, 1)
     ]
 
 
-def _answers(task: Task, language: str) -> list[JsonObject]:
+def _answers(task: VitaTask, language: str) -> list[JsonObject]:
     """Return the answers of every user: the user id, and the addresses."""
     words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
     answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
@@ -415,14 +415,14 @@ _EMPTY_SIGNS = frozenset("的了是我你他她们在和有就都也很要会能
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-class Subtask(Part):
+class Subtask(TaskPart):
     """One task of a user."""
 
     subtask_id: Id
     domain: str
     instruction: Annotated[str, Field(min_length=1)]
     environment: JsonObject
-    user_scenario: Scenario = Scenario()
+    user_scenario: VitaScenario = VitaScenario()
     evaluation_criteria: JsonObject = Field(default_factory=dict)
     message_history: tuple[JsonObject, ...] = ()
     interactions: tuple[JsonObject, ...] = ()
@@ -430,7 +430,7 @@ class Subtask(Part):
     user_intention: str = ""
 
 
-class User(Part):
+class VitaUser(TaskPart):
     """A user with a sequence of tasks."""
 
     id: Id
@@ -466,12 +466,12 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
             (place, user)
             for path in paths
             for place, data in building.read(path)
-            if (user := building.parsed(User, data, place)) is not None
+            if (user := building.parsed(VitaUser, data, place)) is not None
         )
         return building.finish(paths, (task for place, user in users for task in _tasks(building, place, user, groups)))
 
 
-def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iterator[Placed]:
+def _tasks(building: Building, place: str, user: VitaUser, groups: set[str]) -> Iterator[PlacedTask]:
     """Give the readable tasks of a user, counted from 1; the interactions before an unreadable one go to the next."""
     if user.group in groups:
         building.refuse(place, f"another user is called {printable(user.group)}; the first one is kept")
@@ -483,7 +483,7 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
     for number, data in enumerate(user.subtasks, 1):
         at = f"{place} (subtask {number})"
         subtask = building.parsed(Subtask, data, at)
-        task = None if subtask is None else building.parsed(Task, _as_task(subtask, user), at)
+        task = None if subtask is None else building.parsed(VitaTask, _as_task(subtask, user), at)
         if subtask is not None:
             waiting += _interactions(building, subtask, at)
         tables = None if task is None else building.tables(task, at)
@@ -501,7 +501,7 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
         waiting = []
         order += 1
         kind = "proactive" if "proactive" in subtask.skill_tested else "personalized"
-        yield Placed(
+        yield PlacedTask(
             place=at,
             task=task,
             tables=tables,
@@ -515,7 +515,7 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
         )
 
 
-def _as_task(subtask: Subtask, user: User) -> JsonObject:
+def _as_task(subtask: Subtask, user: VitaUser) -> JsonObject:
     scenario = subtask.user_scenario
     given = subtask.model_dump(include={"domain", "environment", "evaluation_criteria", "message_history"})
     profile = {"user_profile": scenario.user_profile or user.user_profile}
@@ -575,7 +575,7 @@ def _date(value: Json) -> str:
             return ""
 
 
-def _preferences(task: Task) -> list[str]:
+def _preferences(task: VitaTask) -> list[str]:
     """Return the user's preferences at a task: the tags of each category."""
     current = task.user_scenario.personalized_preference_memory.get("current")
     return [
@@ -586,7 +586,7 @@ def _preferences(task: Task) -> list[str]:
     ]
 
 
-def _drift(task: Task, earlier_changes: set[str]) -> str:
+def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
     """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
     history = _objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
     types = set()

@@ -93,7 +93,7 @@ def _required(part: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, field in part.model_fields.items() if field.is_required())
 
 
-class Part(BaseModel):
+class TaskPart(BaseModel):
     """Part of a task: unused fields are ignored, and null counts as not given."""
 
     model_config = ConfigDict(
@@ -113,7 +113,7 @@ class Part(BaseModel):
         return given
 
 
-class Place(Part):
+class VitaPlace(TaskPart):
     """An address with its position in degrees, where the source has it."""
 
     address: str = ""
@@ -125,10 +125,10 @@ def _place(value: object) -> object:
     return {"address": value} if isinstance(value, str) and value else value or None
 
 
-MaybePlace = Annotated[Place | None, BeforeValidator(_place)]
+MaybePlace = Annotated[VitaPlace | None, BeforeValidator(_place)]
 
 
-class Weather(Part):
+class Weather(TaskPart):
     """The weather of one day of a city, degrees Celsius and percent."""
 
     city: str
@@ -138,7 +138,7 @@ class Weather(Part):
     humidity: Shown = 0
 
 
-class Offer(Part):
+class ShopOffer(TaskPart):
     """What can be ordered at a shop."""
 
     product_id: Id
@@ -157,7 +157,7 @@ class Offer(Part):
     platform: str = ""
 
 
-class Shop(Part):
+class Shop(TaskPart):
     """A store, shop, hotel, attraction, flight, train or taxi service, with what it offers."""
 
     store_id: str = ""
@@ -209,7 +209,7 @@ class Shop(Part):
         return {**data, "labels": {name: str(value) for name, value in data.items() if name.endswith("_type")}}
 
 
-class Ordered(Part):
+class Ordered(TaskPart):
     """A product in an order."""
 
     product_id: Id
@@ -223,7 +223,7 @@ class Ordered(Part):
     seat_type: str = ""
 
 
-class Order(Part):
+class Order(TaskPart):
     """An order that the user has, or must have at the end."""
 
     order_id: Id
@@ -241,7 +241,7 @@ class Order(Part):
     update_time: str = ""
 
 
-class Kept(Part):
+class Reservation(TaskPart):
     """A booking of a table, or a reservation."""
 
     shop_id: Id
@@ -265,16 +265,16 @@ _Noun = TypeVar("_Noun")
 Keyed = Mapping[str, _Noun]
 
 
-class Environment(Part):
+class VitaEnvironment(TaskPart):
     """The world that a task begins in."""
 
     time: Annotated[str, AfterValidator(moment_of)]
     user_id: Id
     orders: Keyed[Order] = Field(default_factory=dict)
-    books: Keyed[Kept] = Field(default_factory=dict)
-    reservations: Keyed[Kept] = Field(default_factory=dict)
+    books: Keyed[Reservation] = Field(default_factory=dict)
+    reservations: Keyed[Reservation] = Field(default_factory=dict)
     weather: tuple[Weather, ...] = ()
-    location: tuple[Place, ...] = ()
+    location: tuple[VitaPlace, ...] = ()
     user_historical_behaviors: Json = None
     stores: Keyed[Shop] = Field(default_factory=dict)
     shops: Keyed[Shop] = Field(default_factory=dict)
@@ -301,7 +301,7 @@ class Environment(Part):
                 yield kind, key, shop
 
 
-class ExpectedState(Part):
+class ExpectedState(TaskPart):
     """The orders and rubrics that must hold at the end."""
 
     required_orders: tuple[JsonObject, ...] = ()
@@ -309,7 +309,7 @@ class ExpectedState(Part):
     state_rubrics: tuple[str, ...] = ()
 
 
-class Criteria(Part):
+class VitaCriteria(TaskPart):
     """What a task is judged by."""
 
     expected_states: tuple[ExpectedState, ...] = ()
@@ -322,22 +322,22 @@ class Criteria(Part):
         return list(dict.fromkeys(rubric for rubric in (*listed, *self.overall_rubrics) if rubric.strip()))
 
 
-class Scenario(Part):
+class VitaScenario(TaskPart):
     """Who the user is and, in 2.0, the preferences at this task."""
 
     user_profile: JsonObject = Field(default_factory=dict)
     personalized_preference_memory: JsonObject = Field(default_factory=dict)
 
 
-class Task(Part):
+class VitaTask(TaskPart):
     """A task of 1.0, or one of a user's in 2.0."""
 
     id: Id
     domain: str
-    environment: Environment
+    environment: VitaEnvironment
     instructions: Annotated[str, Field(min_length=1)]
-    user_scenario: Scenario = Scenario()
-    evaluation_criteria: Criteria = Criteria()
+    user_scenario: VitaScenario = VitaScenario()
+    evaluation_criteria: VitaCriteria = VitaCriteria()
     message_history: tuple[JsonObject, ...] = ()
 
     @property
@@ -371,7 +371,7 @@ def label_of(label: Mapping[str, str] | JsonObject) -> str:
     return next((word for word in types if word != _TARGET and ("distract" in word or word == "irrelevant")), "")
 
 
-def tables_of(environment: Environment) -> dict[str, list[JsonObject]]:
+def tables_of(environment: VitaEnvironment) -> dict[str, list[JsonObject]]:
     """Return the rows of each table that an environment begins with.
 
     Raises:
@@ -391,16 +391,16 @@ def tables_of(environment: Environment) -> dict[str, list[JsonObject]]:
     for kind, shop_id, shop in environment.sold():
         rows["shops"].append({"id": shop_id, "kind": kind, **_dumped(shop), KINDS[kind][1]: shop_id})
         for at, product in enumerate(shop.products, 1):
-            offer = _dumped(Offer.model_validate(product))
+            offer = _dumped(ShopOffer.model_validate(product))
             rows["products"].append({"id": f"{shop_id}/{at}", "kind": kind, "shop": shop_id, **offer})
     return rows
 
 
-def _dumped(part: Part) -> dict[str, Json]:
+def _dumped(part: TaskPart) -> dict[str, Json]:
     return part.model_dump(mode="json", exclude_unset=True, exclude_none=True, exclude={"products", "labels"})
 
 
-def _order_row(order: Order, environment: Environment) -> JsonObject:
+def _order_row(order: Order, environment: VitaEnvironment) -> JsonObject:
     row: JsonObject = {
         "id": order.order_id,
         "kind": order.order_type,
@@ -420,7 +420,7 @@ def _order_row(order: Order, environment: Environment) -> JsonObject:
     return row
 
 
-def _kept_row(kept: Kept, environment: Environment) -> JsonObject:
+def _kept_row(kept: Reservation, environment: VitaEnvironment) -> JsonObject:
     row = _dumped(kept)
     ids = {"id": kept.id, "customer_id": kept.customer_id or environment.user_id}
     common = {"status": kept.status, "customer_count": kept.customer_count, "update_time": kept.update_time}
@@ -450,7 +450,7 @@ class UnplaceableError(Exception):
 
 
 @dataclass
-class Reference:
+class OrdersReference:
     """The outcome of a task's required orders.
 
     Attributes:
@@ -466,14 +466,14 @@ class Reference:
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def reference_of(task: Task, tables: Mapping[str, Sequence[JsonObject]]) -> Reference:
+def reference_of(task: VitaTask, tables: Mapping[str, Sequence[JsonObject]]) -> OrdersReference:
     """Play the required orders of a task in its world, and return the outcome.
 
     Args:
         task: the task.
         tables: the rows that it begins with.
     """
-    reference = Reference()
+    reference = OrdersReference()
     try:
         _Player(task, tables, reference).play()
     except UnplaceableError as why:
@@ -488,7 +488,7 @@ def reference_of(task: Task, tables: Mapping[str, Sequence[JsonObject]]) -> Refe
 class _Player:
     """Places the required orders of one task in a fresh world."""
 
-    def __init__(self, task: Task, tables: Mapping[str, Sequence[JsonObject]], reference: Reference) -> None:
+    def __init__(self, task: VitaTask, tables: Mapping[str, Sequence[JsonObject]], reference: OrdersReference) -> None:
         self._task = task
         self._environment = task.environment
         self._reference = reference
@@ -516,13 +516,13 @@ class _Player:
         if optional:
             self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
 
-    def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Kept]]:
+    def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Reservation]]:
         """Return orders, then bookings and reservations; where several states have the same one, the last counts."""
         orders: dict[Json, Order] = {}
-        kept: dict[Json, Kept] = {}
+        kept: dict[Json, Reservation] = {}
         for data in raw:
             if data.get("book_id") or data.get("reservation_id"):
-                booking = Kept.model_validate(data)
+                booking = Reservation.model_validate(data)
                 kept[booking.id, booking.shop_id] = booking
                 continue
             order = Order.model_validate(data)
@@ -636,7 +636,7 @@ class _Player:
             arguments["date"] = product.date or next(days, "")
         return [self._call(f"create_{kind}_order", **arguments)]
 
-    def _keep(self, booking: Kept) -> None:
+    def _keep(self, booking: Reservation) -> None:
         """Book or reserve, or bring an earlier booking to its required state. Raises UnplaceableError."""
         noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
         before = self._kept_before.get(booking.id)
@@ -657,7 +657,7 @@ class _Player:
         if booked["status"] == "unpaid" and stands == "paid":
             self._call("pay_instore_book", book_id=booked["book_id"])
 
-    def _keep_otherwise(self, noun: str, before: Kept, booking: Kept) -> None:
+    def _keep_otherwise(self, noun: str, before: Reservation, booking: Reservation) -> None:
         stands, wanted = standing(booking.status), {}
         when = booking.book_time or booking.reservation_time
         if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):
@@ -727,9 +727,9 @@ class _Player:
                 del form[name]
         return forms
 
-    def _offers(self, shop_id: str) -> list[Offer]:
+    def _offers(self, shop_id: str) -> list[ShopOffer]:
         products = self._shops[shop_id][1].products if shop_id in self._shops else ()
-        return [Offer.model_validate(offer) for offer in products]
+        return [ShopOffer.model_validate(offer) for offer in products]
 
     def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
         name = f"order {order.order_id}"

@@ -126,7 +126,7 @@ def _holidays() -> Sequence[Mapping[str, Any]]:
     return tuple(json.loads(text))
 
 
-class World:
+class VitaWorld:
     """The tools of all three worlds, and what the other tools are built from.
 
     Args:
@@ -330,7 +330,7 @@ _MOST_PRODUCTS = 100
 _SAME_CITY = 80
 
 
-class Delivery(World):
+class Delivery(VitaWorld):
     """Stores that deliver."""
 
     def delivery_distance_to_time(self, distance: float) -> Json:
@@ -434,7 +434,7 @@ class Delivery(World):
         return self._order_seen(self._order("delivery", order_id))
 
 
-class InStore(World):
+class InStore(VitaWorld):
     """Shops to visit: vouchers, bookings of tables, reservations."""
 
     def instore_shop_search_recommend(self, keywords: list[str]) -> Json:
@@ -545,7 +545,7 @@ class InStore(World):
         return [self._kept_seen(table, row) for row in rows if row["customer_id"] == user_id]
 
 
-class Ota(World):
+class Ota(VitaWorld):
     """Hotels, attractions, flights, trains and taxis: their offers by day, and orders of them."""
 
     def get_ota_hotel_info(self, hotel_id: str) -> Json:
@@ -718,11 +718,11 @@ def _is_in(city: str, text: str) -> bool:
     return alike(named, text.casefold()) >= _SAME_CITY
 
 
-WORLDS: Mapping[str, type[World]] = {"vita-delivery": Delivery, "vita-instore": InStore, "vita-ota": Ota}
+WORLDS: Mapping[str, type[VitaWorld]] = {"vita-delivery": Delivery, "vita-instore": InStore, "vita-ota": Ota}
 
 
 @cache
-def world_named(names: tuple[str, ...]) -> type[World]:
+def world_named(names: tuple[str, ...]) -> type[VitaWorld]:
     """Return the world with the tools of all named worlds."""
     return type("Worlds", tuple(WORLDS[name] for name in names), {})
 

@@ -1,6 +1,6 @@
 """A small sandbox in two languages, and what grounding says of one reply about it."""
 
-from pytest_mapsat.judges import Context
+from pytest_mapsat.judges import JudgedDialogue
 from pytest_mapsat.model import Step, Tool, Trajectory, Turn, Visible
 
 VISIBLE = Visible.model_validate(
@@ -111,7 +111,7 @@ def context_of(*replies, steps=STEPS, visible=VISIBLE, tools=TOOLS):
             Turn(role="agent", text=reply, steps=steps if index == 0 else ()),
         ]
     language = "zh" if any("\u4e00" <= char <= "\u9fff" for char in replies[-1]) else "en"
-    return Context(Trajectory(case="c1", turns=tuple(turns)), tools, visible, language=language)
+    return JudgedDialogue(Trajectory(case="c1", turns=tuple(turns)), tools, visible, language=language)
 
 
 def claims(reply, **fields):

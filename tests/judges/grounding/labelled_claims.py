@@ -8,7 +8,7 @@ from pathlib import Path
 from tests_data import data_dir
 
 from pytest_mapsat.agents import resolve_source
-from pytest_mapsat.judges import Context
+from pytest_mapsat.judges import JudgedDialogue
 from pytest_mapsat.model import Case, Visible
 from pytest_mapsat.ports.mapsatisfybench import published_tools
 
@@ -47,7 +47,7 @@ def judged():
             case = Case.model_validate(
                 {"id": row["case_id"], "visible": _visible(row), "truth": {"intent": "as asked"}}
             )
-            context = Context(source.trajectory(case, 1), published_tools(), case.visible, language="zh")
+            context = JudgedDialogue(source.trajectory(case, 1), published_tools(), case.visible, language="zh")
             found[short] = context.claims
     return found
 

@@ -4,7 +4,7 @@ import pytest
 from grounding_sandbox import STEPS, TOOLS, VISIBLE
 from pydantic import TypeAdapter
 
-from pytest_mapsat.judges import ChecksJudge, Context, evaluate
+from pytest_mapsat.judges import ChecksJudge, JudgedDialogue, evaluate
 from pytest_mapsat.model import Case, Check, Trajectory, Turn
 
 
@@ -16,7 +16,7 @@ def dialogue(reply, steps=STEPS):
 
 def finding(reply, **fields):
     check = TypeAdapter(Check).validate_python({"kind": "grounded", **fields})
-    return evaluate(check, Context(dialogue(reply), TOOLS, VISIBLE, language="zh"))
+    return evaluate(check, JudgedDialogue(dialogue(reply), TOOLS, VISIBLE, language="zh"))
 
 
 def label(reply, text, *others, **truth):
@@ -98,7 +98,7 @@ def test_the_truth_of_a_case_is_no_evidence():
 
 def test_what_an_agent_asked_a_tool_is_no_evidence():
     step = STEPS[0].model_copy(update={"arguments": {"query": "枫林公园"}})
-    context = Context(
+    context = JudgedDialogue(
         dialogue("可以去：\n- 青石寺\n- 半亩茶馆（东门店）\n- 枫林公园", (step,)), TOOLS, VISIBLE, language="zh"
     )
     assert [one.text for one in context.claims if one.verdict != "supported"] == ["枫林公园"]
@@ -111,7 +111,7 @@ def test_a_result_counts_from_its_turn_on():
         Turn(role="user", text="Sure?"),
         Turn(role="agent", text="青石寺电话0571-88001234。", steps=STEPS),
     )
-    claims = Context(Trajectory(case="c1", turns=turns), TOOLS, None, language="zh").claims
+    claims = JudgedDialogue(Trajectory(case="c1", turns=turns), TOOLS, None, language="zh").claims
     assert [one.verdict for one in claims if one.sort == "phone"] == ["unsupported", "supported"]
 
 
@@ -120,7 +120,7 @@ def test_what_the_user_said_may_be_said_again():
         Turn(role="user", text="我们预算300元，18:30前要到"),
         Turn(role="agent", text="好的，预算300元，18:30前到。"),
     )
-    claims = Context(Trajectory(case="c1", turns=turns), {}, None, language="zh").claims
+    claims = JudgedDialogue(Trajectory(case="c1", turns=turns), {}, None, language="zh").claims
     assert [(one.text, one.verdict) for one in claims] == [("300元", "supported"), ("18:30", "supported")]
 
 

@@ -9,7 +9,7 @@ from report_runs import COMPARED, HOSTILE, hostile
 from runs_made import card, run_of
 
 from pytest_mapsat.model import CallCounts, UsageError
-from pytest_mapsat.ports.mapsatisfybench.figures import Bar, bar_chart, figures, profile
+from pytest_mapsat.ports.mapsatisfybench.figures import ChartBar, bar_chart, figures, profile
 
 
 def one(case, ar, source, *tools, **more):
@@ -86,7 +86,7 @@ def test_charts_and_tables_take_any_text():
 
 
 def test_a_bar_is_as_long_as_its_value():
-    chart = ET.fromstring(bar_chart("t", "n", [Bar("g", "s", 0.5, 0.5), Bar("h", "s", -0.5, 0.25)]))
+    chart = ET.fromstring(bar_chart("t", "n", [ChartBar("g", "s", 0.5, 0.5), ChartBar("h", "s", -0.5, 0.25)]))
     widths = [float(rect.get("width")) for rect in chart.iter("{http://www.w3.org/2000/svg}rect")][2:]
     assert len(widths) == 2
     assert widths[1] == pytest.approx(1.5 * widths[0], rel=0.01)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from mobility_table import CODE, DOUBTFUL, HERE, driven, route, row, rows, traffic, write_table
 
-from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.context import JudgedDialogue
 from pytest_mapsat.judges.labels import labels_of
 from pytest_mapsat.model import Step, SuiteError, Trajectory, Turn
 from pytest_mapsat.ports.mobilitybench.importer import import_mobilitybench
@@ -32,7 +32,7 @@ class Imported:
         case = self.cases[name]
         steps = [self.step(name, call.tool, call.arguments) for call in case.truth.oracle[0].calls if calls]
         turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=tuple(steps)))
-        context = Context.of(case, Trajectory(case=case.id, turns=turns), self.suite.tools)
+        context = JudgedDialogue.of(case, Trajectory(case=case.id, turns=turns), self.suite.tools)
         return {label.requirement: label.outcome for label in labels_of(case, context)}
 
     def step(self, name: str, tool: str, arguments: dict[str, object]) -> Step:
@@ -276,7 +276,7 @@ def test_a_tools_own_words_never_break_the_status_of_traffic(tmp_path, described
     (case,) = [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]
     for text in (described, f"{described}整体{overall}。"):
         turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text))
-        context = Context.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
+        context = JudgedDialogue.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
         assert {label.requirement: label.outcome for label in labels_of(case, context)}["status"] != "failed", text
 
 
@@ -308,7 +308,7 @@ def test_the_strategy_must_stand_in_the_call(imported):
     for arguments in (call.arguments, plain):
         step = Step(kind="call", tool=call.tool, arguments=arguments, result=answer.result, status="ok")
         turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=(step,)))
-        context = Context.of(case, Trajectory(case=case.id, turns=turns), imported.suite.tools)
+        context = JudgedDialogue.of(case, Trajectory(case=case.id, turns=turns), imported.suite.tools)
         outcomes.append({label.requirement: label.outcome for label in labels_of(case, context)}["strategy"])
     assert outcomes == ["passed", "failed"]
 

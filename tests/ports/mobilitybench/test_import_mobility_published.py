@@ -6,7 +6,7 @@ import pytest
 from tests_data import data_dir
 
 from pytest_mapsat.agents import source_of
-from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.context import JudgedDialogue
 from pytest_mapsat.judges.labels import labels_of
 from pytest_mapsat.model import RunRequest, Step, Trajectory, Turn
 from pytest_mapsat.ports.mobilitybench.importer import import_mobilitybench
@@ -55,7 +55,7 @@ def outcome(suite, case, steps, text):
     """Return 1, 0, or None where a required label is open."""
     turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=steps))
     required = {requirement.id for requirement in (*case.truth.required, *case.truth.policies)}
-    context = Context.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
+    context = JudgedDialogue.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
     found = {label.outcome for label in labels_of(case, context) if label.requirement in required}
     return 0 if "failed" in found else 1 if found == {"passed"} else None
 

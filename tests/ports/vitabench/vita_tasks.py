@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_mapsat.judges.context import Context
+from pytest_mapsat.judges.context import JudgedDialogue
 from pytest_mapsat.judges.labels import labels_of
 from pytest_mapsat.model import Case, JsonObject, Label, Step, Trajectory, Turn
 from pytest_mapsat.sandbox import make_sandbox
@@ -238,7 +238,7 @@ class Played:
             Turn(role="agent", text="Done.", steps=tuple(self.play(case_id, calls))),
         )
         trajectory = Trajectory(case=case_id, turns=turns)
-        context = Context.of(case, trajectory, self.suite.tools, suite=self.suite)
+        context = JudgedDialogue.of(case, trajectory, self.suite.tools, suite=self.suite)
         return next(label for label in labels_of(case, context) if label.requirement == "orders")
 
 
