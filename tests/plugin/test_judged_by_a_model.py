@@ -35,7 +35,7 @@ def test_a_model_judges_a_run_and_the_next_run_asks_nobody(project: pytest.Pytes
     options = ("--mapsat-judge=llm:openai/gpt-4o-mini", "--mapsat-judge-votes=2")
     result = project.runpytest("--mapsat-agent=good:agent", *options, "--mapsat-save=one.json")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["judge    12 labels by the model, 0 left open; two votes agree in 100%"])
+    result.stdout.fnmatch_lines(["judge    12 labels by the model, 0 undecided; two votes agree in 100%"])
     called = len(models.requests)
     assert 6 <= called <= 18  # three cases, three dimensions, two votes; equal dialogues share an answer
     result = project.runpytest("--mapsat-agent=good:agent", *options, "--mapsat-save=two.json")
