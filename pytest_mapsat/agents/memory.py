@@ -112,12 +112,6 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
     return _own_source(load(spec, root=root, what="memory"), spec)
 
 
-def memory_asks_model(spec: str) -> bool:
-    """Return whether a memory of this spec asks a model."""
-    kind, _, model = spec.partition(":")
-    return kind in ("agentic", "rag") and bool(model)
-
-
 def _own_source(target: object, spec: str) -> MemorySource:
     """Return the source of memories that a class or a function of the user's makes."""
     option = f"--mapsat-agent-memory={spec}"

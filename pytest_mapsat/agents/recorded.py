@@ -53,6 +53,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import MISS_RESULT
 
 from .returned import as_json, scrubbed, writable
+from .source import SourceSpec
 
 _NounT = TypeVar("_NounT", bound=BaseModel)
 _Whole = Annotated[int, Field(ge=0, lt=2**53)]
@@ -184,6 +185,11 @@ class RecordedSource:
         if recorded.turns[0].text.split() != case.visible.query.split():
             return recorded.model_copy(update={"warnings": tuple(dict.fromkeys((*recorded.warnings, _ANOTHER_QUERY)))})
         return recorded
+
+
+def open_source(spec: SourceSpec) -> RecordedSource:
+    """Return the source that ``recorded:PATH`` names. Raises as ``open_recorded`` does."""
+    return open_recorded(spec.rest, root=spec.root)
 
 
 def open_recorded(path: str, *, root: Path) -> RecordedSource:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, frames_of
 
-from . import baselines, models, recorded
 from .callables import callable_source, framework_source
 from .frameworks import ADAPTERS, adapter_named
-from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, SourceElsewhere, SourceSpec
+from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Source, SourceSpec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
@@ -29,26 +28,14 @@ def _refused(message: str, hint: str) -> UsageError:
     return UsageError(message + hint) if hint else _UnknownError(message)
 
 
-def _elsewhere(spec: SourceSpec) -> Source:
-    """Return the source of an agent outside of this process; what speaks to it is loaded only where there is one."""
-    if spec.scheme == "cmd":
-        from .command import open_source as open_command  # noqa: PLC0415 (see above)
-
-        return open_command(spec)
-    from .http import open_source as open_service  # noqa: PLC0415 (likewise)
-
-    return open_service(spec)
-
-
-#: What makes the sources of a scheme. A new kind of agent is a module and a line here.
-_SCHEMES: Mapping[str, Callable[[SourceSpec], Source]] = {
-    "baseline": baselines.open_source,
-    "cmd": _elsewhere,
-    "recorded": lambda spec: recorded.open_recorded(spec.rest, root=spec.root),
-    **dict.fromkeys(MODEL_KINDS, models.open_source),
-    **dict.fromkeys(SERVICE_SCHEMES, _elsewhere),
+#: The module whose ``open_source`` makes the sources of a scheme, loaded where there is such a source. A new kind of agent is a module and a line here.
+_SCHEMES: Mapping[str, str] = {
+    "baseline": "baselines",
+    "cmd": "command",
+    "recorded": "recorded",
+    **dict.fromkeys(MODEL_KINDS, "models"),
+    **dict.fromkeys(SERVICE_SCHEMES, "http"),
 }
-_OUR_OWN = (baselines.BaselineSource, models.ModelSource, recorded.RecordedSource, SourceElsewhere)
 
 
 def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, http_form: str = "") -> Source:
@@ -68,7 +55,8 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     spec = spec.strip()
     scheme, _, rest = spec.partition(":")
     if scheme in _SCHEMES:
-        return _SCHEMES[scheme](SourceSpec(spec, scheme, rest, root, client, http_form))
+        module: Any = importlib.import_module(f".{_SCHEMES[scheme]}", __package__)
+        return cast("Source", module.open_source(SourceSpec(spec, scheme, rest, root, client, http_form)))
     adapter = adapter_named(scheme) if ":" in rest else None
     if adapter is not None:
         adapter.check()
@@ -90,7 +78,8 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(agent, _OUR_OWN):
+    recorded = sys.modules.get(f"{__package__}.recorded")  # where it is not loaded, nothing is of it
+    if isinstance(agent, AgentSource) or (recorded is not None and isinstance(agent, recorded.RecordedSource)):
         return cast("Source", agent)
     return callable_source(agent, spec)
 

@@ -288,3 +288,9 @@ class SourceSpec(NamedTuple):
     root: Path
     client: ModelClient | None = None
     http: str = ""
+
+
+def memory_asks_model(spec: str) -> bool:
+    """Return whether a memory of this spec asks a model."""
+    kind, _, model = spec.partition(":")
+    return kind in ("agentic", "rag") and bool(model)

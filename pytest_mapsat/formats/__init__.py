@@ -1,5 +1,9 @@
 """The files that others make and we read, and the files that we write: limits, text, tables, runs, spans."""
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import fetched
+
 from .files import READ_ERRORS as READ_ERRORS
 from .files import RawLine as RawLine
 from .files import add_files as add_files
@@ -24,7 +28,6 @@ from .messages import read_messages as read_messages
 from .messages import result_of as result_of
 from .otlp import OtlpSpan as OtlpSpan
 from .otlp import spans_in as spans_in
-from .personal import PersonalData as PersonalData
 from .plain_data import DataPath as DataPath
 from .plain_data import DocumentLines as DocumentLines
 from .plain_data import LocatedDocument as LocatedDocument
@@ -71,8 +74,19 @@ from .run_file import scorecard_line as scorecard_line
 from .run_file import starts_of as starts_of
 from .run_file import with_attempt as with_attempt
 from .run_file import write_run as write_run
-from .spans import SpanCall as SpanCall
-from .spans import SpanDialogue as SpanDialogue
-from .spans import SpanTurn as SpanTurn
-from .spans import calls_in_spans as calls_in_spans
-from .spans import read_spans as read_spans
+
+if TYPE_CHECKING:
+    from .personal import PersonalData as PersonalData
+    from .spans import SpanCall as SpanCall
+    from .spans import SpanDialogue as SpanDialogue
+    from .spans import SpanTurn as SpanTurn
+    from .spans import calls_in_spans as calls_in_spans
+    from .spans import read_spans as read_spans
+else:
+    __getattr__ = fetched(
+        __name__,
+        {
+            "personal": ("PersonalData",),
+            "spans": ("SpanCall", "SpanDialogue", "SpanTurn", "calls_in_spans", "read_spans"),
+        },
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
+from pytest_mapsat.agents import Source, names_own_code, resolve_source, source_of
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.options import typed
 from pytest_mapsat.runs.request import asks_models
@@ -25,6 +25,7 @@ from .items import call_hook
 from .settings import Settings
 
 if TYPE_CHECKING:
+    from pytest_mapsat.agents import MemorySource
     from pytest_mapsat.agents.isolation import Isolation
     from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.recording import OwnTools
@@ -87,6 +88,10 @@ def open_agent_memory(
         UsageError: there is no such memory, or it is of no use with what else was asked for.
     """
     spec, option = settings.request.options.agent_memory, "--mapsat-agent-memory"
+    if spec == "none":
+        return None
+    from pytest_mapsat.agents import open_memory  # noqa: PLC0415 (only where it is asked for)
+
     memory = open_memory(spec, root=root, client=client)
     if memory is None:
         return None

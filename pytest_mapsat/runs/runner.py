@@ -13,7 +13,7 @@ from threading import Lock, RLock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
+from pytest_mapsat.agents import KeptAgent, Source
 from pytest_mapsat.environments import Environments
 from pytest_mapsat.episode import Limits, Reporter, run_episode, without_sandbox
 from pytest_mapsat.formats import shown_path, without_secrets
@@ -353,9 +353,13 @@ class Runner:
     def _source_in(self, suite: Suite, case: Case) -> Source:
         """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""
         source = self.source
+        if source.name not in ("surface", "profile"):
+            return source
+        from pytest_mapsat.agents import BaselineSource  # noqa: PLC0415 (only for these)
+        from pytest_mapsat.proof import dialogue_of  # noqa: PLC0415 (likewise)
+
         if not isinstance(source, BaselineSource) or not source.needs_dialogue:
             return source
-        from pytest_mapsat.proof import dialogue_of  # noqa: PLC0415 (only for these)
 
         with suppress(InfrastructureError):  # a sandbox that cannot be made is told of where the episode is played
             return replace(source, dialogue=dialogue_of(case, suite, source.name))
