@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-import select
+import selectors
 import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -146,7 +146,9 @@ class ToolServer:
 
         with self._socket:
             # The first connection waits in the system's queue; until then nothing is imported.
-            select.select([self._socket], [], [])
+            with selectors.DefaultSelector() as waiting:  # select() knows no descriptor above 1,023
+                waiting.register(self._socket, selectors.EVENT_READ)
+                waiting.select()
             asyncio.run(self._serve())
 
     async def _serve(self) -> None:

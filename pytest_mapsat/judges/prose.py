@@ -309,9 +309,9 @@ def located(check: Located, context: JudgedDialogue) -> Finding:
     fits: list[tuple[Document, Span]] = []
     wrong: list[tuple[Document, Span]] = []
     for document in context.read(check.turn):
-        for span, point in _points(document):
-            if check.lon is None or not _is_users(point, context):
-                (fits if _lies(check, point) else wrong).append((document, span))
+        for span, points in _points(document):
+            if check.lon is None or not any(_is_users(point, context) for point in points):
+                (fits if any(_lies(check, point) for point in points) else wrong).append((document, span))
     if wrong and not fits:
         quotes = _spans(wrong)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
@@ -430,15 +430,13 @@ def _names_in(run: re.Match[str], offset: int, endings: list[str]) -> Iterator[S
         begins = at + len(ending)
 
 
-def _points(document: Document) -> Iterator[tuple[Span, tuple[float, float]]]:
-    """Yield the points that a reply gives, longitude first; where the first figure can only be a latitude they are turned."""
+def _points(document: Document) -> Iterator[tuple[Span, tuple[tuple[float, float], ...]]]:
+    """Yield the points that a reply gives, each as what it may mean: longitude first, latitude first, or, beyond the pole, only one of them."""
     for identifier in document.identifiers:
         if identifier.kind == "point":
             first, other = (float(part) for part in identifier.value.split(","))
-            yield (
-                identifier.span,
-                (first, other) if abs(other) <= _POLE < abs(first) or abs(first) >= abs(other) else (other, first),
-            )
+            orders = ((first, other), (other, first))
+            yield identifier.span, tuple(point for point in orders if abs(point[1]) <= _POLE)
 
 
 _POLE = 90.0

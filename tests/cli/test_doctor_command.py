@@ -99,7 +99,7 @@ def test_state_that_outlives_a_case_and_a_crash_where_a_tool_fails_are_told_with
 
 
 def test_what_a_class_keeps_for_all_its_objects_is_told(findings, capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "_in_fresh_process", lambda *_: (None, doctor.Finding("ok", "")))
+    monkeypatch.setattr(doctor, "_in_fresh_process", lambda *_: (None, doctor.Diagnosis("ok", "")))
     assert findings("Gossip") == 1
     outcome, observed, _ = found_by(capsys)["keeps nothing from one case to the next"]
     assert (outcome, observed) == (
@@ -142,7 +142,7 @@ def test_no_service_is_said_to_keep_nothing(what, tmp_path, monkeypatch, capsys)
     (tmp_path / "pytest.ini").touch()
     monkeypatch.chdir(tmp_path)
     # A process of its own would ask the same service.
-    monkeypatch.setattr(doctor, "_in_fresh_process", lambda *_: (None, doctor.Finding("ok", "")))
+    monkeypatch.setattr(doctor, "_in_fresh_process", lambda *_: (None, doctor.Diagnosis("ok", "")))
     with Service().running() as service:
         status = main(["doctor", service.at(answer), "--json"])
     outcome, observed, _ = found_by(capsys)["keeps nothing from one case to the next"]

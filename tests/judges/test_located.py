@@ -80,3 +80,17 @@ def test_another_part_is_quoted():
 def test_a_number_is_no_part_of_a_longer_one():
     told = [addressed(reply, "1路", endings=["路"]).passed for reply in ("坐1路。", "坐21路。")]
     assert told == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        ("It is at 2.3522,48.8566.", True),
+        ("It is at 48.8566, 2.3522.", True),
+        ("It is at 2.3522,49.8566.", False),
+        ("It is at 49.8566, 2.3522.", False),
+    ],
+)
+def test_a_point_whose_order_is_not_clear_from_its_figures_lies_where_either_order_does(reply, passed):
+    fields = {"lon": 2.3522, "lat": 48.8566, "metres": 1000}
+    assert judge_reply(reply, "located", steps=[call("find", NEAR)], tools={"find": FIND}, **fields).passed is passed
