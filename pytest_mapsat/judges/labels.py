@@ -198,7 +198,7 @@ def _label(requirement: Requirement, value: float | None, finding: Finding, cont
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
         if suspicious := suspicion(cell, context.calibration):
-            finding = finding._replace(why=f"suspect: {finding.why}; {suspicious}")
+            finding = finding._replace(why=f"{finding.why}; {suspicious}")
             value = None
     undecided = value is None and not finding.broken and not finding.missed
     if finding.missed:

@@ -183,7 +183,7 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
         if label.requirement not in places or label.kind == "soft":
             continue  # a preference may be traded
         place = places[label.requirement]
-        why = printable(label.why.removeprefix("undecided: ").removeprefix("suspect: "))
+        why = printable(label.why.removeprefix("undecided: "))
         if label.outcome == "failed" or label.suspect:  # it is known to be right
             hint = "an oracle is a dialogue that passes: mend its words or the check"
             yield remark(_FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)

@@ -61,7 +61,7 @@ def test_a_failure_in_a_long_reply_is_suspect_with_quote_reason_and_rate():
     true, false = shipped().cells["choice, said, large"]
     assert label.suspect
     assert (label.outcome, label.value, label.blame) == ("unevaluated", None, None)
-    assert label.why.startswith("undecided: suspect: turn 1 says 'Old Mill'")
+    assert label.why.startswith("undecided: turn 1 says 'Old Mill'")
     assert label.why.endswith(f"it looks failed, but {false} of {true + false} failures of this kind were wrong")
     assert label.quotes[0].text == "Old Mill"
 

@@ -171,7 +171,7 @@ def test_a_suspect_failure_is_counted_in_the_summary_told_with_its_rate_and_revi
     told = " ".join(result.stdout.str().split())
     assert "look failed; mapsat review run.json shows them first" in told
     assert (
-        "hard z1 is undecided: suspect: no reply says 'Blue Bay'; it looks failed, but only 6 failures of this kind"
+        "hard z1 is undecided: no reply says 'Blue Bay'; it looks failed, but only 6 failures of this kind"
         in told
     )
     monkeypatch.chdir(project.path)
