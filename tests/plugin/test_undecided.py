@@ -170,10 +170,7 @@ def test_a_suspect_failure_is_counted_in_the_summary_told_with_its_rate_and_revi
     result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json", "-rs")
     told = " ".join(result.stdout.str().split())
     assert "look failed; mapsat review run.json shows them first" in told
-    assert (
-        "hard z1 is undecided: no reply says 'Blue Bay'; it looks failed, but only 6 failures of this kind"
-        in told
-    )
+    assert "hard z1 is undecided: no reply says 'Blue Bay'; it looks failed, but only 6 failures of this kind" in told
     monkeypatch.chdir(project.path)
     capsys.readouterr()
     assert main(["review", "run.json", "--list", "--json"]) == 0
