@@ -676,6 +676,8 @@ class SuiteManifest(Noun):
     ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"assert": "fail_on"}
+
     name: Identifier
     version: Text
     license: Text | None = None

@@ -56,6 +56,7 @@ def test_a_suite_that_is_met_later_may_not_say_otherwise(saying):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("assert: [hard]", "suite.yaml:9: assert*is now fail_on*"),
         ("fail_on: [hrd]", "suite.yaml:9: fail_on*: found 'hrd', expected one of hard, facts*did you mean 'hard'?*"),
         ("fail_on: [none, hard]", "suite.yaml:9: fail_on: *found 'none' among others, expected it alone*"),
         ("episode: {max_turns: 0}", "suite.yaml:9: episode.max_turns: found 0*"),

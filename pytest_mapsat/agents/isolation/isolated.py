@@ -262,9 +262,8 @@ class IsolatedSource(AgentSource):
         else:
             try:
                 process = self._waiting()
-            except (
-                InfrastructureError
-            ):  # an agent has killed the keeper, and this process had nothing of an episode yet
+            except InfrastructureError:
+                # An agent has killed the keeper, and this process had nothing of an episode yet.
                 process = self._waiting()
         return IsolatedConversation(process, self, toolbox, context, session)
 
