@@ -61,24 +61,30 @@ from .findings import (
 _Fits = Sequence[bool | None]
 
 
-def _called(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
-    """The tool was called with arguments that match, often enough and not too often, and each such call agreed to."""
+def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
+    """The tool was called with arguments that match, often enough and not too often, and each such call agreed to; or it never was."""
     made = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
-    fits = _answered(made.fits(pattern), check.answered, made)
+    matching_calls = made.fits(pattern)
+    fits = _answered(matching_calls, check.answered, made)
     low, high = fits.count(True), len(fits) - fits.count(False)
     possible = inf if made.lacking else high
+    least = 0 if check.never else check.least
     most = possible if check.at_most is None else check.at_most
     passed: bool | None = None
-    if low >= check.least and possible <= most:
+    if low >= least and possible <= most:
         passed = True
-    elif possible < check.least or low > most:
+    elif possible < least or low > most:
         passed = False
     how = _how(check)
-    wanted = _calls_wanted(check, tool)
-    missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
+    wanted = f"{tool} is never called{how}" if check.never else _calls_wanted(check, tool)
+    missed: tuple[str, ...] = ()
+    if passed is False and check.answered is True and high < least:
+        made_or_missed = (step.status in ("ok", "miss") for step in made.steps)
+        count = sum(fit is True and there for fit, there in zip(matching_calls, made_or_missed, strict=True))
+        missed = (tool,) if count >= least else ()
     parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
-    if check.agreed:
+    if check.agreed and not check.never:
         parts.append(_agreed(fits, f"call of {_in_words(pattern)}", made))
     return every(parts)
 
@@ -91,23 +97,6 @@ def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> lis
         (fit and None) if step.status == "unknown" else fit if (step.status == "ok") is answered else False
         for fit, step in zip(fits, made.steps, strict=True)
     ]
-
-
-def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
-    """Return the tool where calls with the wanted arguments were made often enough, and missed."""
-    fits = made.fits(pattern)
-    count = sum(fit is True and step.status in ("ok", "miss") for fit, step in zip(fits, made.steps, strict=True))
-    return (pattern.tool,) if count >= check.least else ()
-
-
-def _never_called(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
-    """The tool was never called with arguments that match."""
-    made = _Made(context)
-    fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
-    how = _how(check)
-    low, high = fits.count(True), len(fits) - fits.count(False)
-    passed = False if low else None if high or made.lacking else True
-    return Finding(passed, _counted(tool, how, low, high, made), f"{tool} is never called{how}")
 
 
 def _how(check: Calls) -> str:
@@ -130,9 +119,7 @@ def _calls_wanted(check: Calls, tool: str) -> str:
 @judges(Calls)
 def calls(check: Calls, context: JudgedDialogue) -> Finding:
     """The agent called a tool often enough and not too often, or made the calls of ``steps``."""
-    if check.tool is None:
-        return _steps(check, context)
-    return (_never_called if check.never else _called)(check, check.tool, context)
+    return _steps(check, context) if check.tool is None else _calls_of(check, check.tool, context)
 
 
 def _steps(check: Calls, context: JudgedDialogue) -> Finding:

@@ -142,9 +142,14 @@ def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
         what: what of them is unclear, or, where there are none, why nothing is decided.
         wanted: what would have satisfied the check.
     """
-    listed = tuple(dict.fromkeys(quotes))
-    why = f"{cited(listed)}, {what}" if listed else what
-    return Finding(None, why, wanted, listed[:SHOWN_AT_MOST])
+    return citing(None, dict.fromkeys(quotes), what, wanted)
+
+
+def citing(passed: bool | None, quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
+    """Return a finding that cites the words that decide it, or that are unclear, with ``what`` of them; nothing where they say it themselves."""
+    cites = tuple(quotes)
+    why = ", ".join(filter(None, (cited(cites), what)))
+    return Finding(passed, why, wanted, cites[:SHOWN_AT_MOST])
 
 
 #: Where findings of several families decide together, the first of these names their kind.

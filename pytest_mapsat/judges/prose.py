@@ -42,6 +42,7 @@ from .findings import (
     all_of,
     cite,
     cited,
+    citing,
     clock_of,
     count_in_words,
     every,
@@ -79,8 +80,7 @@ def _said(check: Says, context: JudgedDialogue) -> Finding:
         [named for named in mentions if _meant(*named) and _plainly(*named, "affirmed", context)] for mentions in each
     ]
     if all(standing):
-        quotes = _places(mentions[0] for mentions in standing)
-        return Finding(True, cited(quotes), wanted, quotes)
+        return citing(True, _places(mentions[0] for mentions in standing), "", wanted)
     missing = [(group, mentions) for group, mentions, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
     denied = all(_meant(*named) is False for _, mentions in missing for named in mentions)
@@ -113,10 +113,8 @@ def _not_said(check: Says, context: JudgedDialogue) -> Finding:
     )
     for meant in (True, None):
         quotes = _places(named for named, meaning in sure.items() if meaning is meant)
-        if quotes and meant:
-            return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
-            return unclear(quotes, _MEANT_OTHERWISE, wanted)
+            return citing(False, quotes, "", wanted) if meant else unclear(quotes, _MEANT_OTHERWISE, wanted)
     if context.is_fact(check) and not phrased and not context.silent(check.turn):
         return unclear((), f"{wanted}, {_LEFT_OPEN}", wanted)
     return Finding(True, f"{wanted}, except under a negation", wanted)
@@ -158,12 +156,7 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
         quotes = tuple(document.quote(figure.span) for document, figure in other if figure.stance == stance)
         if quotes:
             modes = sorted({figure.mode for _, figure in other if figure.stance == stance})
-            why = f"which tells of going by {one_of(modes)}"
-            return (
-                unclear(quotes, why, wanted)
-                if passed is None
-                else Finding(False, f"{cited(quotes)}, {why}", wanted, quotes[:SHOWN_AT_MOST])
-            )
+            return citing(passed, quotes, f"which tells of going by {one_of(modes)}", wanted)
     groups = pack_of(context.language, context.vocabulary).groups
     asked_in = [turn.text for turn in context.trajectory.turns if turn.role == "user"]
     told = [
@@ -177,14 +170,10 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
         and not any(has_any(text, [document.words(mention.span)]) for text in asked_in)
         and (passed := _sent(document, mention, groups)) is not True
     ]
-    for outcome in (False, None):
+    for outcome, how in ((False, "tells"), (None, "may tell")):
         quotes = _places((document, mention) for document, mention, passed in told if passed is outcome)
         if quotes:
-            return (
-                Finding(False, f"{cited(quotes)}, which the reply tells the user to take", wanted, quotes)
-                if outcome is False
-                else unclear(quotes, "which the reply may tell the user to take", wanted)
-            )
+            return citing(outcome, quotes, f"which the reply {how} the user to take", wanted)
     documents = context.read(check.turn)
     claimed = any(figure.role in _WAYS for document in documents for figure in document.quantities)
     pack = pack_of(context.language, context.vocabulary)
@@ -313,18 +302,17 @@ def located(check: Located, context: JudgedDialogue) -> Finding:
             if check.lon is None or not any(_is_users(point, context) for point in points):
                 (fits if any(_lies(check, point) for point in points) else wrong).append((document, span))
     if wrong and not fits:
-        quotes = _spans(wrong)
-        return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
+        return citing(False, _spans(wrong), "which lies elsewhere", wanted)
     if wrong:
         return unclear(_spans(wrong), "a second point, and it is unclear which place it belongs to", wanted)
     if fits:
-        return Finding(True, cited(_spans(fits)), wanted, _spans(fits))
+        return citing(True, _spans(fits), "", wanted)
     told_words = [
         occurrence for document in context.read(check.turn) for occurrence in _occurrences(document, check.words)
     ]
     plainly = _spans([(document, span) for document, span, plain in told_words if plain])
     if plainly:
-        return Finding(True, cited(plainly), wanted, plainly)
+        return citing(True, plainly, "", wanted)
     if not check.by_name:
         return Finding(
             False, "no reply gives a point" + (f" or {one_of(check.words)}" if check.words else ""), wanted, absent=True
@@ -343,14 +331,12 @@ def _by_name(check: Located, context: JudgedDialogue, wanted: str) -> Finding:
     if any(thing.proposed for thing in right) or (
         right and all(thing.described or thing.conditional for thing in right)
     ):
-        quotes = _quotes(right)
-        return Finding(True, cited(quotes), wanted, quotes)
+        return citing(True, _quotes(right), "", wanted)
     if right:
         return unclear(_quotes(right), "and it is unclear whether it is the place that is meant", wanted)
     others = [thing for thing in standing if thing.proposed]
     if others:
-        quotes = _quotes(others)
-        return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
+        return citing(False, _quotes(others), "which lies elsewhere", wanted)
     if context.silent(check.turn):
         return Finding(False, "no reply names a place", wanted, absent=True)
     return unclear((), f"no reply names the place or gives a point, {_LEFT_OPEN}", wanted)
@@ -364,18 +350,15 @@ def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
     named = [occurrence for document in documents for occurrence in _occurrences(document, check.names)]
     there = [occurrence for occurrence in named if occurrence[2]]
     if there:
-        quotes = _spans([(document, span) for document, span, _ in there])
-        return Finding(True, cited(quotes), wanted, quotes)
+        return citing(True, _spans([(document, span) for document, span, _ in there]), "", wanted)
     if named:
         return unclear(
             _spans([(d, s) for d, s, _ in named]), "and it is unclear whether it is the place that is meant", wanted
         )
     others = [(document, span) for document in documents for span in _other_names(document, check)]
     quotes = _spans(others)
-    if others and not check.names:
-        return Finding(True, cited(quotes), wanted, quotes)
     if others:
-        return Finding(False, f"{cited(quotes)}, not {one_of(check.names)}", wanted, quotes)
+        return citing(not check.names, quotes, f"not {one_of(check.names)}" if check.names else "", wanted)
     return Finding(False, f"no reply says {one_of(check.names) if check.names else 'such a name'}", wanted, absent=True)
 
 
@@ -527,12 +510,7 @@ def _recommended(
     if deciding is wrong and _doubtful(wrong, good):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if deciding:
-        return Finding(
-            deciding is good,
-            _why(check, deciding, entities, context, fit=deciding is good),
-            wanted,
-            _quotes(deciding),
-        )
+        return _described(check, deciding, entities, context, wanted, fit=deciding is good)
     if unsure:
         return unclear(_quotes(unsure), f"and it is unclear whether it {_holds(check.any_of, check.where)}", wanted)
     harmless = check.only
@@ -541,7 +519,7 @@ def _recommended(
     if turning or unknown:
         return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
-        return Finding(bool(good), _why(check, proposed, entities, context, fit=bool(good)), wanted, _quotes(proposed))
+        return _described(check, proposed, entities, context, wanted, fit=bool(good))
     return _none_proposed(check, things, context, wanted)._replace(missed=context.only_missed(check.of_tool))
 
 
@@ -575,7 +553,7 @@ def _none_proposed(
     check: Recommends, things: Sequence[Recommendation], context: JudgedDialogue, wanted: str
 ) -> Finding:
     """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
-    stances = {mention.stance for thing in things for _, mention in thing.mentions}
+    stances = frozenset().union(*(thing.stances for thing in things))
     # After "You mean X?" a reply that says more may go on about it.
     doubtful = stances == {"asked"} or "rejected" in stances or _proposes(context, check.turn)
     if things and doubtful and not context.silent(check.turn):
@@ -617,7 +595,9 @@ def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
         held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
-            return Finding(False, _why_forbidden(check, standing), wanted, _quotes([standing]))
+            named = any(key_of(name, (standing.key,)) for name in check.none_of)
+            why = "" if named else f": it {_holds((), check.none_where)}"
+            return citing(False, _quotes([standing]), f"which should not be recommended{why}", wanted)
     open_ = [standing for standing, is_it in held if is_it is not False]
     unknown = () if open_ else context.unknown(check.turn)
     if open_ or unknown:
@@ -641,18 +621,17 @@ def _any_of(check: Recommends, context: JudgedDialogue) -> Finding:  # noqa: PLR
     if _doubtful(wrong, chosen) or (wrong and not any(thing.plainly for thing in wrong)):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
-        why = f"{cited(_quotes(wrong))}, which should not be recommended"
-        return Finding(False, why, wanted, _quotes(wrong))
+        return citing(False, _quotes(wrong), "which should not be recommended", wanted)
     firmly = any(thing.firmly for thing in chosen)
     open_ = [thing for thing in over if thing.proposed is None and not (thing.described and firmly)]
     if chosen and not open_:
-        return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))
+        return citing(True, _quotes(chosen), "", wanted)
     open_ += [] if chosen else [thing for thing in options if thing.proposed is None]
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
     why = f"no reply recommends {one_of(check.any_of)}"
     if options and context.silent(check.turn):
-        return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options), absent=True)
+        return citing(False, _quotes(options), f"and {why}", wanted)._replace(absent=True)
     if options:
         return unclear(_quotes(options), _BY_OTHER_WORDS, wanted)
     return _unsaid(check.turn, why, wanted, context)
@@ -671,13 +650,12 @@ def _ruled_out(check: Recommends, context: JudgedDialogue) -> Finding:
     things = _named(check.turned_down, context, check.turn)
     proposed = [thing for thing in things if thing.proposed]
     if any(thing.plainly for thing in proposed):
-        why = f"{cited(_quotes(proposed))}, and recommends it"
-        return Finding(False, why, wanted, _quotes(proposed))
+        return citing(False, _quotes(proposed), "and recommends it", wanted)
     if proposed:
         return unclear(_quotes(proposed), _OPEN, wanted)
     against = [thing for thing in things if _turned_down(thing)]
     if any(thing.proposed is False for thing in against):
-        return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
+        return citing(True, _quotes(against), "", wanted)
     if things:
         return unclear(_quotes(things), "and it is unclear whether the reply turns it down", wanted)
     why = f"no reply speaks of {one_of(check.turned_down)}"
@@ -696,21 +674,16 @@ def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
     count = "all" if least == len(check.all_of) else count_in_words(least, most if most < len(check.all_of) else None)
     wanted = f"a reply recommends {count} of {all_of(names[0] for names in check.all_of)}"
     each = [_named(names, context, check.turn) for names in check.all_of]
-    there = [
-        next(thing for thing in things if thing.proposed) for things in each if any(thing.proposed for thing in things)
-    ]
-    open_ = [
-        thing for things in each if not any(o.proposed for o in things) for thing in things if thing.proposed is None
-    ]
+    there = [chosen[0] for things in each if (chosen := [thing for thing in things if thing.proposed])]
+    missing, open_ = _not_proposed(check.all_of, each)
     unnamed = sum(not things for things in each)
-    missing = [
-        names[0] for names, things in zip(check.all_of, each, strict=True) if not any(o.proposed for o in things)
-    ]
     why = f"the reply recommends {len(there) or 'none'} of {len(check.all_of)}"
     why += f"; missing: {all_of(missing)}" if missing else ""
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
     beside = [
-        things for things in each if things and all(thing.proposed is False and _is_beside(thing) for thing in things)
+        things
+        for things in each
+        if things and all(thing.proposed is False and thing.stances <= {"compared", "landmark"} for thing in things)
     ]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (not there and none and not _proposes(context, check.turn)):
@@ -720,17 +693,23 @@ def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}, {_LEFT_OPEN}", wanted)
 
 
-def _is_beside(thing: Recommendation) -> bool:
-    return all(mention.stance in ("compared", "landmark") for _, mention in thing.mentions)
+def _not_proposed(
+    groups: Sequence[Sequence[str]], each: Sequence[Sequence[Recommendation]]
+) -> tuple[list[str], list[Recommendation]]:
+    """Return the first names of the groups of which nothing is proposed, and what of these may be."""
+    lacking = [
+        (names[0], things)
+        for names, things in zip(groups, each, strict=True)
+        if not any(thing.proposed for thing in things)
+    ]
+    return [name for name, _ in lacking], [thing for _, things in lacking for thing in things if thing.proposed is None]
 
 
 def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
     """All things are proposed, in the given order."""
     wanted = f"a reply recommends {' before '.join(shown(names[0]) for names in check.in_order)}"
     each = [_named(names, context, check.turn) for names in check.in_order]
-    missing = [
-        names[0] for names, things in zip(check.in_order, each, strict=True) if not any(o.proposed for o in things)
-    ]
+    missing, _ = _not_proposed(check.in_order, each)
     if missing:
         open_ = [thing for things in each for thing in things if thing.proposed is None]
         why = f"no reply recommends {one_of(missing)}"
@@ -851,12 +830,9 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
 
 def _named(names: Iterable[str], context: JudgedDialogue, turn: WhichReply) -> list[Recommendation]:
     """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
-    things = [standing for name in names if (standing := _standing(name, context, turn))]
-    return list({thing.key: thing for thing in things}.values())
-
-
-def _standing(name: str, context: JudgedDialogue, turn: WhichReply) -> Recommendation | None:
-    return context.standings(turn).get(key_of(name, context.keys))
+    standings = context.standings(turn)
+    keys = dict.fromkeys(key_of(name, context.keys) for name in names)
+    return [standings[key] for key in keys if key in standings]
 
 
 def _unsaid(turn: WhichReply, why: str, wanted: str, context: JudgedDialogue) -> Finding:
@@ -873,23 +849,26 @@ def _holds(names: Sequence[str], where: Mapping[str, Match], joint: str = "and")
     return f" {joint} ".join(parts) or "comes from a tool"
 
 
-def _why(
+def _described(
     check: Recommends,
     deciding: Sequence[Recommendation],
     entities: Mapping[str, Sequence[Entity]],
     context: JudgedDialogue,
+    wanted: str,
     *,
     fit: bool,
-) -> str:
-    """Return that things are what the check describes, or are not; of a single one also what it has instead."""
+) -> Finding:
+    """Return the finding that things are what the check describes, or are not; of a single one also what it has instead."""
+    key = deciding[0].key
     if fit or len(deciding) > 1:
         which = "which" if len(deciding) == 1 else "each of which" if fit else "none of which"
-        return f"{cited(_quotes(deciding))}, {which} {_holds(check.any_of, check.where)}"
-    key = deciding[0].key
-    if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
-        return f"{cited(_quotes(deciding))}, which is not {one_of(check.any_of)}"
-    lacking = _lacking([entity.record for entity in entities[key]], check.where, context.calls)
-    return f"{cited(_quotes(deciding))}, which does not have {_attributes(check.where)}{lacking}"
+        what = f"{which} {_holds(check.any_of, check.where)}"
+    elif check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
+        what = f"which is not {one_of(check.any_of)}"
+    else:
+        lacking = _lacking([entity.record for entity in entities[key]], check.where, context.calls)
+        what = f"which does not have {_attributes(check.where)}{lacking}"
+    return citing(fit, _quotes(deciding), what, wanted)
 
 
 def _attributes(where: Mapping[str, Match]) -> str:
@@ -899,12 +878,6 @@ def _attributes(where: Mapping[str, Match]) -> str:
         f"{given[type(match)]} {name}" if type(match) in given else f"{name} {match.words()}"
         for name, match in where.items()
     )
-
-
-def _why_forbidden(check: Recommends, standing: Recommendation) -> str:
-    named = any(key_of(name, (standing.key,)) for name in check.none_of)
-    why = "" if named else f": it {_holds((), check.none_where)}"
-    return f"{cited(_quotes([standing]))}, which should not be recommended{why}"
 
 
 def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> str:

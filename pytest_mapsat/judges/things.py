@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -202,6 +202,11 @@ class Recommendation:
     conditional: bool = False
 
     @property
+    def stances(self) -> frozenset[str]:
+        """What the mentions do with it."""
+        return frozenset(mention.stance for _, mention in self.mentions)
+
+    @property
     def firmly(self) -> bool:
         """Whether words propose it, and not the structure of the reply alone."""
         return bool(self.proposed) and any(mention.why for _, mention in self.mentions)
@@ -261,10 +266,8 @@ def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict
 
 def _maybe_meant(standing: Recommendation) -> Recommendation:
     """Return what a thing may be where nothing is proposed in words that are understood: it may be what the others are compared with."""
-    stances = {mention.stance for _, mention in standing.mentions}
-    if standing.proposed is False and "compared" in stances and not stances & set(_AGAINST):
-        return Recommendation(standing.key, None, standing.mentions)
-    return standing
+    compared = standing.proposed is False and "compared" in standing.stances
+    return replace(standing, proposed=None) if compared and standing.stances.isdisjoint(_AGAINST) else standing
 
 
 def _decided(mentions: Sequence[Named]) -> bool | None:
@@ -272,9 +275,7 @@ def _decided(mentions: Sequence[Named]) -> bool | None:
     stances = [mention.stance for _, mention in mentions]
     if "affirmed" not in stances:
         return False if stances else None
-    if not any(stance in _AGAINST for stance in stances):
-        return True
-    return None
+    return None if any(stance in _AGAINST for stance in stances) else True
 
 
 def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:
