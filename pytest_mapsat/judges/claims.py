@@ -50,7 +50,7 @@ _ROAD = re.compile(r"路|公交|巴士|(?i:\bbus\b)")
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     """One claim of a reply with its verdict.
 
     Attributes:
@@ -138,7 +138,7 @@ def sort_of(unit: str) -> str:
     return _SORTS.get(unit, "count")
 
 
-def weigh(document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> tuple[Judged, ...]:
+def weigh(document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> tuple[JudgedClaim, ...]:
     """Return the claims of one reply with their verdicts, in the order of the text. Offers of more help claim nothing.
 
     Args:
@@ -196,13 +196,13 @@ class _Scale:
         self._evidence = explained.evidence
         self._standings = standings
 
-    def judge(self, statement: Statement) -> Judged:
+    def judge(self, statement: Statement) -> JudgedClaim:
         """Return the verdict on one claim."""
         verdict, why, against = self._answer(statement)
         shown = dict.fromkeys(
             f"{piece.text} ({piece.source.tool or piece.source.origin})" for piece in against if piece.text
         )
-        return Judged(statement, self._document, verdict, why, tuple(shown)[:_SHOWN])
+        return JudgedClaim(statement, self._document, verdict, why, tuple(shown)[:_SHOWN])
 
     def _answer(self, statement: Statement) -> Answer:  # noqa: PLR0911  one line per type
         match statement:
@@ -449,11 +449,11 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: JudgedDialogu
     )
 
 
-def _asked_for(judged: Judged, sorts: Collection[str]) -> bool:
+def _asked_for(judged: JudgedClaim, sorts: Collection[str]) -> bool:
     return not sorts or judged.sort in sorts or judged.type in sorts
 
 
-def _has_rival(judged: Judged, context: JudgedDialogue) -> bool:
+def _has_rival(judged: JudgedClaim, context: JudgedDialogue) -> bool:
     """Return whether a tool returned a time or a figure of the role of one that the agent may have planned: then it may be said wrongly."""
     statement = judged.statement
     if not isinstance(statement, ClockTime | Quantity) or statement.role is None:
@@ -462,12 +462,12 @@ def _has_rival(judged: Judged, context: JudgedDialogue) -> bool:
     return any(other.role == statement.role and other.source.origin == "tool" for other in pieces)
 
 
-def _concerns(judged: Judged, about: Sequence[str]) -> bool:
+def _concerns(judged: JudgedClaim, about: Sequence[str]) -> bool:
     """Return whether a claim is about one of the phrases: its sentence says it."""
     document = judged.document
     sentence = fold_phrase(document.words(document.sentences[document.sentence_at(judged.span.start)]))
     return not about or any(fold_phrase(phrase) in sentence for phrase in about)
 
 
-def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
+def _quotes(claims: Sequence[JudgedClaim]) -> tuple[Quote, ...]:
     return tuple(judged.quote for judged in claims[:SHOWN_AT_MOST])

@@ -48,7 +48,7 @@ from pytest_mapsat.reading import (
 )
 from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play_reference, reference_digest
 
-from .claims import Judged, weigh
+from .claims import JudgedClaim, weigh
 from .evidence import Explained, KnownEvidence, Returned, Value, evidence, remembered_in
 from .findings import Finding, shipped
 from .python_check import Blocks, Decided, Episode
@@ -466,7 +466,7 @@ class JudgedDialogue:
         return self._explained[document.turn]
 
     @cached
-    def claims(self) -> tuple[Judged, ...]:
+    def claims(self) -> tuple[JudgedClaim, ...]:
         """The factual claims of the replies, each held against what was known by then."""
         named = self.standings("any")
         return tuple(judged for document in self.replies for judged in weigh(document, self.explained(document), named))
