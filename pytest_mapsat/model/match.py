@@ -7,7 +7,6 @@ stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand 
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -340,26 +339,8 @@ class Absent(Condition):
         return "not given"
 
 
-class SameItems(Condition):
-    """The value is a list with the elements of ``values``, each as often as there, in any order."""
-
-    op: Literal["same_items"]
-    values: tuple[Json, ...]
-
-    def holds(self, value: Json) -> bool | None:
-        """Return whether the value is a list of just these."""
-        if not isinstance(value, (list, tuple)) or len(value) != len(self.values):
-            return False
-        wanted, given = (Counter(canonical_json(_loose(element)) for element in side) for side in (self.values, value))
-        return wanted == given
-
-    def words(self) -> str:
-        """See ``Condition``."""
-        return f"of {', '.join(map(shown, self.values)) or 'nothing'}, in any order"
-
-
 _Match = Annotated[
-    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | SameItems,
+    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent,
     Field(discriminator="op"),
 ]
 

@@ -31,6 +31,10 @@ from .match import Between
 Column = Annotated[str, Field(min_length=1, max_length=80)]
 Columns = tuple[Column, ...]
 Parameter = Annotated[str, Field(min_length=1, max_length=80)]
+#: The columns with the point of a row, where a rule names none.
+POINT_COLUMNS = ("lon", "lat")
+#: The columns of a way with its name, length and time, which are keys of a route, too.
+WAY_NAME, WAY_METRES, WAY_MINUTES = "via", "distance_m", "duration_min"
 
 
 class Searched(Noun):
@@ -84,13 +88,11 @@ class Words(Searched):
 class Around(Noun):
     """The row's point lies in the circle around the parameter's.
 
-    ``lon``, ``lat``: columns, degrees; ``within``: the parameter with the radius, or metres. Centres with no row within 100 km are an error.
+    It stands in the columns ``lon`` and ``lat``, degrees; ``within``: the parameter with the radius, or metres. Centres with no row within 100 km are an error.
     ``ends``: how a centre that is no point names a place.
     """
 
     op: Literal["around"]
-    lon: Column = "lon"
-    lat: Column = "lat"
     within: Parameter | float
     ends: Reference | None = None
 
@@ -133,12 +135,10 @@ RowFilter = Annotated[EqualTo | Words | Around | Refers | ColumnHolds | OnDay, F
 
 
 class MetresFrom(Noun):
-    """Metres between the row's point and the parameter's, as the crow flies."""
+    """Metres between the row's point (its columns ``lon`` and ``lat``) and the parameter's, as the crow flies."""
 
     op: Literal["metres_from"]
     parameter: Parameter
-    lon: Column = "lon"
-    lat: Column = "lat"
 
 
 class OpenNow(Noun):
@@ -348,35 +348,29 @@ class RoutesAnswer(Noun):
     """Routes between two points by a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
 
     A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
-    day) and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
+    day), ``via`` (its name, if it has one), ``distance_m``, ``duration_min`` and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
     reach; a longer one by the network, with local streets to and from it.
 
     Attributes:
         ends: how an end that is no point names a place.
         ways: the table of ways.
-        name: the column with the name of a way; each further route avoids a name of those before it.
-        metres, minutes: the columns with length and time, and the keys of the result.
         sums: columns that add up on a route ("toll_yuan"); least: those of which the smallest counts ("max_height_m").
         avoid: parameter -> column: where the parameter is true, ways with anything in it are left out.
         heed: whether ways that are closed at the case's own time are left out.
-        alternatives: the most routes; none takes more than three times as long as the quickest.
+        alternatives: the most routes; each further one avoids a name of a way of those before it, and none takes more than three times as long as the quickest.
         local: mode -> what a local way is taken for. These are the modes.
-        items: where the routes stand in the result; echo: as for rows.
+        echo: as for rows.
     """
 
     kind: Literal["routes"]
     ends: Reference | None = None
     ways: str
-    name: Column = "via"
-    metres: Column = "distance_m"
-    minutes: Column = "duration_min"
     sums: Columns = ()
     least: Columns = ()
     avoid: dict[Parameter, Column] = Field(default_factory=dict)
     heed: bool = True
     alternatives: int = Field(default=3, ge=1, le=10)
     local: dict[str, Local] = Field(min_length=1)
-    items: str = "routes"
     echo: dict[str, Parameter] = Field(default_factory=dict)
 
 
@@ -391,7 +385,6 @@ class RoundAnswer(Noun):
         routes: the tool of kind ``routes`` that knows each leg; mode: the way of travelling.
         show: key of a place in ``order``, where they stand in their order -> column.
         legs: where the legs stand, the whole round last, each with ``from``, ``to``, ``m`` and ``min``.
-        most: the most stops.
         ties: the column with a number that a place is taken by where rounds are equal; places without one come last.
     """
 
@@ -403,7 +396,6 @@ class RoundAnswer(Noun):
     mode: str
     show: dict[str, Column]
     legs: str = "legs"
-    most: int = Field(default=6, ge=2, le=8)
     ties: Column | None = None
 
 

@@ -379,22 +379,14 @@ class EndDifference(NamedTuple):
         return f"{place}: {wanted}", f"{place}: {ended}"
 
 
-def differences(
-    wanted: Iterable[RowChange], ended: Iterable[RowChange], ignored: Iterable[str] = ()
-) -> Iterator[EndDifference]:
+def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iterator[EndDifference]:
     """Give the places in which an episode ends otherwise than the reference, by table and row.
 
     Args:
         wanted: the net changes of the reference.
         ended: the net changes of the episode, from the same start.
-        ignored: columns, ``table.column``, that are not compared; the column may be a dotted path, ``*`` for every element.
     """
-    paths: dict[str, list[list[str]]] = {}
-    for name in ignored:
-        table, _, path = name.partition(".")
-        paths.setdefault(table, []).append(path.split("."))
-    sides = [_EndSide(changes, paths) for changes in (wanted, ended)]
-    reference, episode = sides
+    reference, episode = sides = [_EndSide(wanted), _EndSide(ended)]
     for place in sorted(reference.kept.keys() | episode.kept.keys()):
         before = (reference.kept.get(place) or episode.kept[place]).before
         rows = [side.kept[place].after if place in side.kept else before for side in sides]
@@ -406,8 +398,7 @@ def differences(
 class _EndSide:
     """The changes of one of two ends: rows that were there before, and new ones, whose ids have names that do not count."""
 
-    def __init__(self, changes: Iterable[RowChange], ignored: Mapping[str, Sequence[Sequence[str]]]) -> None:
-        self._ignored = ignored
+    def __init__(self, changes: Iterable[RowChange]) -> None:
         self.kept: dict[_Place, RowChange] = {}
         self.new: dict[_Place, RowChange] = {}
         for change in changes:
@@ -429,12 +420,9 @@ class _EndSide:
         self._names = {row_id: f"\0{'|'.join(sorted(several))}" for row_id, several in listed.items()}
 
     def form(self, place: _Place, row: JsonObject | None) -> JsonObject | None:
-        """Return a row as it is compared: without what is ignored, numbers spelt alike, new ids by what they stand for."""
-        form: Json = row
-        for path in self._ignored.get(place[0], ()) if row is not None else ():
-            form = _without(form, path)
+        """Return a row as it is compared: numbers spelt alike, new ids by what they stand for."""
         names = ChainMap({place[1]: "\0itself"}, self._names) if place in self.new else self._names
-        return _spelt(form, names)  # type: ignore[no-any-return]
+        return _spelt(row, names)  # type: ignore[no-any-return]
 
     def unmatched(self, matched: Counter[str]) -> list[_Place]:
         """Return the new rows that are left when so many of each colour have met their like."""
@@ -445,20 +433,6 @@ class _EndSide:
             else:
                 left.append(place)
         return left
-
-
-def _without(value: Json, path: Sequence[str]) -> Json:
-    """Return data without what stands at a path."""
-    key, rest = path[0], path[1:]
-    if isinstance(value, Mapping):
-        return {
-            name: _without(member, rest) if rest and key in (name, "*") else member
-            for name, member in value.items()
-            if rest or key not in (name, "*")
-        }
-    if isinstance(value, (list, tuple)) and key == "*":
-        return [_without(member, rest) for member in value] if rest else []
-    return value
 
 
 def _spelt(value: Json, names: Mapping[str, str]) -> Json:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
     SAME_POINT_M,
+    WAY_METRES,
+    WAY_MINUTES,
+    WAY_NAME,
     Context,
     Json,
     JsonObject,
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 _SNAP_M = 150.0
 #: Local ways are rounded to so many metres.
 _ROUND_M = 10
+#: A round has at most so many stops.
+_MOST_STOPS = 6
 #: An end is joined to so many points of the network.
 _JOINTS = 3
 #: What makes routes of equal time differ: the shorter one is the quicker, minutes a metre.
@@ -134,12 +139,11 @@ class Route(NamedTuple):
 
 
 class Network:
-    """The ways of one mode: the rows that may be used; ``answer`` says which columns hold what."""
+    """The ways of one mode: the rows that may be used."""
 
-    def __init__(self, rows: Iterable[JsonObject], answer: RoutesAnswer) -> None:
-        self._name = answer.name
+    def __init__(self, rows: Iterable[JsonObject]) -> None:
         self._places: dict[Point, int] = {}
-        self._ways = tuple(way for row in rows for way in self._directed(row, answer))
+        self._ways = tuple(way for row in rows for way in self._directed(row))
         self._points = list(self._places)
         self._index = PointIndex(self._points)
         #: The ways from point to point, by their place.
@@ -147,9 +151,9 @@ class Network:
         for at, way in enumerate(self._ways):
             self._between.setdefault((way.origin, way.destination), []).append(at)
 
-    def _directed(self, row: JsonObject, answer: RoutesAnswer) -> Iterator[Way]:
+    def _directed(self, row: JsonObject) -> Iterator[Way]:
         ends = point_of(row.get("from")), point_of(row.get("to"))
-        metres, minutes = number(row.get(answer.metres)), number(row.get(answer.minutes))
+        metres, minutes = number(row.get(WAY_METRES)), number(row.get(WAY_MINUTES))
         if ends[0] is None or ends[1] is None or metres is None or minutes is None:
             return
         origin, destination = (self._places.setdefault(end, len(self._places)) for end in ends if end)
@@ -179,14 +183,14 @@ class Network:
             if route is None or (routes and route.minutes > _SLOWEST * routes[0].minutes):
                 break
             routes.append(route)
-            named = [way for way in route.ways if way.row.get(self._name)]
+            named = [way for way in route.ways if way.row.get(WAY_NAME)]
             if not named:
                 break
-            barred.add(str(max(named, key=lambda way: way.minutes).row[self._name]))
+            barred.add(str(max(named, key=lambda way: way.minutes).row[WAY_NAME]))
         return routes
 
     def _quickest(self, origins: _Joints, destinations: _Joints, local: Local, barred: set[str]) -> Route | None:
-        costs = [_BARRED if str(way.row.get(self._name)) in barred else way.cost for way in self._ways]
+        costs = [_BARRED if str(way.row.get(WAY_NAME)) in barred else way.cost for way in self._ways]
         routes: list[Route] = []
         for before, origin in origins:
             for behind, destination in destinations:
@@ -231,8 +235,7 @@ class Router:
         """Return the network of a mode without the ways that have anything in some columns; each is made once."""
         if (mode, avoided) not in self._networks:
             self._networks[mode, avoided] = Network(
-                (row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))),
-                self._answer,
+                row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))
             )
         return self._networks[mode, avoided]
 
@@ -254,7 +257,7 @@ class Router:
         avoided = frozenset(column for name, column in answer.avoid.items() if boolean(spec.given(call, name)) is True)
         routes = self.between(ends[0], ends[1], str(mode), avoided)
         echoed = {key: mode if name == "mode" else spec.given(call, name) for key, name in answer.echo.items()}
-        return {**echoed, answer.items: routes}
+        return {**echoed, "routes": routes}
 
     def end(self, value: Json, name: str) -> Point:
         """Return the point that a value means: one in any form, or that of a place by its id or name."""
@@ -280,7 +283,7 @@ class Router:
         if apart <= SAME_POINT_M or (apart <= reach and not network.direct(starts, ends)):
             metres = max(round(local.detour * apart / _ROUND_M) * _ROUND_M, ceil(apart))
             minutes = ceil(local.plus_min + metres / local.m_per_min) if metres else 0
-            return [{answer.metres: metres, answer.minutes: minutes, **fresh(local.more)}]
+            return [{WAY_METRES: metres, WAY_MINUTES: minutes, **fresh(local.more)}]
         routes = [route for route in network.routes(starts, ends, local, answer.alternatives) if route.ways]
         if not routes:
             raise UnanswerableError(f"no way is known for {mode} between these two ends")
@@ -289,13 +292,13 @@ class Router:
     def figures(self, origin: Point, destination: Point, mode: str) -> tuple[int, int]:
         """Return the metres and minutes of the quickest route."""
         route = self.between(origin, destination, mode)[0]
-        return route[self._answer.metres], route[self._answer.minutes]
+        return route[WAY_METRES], route[WAY_MINUTES]
 
     def _shown(self, route: Route, apart: float) -> JsonObject:
         answer = self._answer
-        names = [str(way.row[answer.name]) for way in route.ways if way.row.get(answer.name)]
-        result: JsonObject = {answer.name: ", ".join(dict.fromkeys(names))} if names else {}
-        result |= {answer.metres: max(round(route.metres), ceil(apart)), answer.minutes: ceil(round(route.minutes, 6))}
+        names = [str(way.row[WAY_NAME]) for way in route.ways if way.row.get(WAY_NAME)]
+        result: JsonObject = {WAY_NAME: ", ".join(dict.fromkeys(names))} if names else {}
+        result |= {WAY_METRES: max(round(route.metres), ceil(apart)), WAY_MINUTES: ceil(round(route.minutes, 6))}
         for columns, joined in ((answer.sums, sum), (answer.least, min)):
             for column in columns:
                 values = [way.row[column] for way in route.ways if way.row.get(column) is not None]
@@ -319,8 +322,8 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolS
     for value in members(spec.given(call, answer.stops)):
         place, spots[place.id] = place_of(ground, value, answer.places, answer.stops)
         rows[place.id] = place.row
-    if not 1 <= len(rows) <= answer.most:
-        raise UnanswerableError(f"{answer.stops} names {len(rows)} places, expected 1 to {answer.most}")
+    if not 1 <= len(rows) <= _MOST_STOPS:
+        raise UnanswerableError(f"{answer.stops} names {len(rows)} places, expected 1 to {_MOST_STOPS}")
     legs = {
         (start, end): router.figures(spots[start], spots[end], answer.mode) for start, end in permutations(spots, 2)
     }

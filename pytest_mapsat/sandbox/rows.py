@@ -9,6 +9,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
     LEAST_M_PER_DEGREE,
+    POINT_COLUMNS,
+    WAY_METRES,
+    WAY_MINUTES,
+    WAY_NAME,
     Around,
     Between,
     ColumnHolds,
@@ -453,7 +457,7 @@ class RowsCall(TableCall[RowsAnswer]):
         metres = number(radius)
         if metres is None or metres < 0:
             raise UnanswerableError(f"{rule.within} is {shown(radius)}, expected metres")
-        indexes = {id(part.table): point_index(part.table, rule.lon, rule.lat) for part in self._view.parts}
+        indexes = {id(part.table): point_index(part.table, *POINT_COLUMNS) for part in self._view.parts}
         if not any(True for index in indexes.values() for _ in index.within(centre, BEYOND_M)):
             where = f"{centre[0]:g},{centre[1]:g}"
             raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
@@ -498,7 +502,7 @@ class RowsCall(TableCall[RowsAnswer]):
         if rule is None:
             return row.get(name)
         if isinstance(rule, MetresFrom):
-            spot = _point(row, rule.lon, rule.lat)
+            spot = _point(row, *POINT_COLUMNS)
             return None if spot is None else round(distance_m(*self._point(rule.parameter), *spot))
         if isinstance(rule, OfRoute):
             return self._of_route(row, rule)
@@ -558,10 +562,10 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [shown_row]}
     if isinstance(answer, RoutesAnswer):
         way = _every(rows.get(answer.ways, ()))
-        columns = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least)
+        columns = (WAY_NAME, WAY_METRES, WAY_MINUTES, *answer.sums, *answer.least)
         more = {key: value for local in answer.local.values() for key, value in local.more.items()}
         route = {**{column: way[column] for column in columns if column in way}, **more}
-        return {**dict.fromkeys(answer.echo, ""), answer.items: [route]}
+        return {**dict.fromkeys(answer.echo, ""), "routes": [route]}
     if isinstance(answer, RoundAnswer):
         stop = _every(rows.get(answer.places.table, ()))
         leg = {"from": AT_START, "to": WHOLE, "m": 0, "min": 0}

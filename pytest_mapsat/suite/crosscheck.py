@@ -98,10 +98,10 @@ def errors_of(
             case Bound():
                 yield from _bound_call(noun.call, place, case)
             case Number() if manifest.currency != "CNY":
-                for name in (name for name in ("unit", "equals_unit") if getattr(noun, name) == "yuan"):
+                if noun.unit == "yuan":
                     message = f"found yuan, but the suite's currency is {manifest.currency}"
                     hint = "write unit: money, or change currency in suite.yaml"
-                    yield _error("currency", (*place, name), message, hint)
+                    yield _error("currency", (*place, "unit"), message, hint)
         if (called := tool_of(noun)) is not None:
             field = "name" if isinstance(noun, ExpectedTool) else "tool"
             yield from _tool_named(called, (*place, field), tools, _caller(noun, place))
@@ -175,16 +175,11 @@ def _end_check(
 ) -> Iterator[Remark]:
     """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with. ``tables``: None where they are not the suite's."""
     if isinstance(check, SameEnd):
-        names: list[tuple[Place, str]]
-        names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(check.ignore)]
         if case.truth.end is None:
             message = "same_end has nothing to compare with: the case has no truth.end"
             yield _error("no-reference", (*place, "kind"), message, "add truth.end: calls, or oracle")
-    else:
-        names = [(("table",), check.table)]
-    for where, name in names:
-        if tables is not None and name not in tables:
-            yield _error("unknown-table", (*place, *where), unknown_table(name, tables))
+    elif tables is not None and check.table not in tables:
+        yield _error("unknown-table", (*place, "table"), unknown_table(check.table, tables))
 
 
 def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:

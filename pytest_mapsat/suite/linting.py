@@ -39,7 +39,6 @@ from pytest_mapsat.model import (
     PlannedCall,
     Problem,
     PythonCheck,
-    SameItems,
     Similar,
     SuiteError,
     Tool,
@@ -512,7 +511,6 @@ _TYPES: dict[type[Noun], frozenset[str]] = {
     Between: frozenset({"string", "number", "integer"}),
     WithinM: frozenset({"string", "array", "object"}),
     OpenAt: frozenset({"string"}),
-    SameItems: frozenset({"array"}),
 }
 
 
@@ -566,7 +564,7 @@ def _impossible_below(schema: Json, name: str) -> Json | Remark:
     return _never(f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
 
 
-def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a branch per kind of match
+def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:
     """Yield why no value of a schema can fulfil a match; nothing where one may."""
     if not isinstance(schema, Mapping):
         return
@@ -591,10 +589,6 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a
         wrong = [next(_unequal(value, schema, types), None) for value in match.values]
         if all(wrong):
             yield from filter(None, wrong[:1])
-    elif isinstance(match, SameItems):
-        for index, value in enumerate(match.values):
-            item = Equal(op="equal", value=value)
-            yield from (replace(inner, place=("values", index)) for inner in _unmatched(item, schema.get("items")))
 
 
 def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:

@@ -1,4 +1,4 @@
-"""The tables of a suite (``state/NAME.jsonl``, one row a line), its recordings, and its tools with what they compute from tables."""
+"""The tables of a suite (``state/WAY_NAME.jsonl``, one row a line), its recordings, and its tools with what they compute from tables."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from pytest_mapsat.formats import (
     validate,
 )
 from pytest_mapsat.model import (
+    POINT_COLUMNS,
+    WAY_METRES,
+    WAY_MINUTES,
+    WAY_NAME,
     Around,
     Json,
     JsonObject,
@@ -377,7 +381,7 @@ class _Block:
                 yield from self._columns(answer.table, (*rule.name, *rule.sort, *rule.also, rule.lon, rule.lat))
                 yield from self._words(rule.words)
             elif isinstance(rule, Around):
-                yield from self._columns(answer.table, (rule.lon, rule.lat))
+                yield from self._columns(answer.table, POINT_COLUMNS)
                 yield from self._parameters(rule.within if isinstance(rule.within, str) else None)
             else:
                 yield from self._columns(answer.table, (rule.column,))
@@ -385,7 +389,7 @@ class _Block:
                 yield from self._reference(rule.to)
         for field in answer.compute.values():
             if isinstance(field, MetresFrom):
-                yield from self._columns(answer.table, (field.lon, field.lat))
+                yield from self._columns(answer.table, POINT_COLUMNS)
                 yield from self._parameters(field.parameter)
             elif isinstance(field, OfRoute):
                 yield from self._columns(answer.table, (field.plus, field.per_km))
@@ -402,8 +406,9 @@ class _Block:
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
         yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
-        named = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
-        yield from self._columns(answer.ways, named)
+        yield from self._columns(
+            answer.ways, (WAY_NAME, WAY_METRES, WAY_MINUTES, *answer.sums, *answer.least, *answer.avoid.values())
+        )
         if answer.ends is not None:
             yield from self._reference(answer.ends)
 
@@ -502,7 +507,7 @@ def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
     for column in ("from", "to"):
         if point_of(row.get(column)) is None:
             return f'{column}: found {shown(row.get(column))}, expected a point: "lon,lat"'
-    for column in (answer.metres, answer.minutes):
+    for column in (WAY_METRES, WAY_MINUTES):
         value = row.get(column)
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             return f"{column}: found {shown(value)}, expected a number, not below 0"
