@@ -196,9 +196,9 @@ class SqlEnvironment:
             connection = ended.enter_context(self._engine.connect())
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar()
             number = int(digest(["pytest-mapsat", schema]), 16) >> 1
-            held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar()
+            locked = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar()
             connection.commit()  # the lock is one of the session, not of the transaction
-            yield bool(held)
+            yield bool(locked)
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mapsat.model import Grounded, Quote
+from pytest_mapsat.model import Grounded, Quote, distance_m, point_of, text_similarity
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
-from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
 from .evidence import USER, Explained, Identity, KnownFigure, KnownTime, agrees, apart
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear

@@ -28,11 +28,11 @@ from pytest_mapsat.model import (
     WhichReply,
     all_true,
     any_true,
+    distance_m,
     shown,
     values_at,
 )
 from pytest_mapsat.reading import Document, Mention, Span, fold_phrase, pack_of
-from pytest_mapsat.sandbox import distance_m
 
 from .context import JudgedDialogue
 from .findings import (

@@ -28,7 +28,7 @@ else:
         ),
         "match": (
             "Absent Between Bound Contains Equal Match OneOf OpenAt Present Similar WithinM "
-            "FoundValues NO_HOPS fits_row range_in_words same_value values_at values_of"
+            "FoundValues NO_HOPS fits_row impossible range_in_words same_value values_at values_of"
         ),
         "values": (
             "DAY_WORDS LEAST_M_PER_DEGREE MAX_LAT MAX_LON Point SAME_POINT_M UnfitError boolean day_of distance_m fold moment normalise number open_at "

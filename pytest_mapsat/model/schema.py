@@ -67,7 +67,8 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
     inner: list[tuple[Place, Json]] = [
         (("properties", name), part) for name, part in schema.get("properties", {}).items()
     ]
-    inner += [((name,), schema[name]) for name in ("items", "additionalProperties") if _is_schema(schema.get(name))]
+    others = {name: schema.get(name) for name in ("items", "additionalProperties")}
+    inner += [((name,), part) for name, part in others.items() if part is not None and not isinstance(part, bool)]
     return next((problem for path, part in inner if (problem := schema_problem(part, (*place, *path)))), None)
 
 
@@ -85,8 +86,8 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
         if keyword not in _KEYWORDS and (hint := did_you_mean(keyword, _KEYWORDS)):
             yield (*place, keyword), f"is no keyword of JSON Schema, {hint}"
     for keyword in ("properties", "patternProperties", "$defs", "definitions"):
-        named = schema.get(keyword)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        schemas = schema.get(keyword)
+        for name, part in schemas.items() if isinstance(schemas, Mapping) else ():
             yield from unknown_types(part, (*place, keyword, name))
     for keyword in ("items", "additionalProperties", "not"):
         yield from unknown_types(schema.get(keyword), (*place, keyword))
@@ -94,10 +95,6 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
         several = schema.get(keyword)
         for index, part in enumerate(several if isinstance(several, list | tuple) else ()):
             yield from unknown_types(part, (*place, keyword, index))
-
-
-def _is_schema(value: Json) -> bool:
-    return value is not None and not isinstance(value, bool)
 
 
 def _list_of_text(value: Json) -> bool:
@@ -166,7 +163,8 @@ class _Reading:
             yield f"{at}nothing of this name is asked for"
         if not isinstance(schema, Mapping) or self._depth >= _DEEPEST_READ or self._parts > _MOST_PARTS:
             return
-        if value is None and _is_nullable(schema):
+        # Null is allowed beside a type: as OpenAPI 3.0 says it, or by the default.
+        if value is None and (schema.get("nullable") is True or schema.get("default", "") is None):
             return
         allowed = schema.get("enum")
         # Many write {type: string, enum: [a, null]}, and mean both.
@@ -207,8 +205,8 @@ class _Reading:
                 yield f"{at}found {shown(value)}, which is {fits} of what it may be, expected one"
             elif keyword != "not" and not fits:
                 # That it might have been null is no help.
-                told = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
-                yield "; or ".join(dict.fromkeys(told or [f"{at}found {shown(value)}, expected null"]))
+                reasons = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
+                yield "; or ".join(dict.fromkeys(reasons or [f"{at}found {shown(value)}, expected null"]))
 
     def _target(self, reference: str) -> Json:
         """Return the part of the schema that a reference into it names; None where there is none."""
@@ -227,20 +225,15 @@ class _Reading:
         other = schema.get("additionalProperties", True)
         for name, member in value.items():
             here = f"{place}.{name}" if place else str(name)
-            held = {pattern: _is_found(pattern, str(name)) for pattern in patterns}
-            for part in (properties.get(name), *(patterns[pattern] for pattern, holds in held.items() if holds)):
+            matching = {pattern: _is_found(pattern, str(name)) for pattern in patterns}
+            for part in (properties.get(name), *(patterns[pattern] for pattern, holds in matching.items() if holds)):
                 yield from self.mismatches(part, member, here)
-            if name in properties or any(holds is not False for holds in held.values()):
+            if name in properties or any(holds is not False for holds in matching.values()):
                 continue
             if other is False:
                 yield f"{here}: nothing of this name is asked for{hint_at(name, properties)}"
             else:
                 yield from self.mismatches(other, member, here)
-
-
-def _is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema allows null beside its type: as OpenAPI 3.0 says it, or by its default."""
-    return schema.get("nullable") is True or ("default" in schema and schema["default"] is None)
 
 
 def _named(value: Json) -> Mapping[str, Json]:

@@ -672,8 +672,8 @@ class Tool(Noun):
         for path, meaning in self.fields.items():
             _plant(tree, path.split("."), meaning)
         for entity in (entity for entity in self.entities if entity.sort != "leg"):
-            named = {entity.name: Meaning(kind="name"), **({entity.id: Meaning(kind="id")} if entity.id else {})}
-            for path, meaning in {**named, **entity.fields}.items():
+            own_fields = {entity.name: Meaning(kind="name"), **({entity.id: Meaning(kind="id")} if entity.id else {})}
+            for path, meaning in {**own_fields, **entity.fields}.items():
                 _plant(tree, [*entity.items.split("."), ITEM, *path.split(".")], meaning)
         return tree
 

@@ -245,8 +245,8 @@ def _of_words(text: str, year: int) -> str | None:
 
 
 def _of_weekday(text: str, today: date) -> str | None:
-    named = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
-    weekday = next((_WEEKDAYS.index(word) for word in named if word in _WEEKDAYS), None)
+    day_names = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
+    weekday = next((_WEEKDAYS.index(word) for word in day_names if word in _WEEKDAYS), None)
     if chinese := _CHINESE_WEEKDAY.search(text):
         weekday = min("一二三四五六日天".index(chinese[1]), _WEEK - 1)
     return None if weekday is None else (today + timedelta(days=(weekday - today.weekday()) % _WEEK)).isoformat()

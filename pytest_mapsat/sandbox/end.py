@@ -198,8 +198,8 @@ class WatchedEnd(End):
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
         """Return the rows of a table at the end; see ``End.rows``. Raises UnknownEndError where they are not known, or a column is hidden."""
         known, watched = self.known(table), self._watched[table]
-        named = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
-        if secret := next((name for name in named if name in watched.hidden), ""):
+        columns = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
+        if secret := next((name for name in columns if name in watched.hidden), ""):
             raise UnknownEndError(f"the column {secret} of {table} is hidden: no check can be judged by it")
         if not known.untold:
             return tuple(known.rows.values())
@@ -221,7 +221,7 @@ class WatchedEnd(End):
             watched = self._watched[table]
             start = self.tables.get(table)
             begun = watched.rows if start is None else start.rows
-            rows = {_id_of(row, watched): row for row in begun}
+            rows = {key_text(*(row.get(name) for name in watched.key.split(","))): row for row in begun}
             changes = [change for change in self.changes if change.table == table]
             for change in changes:
                 before, after = (_visible(row, watched) for row in (change.before, change.after))
@@ -247,10 +247,6 @@ class _Known(NamedTuple):
     rows: Mapping[str, JsonObject]
     gone: frozenset[str]
     untold: str
-
-
-def _id_of(row: JsonObject, table: WatchedTable) -> str:
-    return key_text(*(row.get(name) for name in table.key.split(",")))
 
 
 def _visible(row: JsonObject | None, table: WatchedTable) -> JsonObject | None:

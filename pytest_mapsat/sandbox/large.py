@@ -110,10 +110,10 @@ class FileRows(Sequence[JsonObject]):
 
     def _made(self) -> Arrays:
         """Return where the rows stand, for files that stay as they are meanwhile: what is kept goes by the digest of before."""
-        made = _catalogue(self._paths, self.keys)
+        catalogue = _catalogue(self._paths, self.keys)
         for number in range(len(self._paths)):
             self._unchanged(number)
-        return made
+        return catalogue
 
     def __len__(self) -> int:
         return len(self._arrays["offset"])
@@ -301,9 +301,9 @@ def _code() -> list[str]:
 def _write(path: Path, arrays: Arrays) -> None:
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
-    named: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
+    contents: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
     with replacing(path) as file:
-        np.savez(file, **named)
+        np.savez(file, **contents)
     _prune(path)
 
 

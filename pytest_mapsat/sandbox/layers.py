@@ -170,8 +170,8 @@ def installed_sandboxes() -> tuple[SandboxHook, ...]:
 
 def _of_port(point: EntryPoint, case: Case, suite: SandboxSuite) -> SandboxFactory | None:
     """Return the sandbox that a port of ours has for a suite; one without options of a sandbox in Python has none of them."""
-    made: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
-    return made
+    factory: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
+    return factory
 
 
 def sandbox_hook(module: ModuleType) -> SandboxHook:
@@ -181,8 +181,8 @@ def sandbox_hook(module: ModuleType) -> SandboxHook:
 
     def hook(case: Case, suite: Any) -> SandboxFactory | None:
         given = {"config": None, "case": case, "suite": suite}
-        made: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
-        return made
+        factory: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
+        return factory
 
     return hook
 
@@ -191,15 +191,15 @@ def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> Sand
     """Return what makes a case's sandbox: what the first of some hooks gives; None where none does."""
     for hook in hooks:
         try:
-            made: object = call_user_code(hook, case, suite)
+            factory: object = call_user_code(hook, case, suite)
         except UserCodeError as broken:
             raise _broke("the sandbox could not be looked up", broken) from None
-        if made is None:
+        if factory is None:
             continue
-        if not callable(made):
-            message = f"pytest_mapsat_sandbox returned {shown(made)}, expected what makes a sandbox: a class, or a function of the state"
+        if not callable(factory):
+            message = f"pytest_mapsat_sandbox returned {shown(factory)}, expected what makes a sandbox: a class, or a function of the state"
             raise InfrastructureError(message)
-        return made
+        return factory
     return None
 
 
@@ -342,11 +342,11 @@ class PythonSandbox:
         self.setup: tuple[RowChange, ...] = ()
         try:
             with waiting():  # it may start a service
-                made = call_user_code(make, self._state)
-            methods = {name: call_user_code(getattr, made, name, None) for name in below.tools}
+                instance = call_user_code(make, self._state)
+            methods = {name: call_user_code(getattr, instance, name, None) for name in below.tools}
         except UserCodeError as broken:
             raise _broke("the sandbox could not be made", broken) from None
-        self._object = made
+        self._object = instance
         self._methods: dict[str, Callable[..., Json]] = {
             name: method for name, method in methods.items() if callable(method)
         }
@@ -442,9 +442,9 @@ def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
     for number, call in enumerate(case.world.calls, 1):
         answer = sandbox.call(call.tool, call.arguments)
         if answer.status != "ok":
-            told = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
+            why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             raise InfrastructureError(
-                f"case {case.id}: world.calls, call {number}, {call.tool}, ends as {answer.status}: {told}"[:500]
+                f"case {case.id}: world.calls, call {number}, {call.tool}, ends as {answer.status}: {why}"[:500]
             )
         answers.append(answer)
     return answers

@@ -95,21 +95,21 @@ class _Deviation(NamedTuple):
 
 def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator[_Deviation]:
     """Yield what is not the same, in the order of the tool's parameters."""
-    for parameter, wanted, held in zip(spec.parameters, asked.values, recorded.values, strict=True):
-        if wanted == held:
+    for parameter, wanted, recorded_value in zip(spec.parameters, asked.values, recorded.values, strict=True):
+        if wanted == recorded_value:
             continue
-        if parameter.lexicon and wanted is not None and held is not None:
+        if parameter.lexicon and wanted is not None and recorded_value is not None:
             yield _text(parameter, asked, recorded)
         elif parameter.located:
-            yield from _place(parameter, wanted, held)
+            yield from _place(parameter, wanted, recorded_value)
         else:
-            yield _compared(parameter, wanted, held)
+            yield _compared(parameter, wanted, recorded_value)
 
 
 def _text(parameter: Parameter, asked: SpecCall, recorded: SpecCall) -> _Deviation:
-    wanted, held = asked.request(parameter), recorded.request(parameter)
-    if held.same_as(wanted):
-        score = text_similarity(wanted.text, held.text)
+    wanted, recorded_text = asked.request(parameter), recorded.request(parameter)
+    if recorded_text.same_as(wanted):
+        score = text_similarity(wanted.text, recorded_text.text)
         if score >= (parameter.rule.near or 0):
             return _Deviation(parameter, "worded", score=score)
     return _other(parameter)
@@ -174,8 +174,8 @@ class RecordingEntry:
     @cached
     def key(self) -> str:
         """A short digest of the canonical call, and of the writes before it."""
-        named = {"tool": self.recording.tool, "values": self.call.values}
-        return digest(named | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
+        request = {"tool": self.recording.tool, "values": self.call.values}
+        return digest(request | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
 
     @cached
     def provenance(self) -> Provenance:
@@ -449,8 +449,8 @@ def _score(deviation: _Deviation, asked: SpecCall, recorded: SpecCall) -> float 
     parameter = deviation.parameter
     if deviation.score is not None or parameter.lexicon is None:
         return deviation.score
-    wanted, held = parameter.written(asked.arguments), parameter.written(recorded.arguments)
-    return text_similarity(str(wanted), str(held)) if wanted and held else None
+    wanted, recorded_text = parameter.written(asked.arguments), parameter.written(recorded.arguments)
+    return text_similarity(str(wanted), str(recorded_text)) if wanted and recorded_text else None
 
 
 class _CannotCutError(Exception):
@@ -477,10 +477,10 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
         return result, 0
     if circle.narrower and rule.distance is not None:
         distances = [number(_at(item, rule.distance)) for item in items]
-        told = [distance for distance in distances if distance is not None]
-        if len(told) < len(distances):
+        known = [distance for distance in distances if distance is not None]
+        if len(known) < len(distances):
             raise _CannotCutError(f"its items do not all have a {rule.distance}")
-        if told != sorted(told):
+        if known != sorted(known):
             raise _CannotCutError(f"its items are not sorted by {rule.distance}")
     kept = [item for item in items if _is_inside(item, rule, circle)]
     removed = len(items) - len(kept)
@@ -496,13 +496,13 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
 
 def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
     """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
-    told = number(_at(item, rule.distance)) if rule.distance else None
+    apart = number(_at(item, rule.distance)) if rule.distance else None
     own = point_of(_at(item, rule.point)) if rule.point else None
     own = point_of([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
     if own is None or circle.centre is None:
-        return told is not None and told + circle.moved <= circle.radius
+        return apart is not None and apart + circle.moved <= circle.radius
     by_own_point = distance_m(*own, *circle.centre) <= circle.radius
-    return by_own_point and (circle.moved > 0 or told is None or told <= circle.radius)
+    return by_own_point and (circle.moved > 0 or apart is None or apart <= circle.radius)
 
 
 def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:

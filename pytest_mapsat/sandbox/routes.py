@@ -183,10 +183,10 @@ class Network:
             if route is None or (routes and route.minutes > _SLOWEST * routes[0].minutes):
                 break
             routes.append(route)
-            named = [way for way in route.ways if way.row.get(WAY_NAME)]
-            if not named:
+            named_ways = [way for way in route.ways if way.row.get(WAY_NAME)]
+            if not named_ways:
                 break
-            barred.add(str(max(named, key=lambda way: way.minutes).row[WAY_NAME]))
+            barred.add(str(max(named_ways, key=lambda way: way.minutes).row[WAY_NAME]))
         return routes
 
     def _quickest(self, origins: _Joints, destinations: _Joints, local: Local, barred: set[str]) -> Route | None:
@@ -336,14 +336,14 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolS
         return inf if given is None else given, stop
 
     order = min(permutations(sorted(rows, key=rank)), key=length)
-    named = {None: AT_START} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
+    names = {None: AT_START} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
     walked = list(pairwise((None, *order, None)))
     whole = sum(legs[leg][0] for leg in walked), sum(legs[leg][1] for leg in walked)
-    told = [(named[start], named[end], legs[start, end]) for start, end in walked]
+    walks = [(names[start], names[end], legs[start, end]) for start, end in walked]
     return {
         "order": [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
         answer.legs: [
             {"from": origin, "to": destination, "m": metres, "min": minutes}
-            for origin, destination, (metres, minutes) in (*told, (WHOLE, WHOLE, whole))
+            for origin, destination, (metres, minutes) in (*walks, (WHOLE, WHOLE, whole))
         ],
     }

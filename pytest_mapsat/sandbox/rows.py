@@ -211,24 +211,15 @@ class Ground:
 
 def _by_id(view: View, column: str, value: str) -> JsonObject | None:
     """Return the row of an id; of several, the first."""
-
-    def placed(rows: Sequence[JsonObject]) -> Mapping[str, int]:
-        return {str(rows[at][column]): at for at in reversed(range(len(rows))) if column in rows[at]}
-
     for part in view.parts:
-        at = part.table.index(("by id", column), placed).get(value)
-        if at is not None and at not in part.gone:
-            return part.table.rows[at]
+        for at in part.table.having(column, _as_text).get(value, ())[:1]:
+            if at not in part.gone:
+                return part.table.rows[at]
     return None
 
 
-def _placed_texts(rows: Sequence[JsonObject], column: str) -> Mapping[str, list[int]]:
-    """Return the places of the rows by each text that a column holds."""
-    placed: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        for held in texts(row.get(column)):
-            placed.setdefault(held, []).append(at)
-    return placed
+def _as_text(value: Json) -> tuple[str]:
+    return (str(value),)
 
 
 def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
@@ -301,10 +292,6 @@ class TableCall(Generic[Answer]):
             if day is None:
                 raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
             return Equal(op="equal", value=day)
-        if rule.op == "user":
-            if str(given) != self._ground.context.uid:
-                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
-            return Equal(op="equal", value=given)
         if rule.op == "open_at":
             return OpenAt(op="open_at", time=self._clock(name, given))
         bound = self._figure(name, given)
@@ -330,8 +317,8 @@ class TableCall(Generic[Answer]):
             # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
             places = set(held_values)
             if not wanted & places:
-                named = (place for place in places if any(place in name_asked for name_asked in wanted))
-                wanted = frozenset(named) or wanted
+                known = (place for place in places if any(place in name_asked for name_asked in wanted))
+                wanted = frozenset(known) or wanted
         return wanted
 
     def _page(self, rows: Sequence[Item]) -> Sequence[Item]:
@@ -415,8 +402,8 @@ class RowsCall(TableCall[RowsAnswer]):
         if self._referred is None:
             return range(len(part.table.rows))
         column, ids = self._referred
-        placed = part.table.index(("holds", column), lambda rows: _placed_texts(rows, column))
-        return sorted({at for held in ids for at in placed.get(held, ())})
+        placed = part.table.having(column, texts)
+        return sorted({at for id_ in ids for at in placed.get(id_, ())})
 
     def _keep(self, name: str, rule: Any, given: Json) -> Keep:
         """Return what one parameter leaves of the table."""
@@ -426,9 +413,11 @@ class RowsCall(TableCall[RowsAnswer]):
             return self._refers(name, rule, given)
         if isinstance(rule, EqualTo):
             return self._equal(name, rule, given)
-        match = self._match_of(name, rule, given)
         if rule.op == "user":  # to the letter: no other user's rows are shown
+            if str(given) != self._ground.context.uid:
+                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
             return lambda part, at: str(part.table.rows[at].get(rule.column)) == str(given)
+        match = self._match_of(name, rule, given)
         return lambda part, at: match.fits(part.table.rows[at].get(rule.column)) is True
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
@@ -586,8 +575,8 @@ def _merged(left: Json, right: Json) -> Json:
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **{key: _merged(left.get(key), value) for key, value in right.items()}}
     if isinstance(right, list) and right and isinstance(right[0], dict):
-        held = left[0] if isinstance(left, list) and left else {}
+        first = left[0] if isinstance(left, list) and left else {}
         for member in right:
-            held = _merged(held, member)
-        return [held]
+            first = _merged(first, member)
+        return [first]
     return right if left in (None, [], {}, "") else left

@@ -315,10 +315,10 @@ class SearchIndex:
             return hits
         if self._sorted and asked.sorts:
             return self._of_sort(asked, scope)
-        named = self._with_words(asked, scope)
-        if not named and asked.sorts:
-            named = self._of_sort(asked, scope)
-        return named or _within(self._spelt_alike(text), scope)
+        having = self._with_words(asked, scope)
+        if not having and asked.sorts:
+            having = self._of_sort(asked, scope)
+        return having or _within(self._spelt_alike(text), scope)
 
     def _exact(self, text: str) -> list[RowHit]:
         """Return the rows of this name, then those whose name holds it."""
@@ -377,8 +377,10 @@ class SearchIndex:
                 return _within(near, scope)
             if wanted:
                 return _within([RowHit(1, 0, at) for at in wanted], scope)
-        named = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
-        return self._qualified([RowHit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
+        name_words = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
+        return self._qualified(
+            [RowHit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in name_words], scope
+        )
 
     def _metres(self, row: int, others: Iterable[int]) -> float:
         here = self.entries[row].point

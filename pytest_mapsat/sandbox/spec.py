@@ -251,8 +251,8 @@ class AskedText:
 def _made_of(words: Iterable[str], text: str) -> bool:
     """Return whether the text consists of exactly these words: spaces may have been lost."""
     for word in sorted(words, key=len, reverse=True):
-        before, held, after = text.partition(word)
-        if not held:
+        before, word_there, after = text.partition(word)
+        if not word_there:
             return False
         text = before + "\0" + after
     return not text.strip("\0")
@@ -313,8 +313,8 @@ class Fitting:
         #: The first of several that are written alike counts.
         self._spelled = {self._canonical(value): value for value in reversed(self._allowed)}
         kinds = schema.get("type")
-        named = kinds if isinstance(kinds, (list, tuple)) else [kinds]
-        self._kinds = {kind for kind in named if isinstance(kind, str)}
+        listed = kinds if isinstance(kinds, (list, tuple)) else [kinds]
+        self._kinds = {kind for kind in listed if isinstance(kind, str)}
         self._is_set = rule.type == "set"
         items, members = schema.get("items"), _mapping(schema.get("properties"))
         self._items = Fitting(items, rule) if isinstance(items, Mapping) else None
@@ -509,8 +509,8 @@ class ToolSpec:
     def _takes_null(self, name: str) -> bool:
         """Return whether null is a value of a parameter: by its schema, and where that says nothing, unless the parameter is matched as something else."""
         schema = self._schema(name)
-        told = not _RULES.isdisjoint(schema) or name not in self.tool.match
-        return name in self._properties and told and not any(mismatches(schema, None, root=self.tool.parameters))
+        declared = not _RULES.isdisjoint(schema) or name not in self.tool.match
+        return name in self._properties and declared and not any(mismatches(schema, None, root=self.tool.parameters))
 
     def rule(self, name: str) -> ParameterMatch:
         """Return how a parameter is read: as declared, else by the type in its schema."""
@@ -604,14 +604,14 @@ def rule_of(tool: Tool, name: str) -> ParameterMatch:
     return spec_of(tool).rule(name)
 
 
-def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bool = True) -> tuple[str, ...]:
-    """Return why a tool cannot take these arguments, one sentence each; a call that is not ``complete`` may lack required ones and break limits."""
+def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return why a tool cannot take these arguments, one sentence each."""
     spec = spec_of(tool)
     try:
-        spec.read(arguments, complete=complete)
+        spec.read(arguments)
     except BadArgumentsError as bad:
         return bad.problems
-    return tuple(spec.limits_broken(arguments)) if complete else ()
+    return tuple(spec.limits_broken(arguments))
 
 
 def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:

@@ -56,6 +56,18 @@ class Table:
         made: Index = self._indexes[key]
         return made
 
+    def having(self, column: str, keys: Callable[[Json], Iterable[str]]) -> Mapping[str, Sequence[int]]:
+        """Return the places of the rows by the keys of what a column holds, made once for all cases."""
+
+        def placed(rows: Sequence[JsonObject]) -> Mapping[str, Sequence[int]]:
+            places: dict[str, list[int]] = {}
+            for at, row in enumerate(rows):
+                for key in keys(row[column]) if column in row else ():
+                    places.setdefault(key, []).append(at)
+            return places
+
+        return self.index(("having", column, keys), placed)
+
 
 class TablePart(NamedTuple):
     """Some rows of a table as a case sees it: those of all cases without the ones that it has otherwise, or its own.
@@ -124,17 +136,13 @@ def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
     if not overlay.where:
         return
     column = next(iter(overlay.where))
-
-    def by_value(rows: Sequence[JsonObject]) -> Mapping[str, list[int]]:
-        placed: dict[str, list[int]] = {}
-        for at, row in enumerate(rows):
-            if column in row:
-                placed.setdefault(repr(row[column]), []).append(at)
-        return placed
-
-    index = table.index(("by value", column), by_value)
+    index = table.having(column, _as_written)
     for value in _values(overlay.where[column]):
         yield from index.get(repr(value), ())
+
+
+def _as_written(value: Json) -> tuple[str]:
+    return (repr(value),)
 
 
 def _is_about(overlay: RowPatch, row: JsonObject) -> bool:
@@ -143,18 +151,13 @@ def _is_about(overlay: RowPatch, row: JsonObject) -> bool:
     )
 
 
-def rows_meant(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the rows of a table, and of those that overlays have ``added``, that a line of an overlay changes or hides."""
-    rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
-    return [row for row in rows if _is_about(overlay, row)]
-
-
 def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
-    """Give the columns and values by which a line of an overlay finds no row; arguments as for ``rows_meant``."""
-    met = rows_meant(overlay, table, added) if overlay.where else ()
+    """Give the columns and values by which a line of an overlay finds no row, in a table or among those that overlays have ``added``."""
+    rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
+    met = [row for row in rows if _is_about(overlay, row)]
     for column, wanted in overlay.where.items():
-        held = {repr(row[column]) for row in met}
-        yield from ((column, value) for value in _values(wanted) if repr(value) not in held)
+        values = {repr(row[column]) for row in met}
+        yield from ((column, value) for value in _values(wanted) if repr(value) not in values)
 
 
 def _values(wanted: Json) -> Sequence[Json]:
@@ -258,9 +261,9 @@ class SharedRows(dict[str, Any]):
         row = self.get(cast("str", row_id))
         if row is None or type(row) is Row:
             return row
-        made: Row = frozen(row)
-        self[cast("str", row_id)] = made
-        return made
+        frozen_row: Row = frozen(row)
+        self[cast("str", row_id)] = frozen_row
+        return frozen_row
 
 
 class Rows(Mapping[str, Row]):
@@ -488,27 +491,27 @@ class Amount(Decimal):
     """A decimal number of a database: it is compared with a float as that is written, so that it is 9.99."""
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(_as_written(other))
+        return super().__eq__(_as_decimal(other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __lt__(self, other: Any) -> bool:
-        return super().__lt__(_as_written(other))
+        return super().__lt__(_as_decimal(other))
 
     def __le__(self, other: Any) -> bool:
-        return super().__le__(_as_written(other))
+        return super().__le__(_as_decimal(other))
 
     def __gt__(self, other: Any) -> bool:
-        return super().__gt__(_as_written(other))
+        return super().__gt__(_as_decimal(other))
 
     def __ge__(self, other: Any) -> bool:
-        return super().__ge__(_as_written(other))
+        return super().__ge__(_as_decimal(other))
 
     __hash__ = Decimal.__hash__
 
 
-def _as_written(other: Any) -> Any:
+def _as_decimal(other: Any) -> Any:
     return Decimal(repr(other)) if isinstance(other, float) else other
 
 

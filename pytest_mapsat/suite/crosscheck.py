@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from inspect import signature
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -41,10 +42,10 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.sandbox import Table, unknown_table, unmet
 
-from .common import circle_in
-
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
+#: Whose call it is that names a tool.
+_Caller = Literal["agent", "user", "anyone"]
 #: The nouns that name a tool.
 TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
     {ExpectedTool, Calls, CallPattern, Recommends, Bound, Output, PlannedCall, ScriptedCall}
@@ -104,32 +105,27 @@ def errors_of(
                     yield _error("currency", (*place, "unit"), message, hint)
         if (called := tool_of(noun)) is not None:
             field = "name" if isinstance(noun, ExpectedTool) else "tool"
-            yield from _tool_named(called, (*place, field), tools, _caller(noun, place))
+            caller: _Caller = "anyone" if place[:2] == ("truth", "end") else "agent"
+            yield from _tool_named(called, (*place, field), tools, "user" if isinstance(noun, ScriptedCall) else caller)
     yield from _expected(case)
-    yield from _end_of_both(case, tools)
+    yield from _oracle_as_end(case, tools)
     if case.world != World():
         yield from _world(case, tools, tables)
 
 
-def _end_of_both(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Give that the oracle's calls are the reference of a case whose user writes, too."""
+def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Give why the calls of the oracle cannot be the reference of a case: there are none, or the user writes, too."""
+    if case.truth.end != "oracle":
+        return
+    if not case.truth.oracle:
+        yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
     calls = (call.tool for answer in case.truth.user.answers for call in answer.calls)
-    writes = next((name for name in calls if name in tools and tools[name].effect == "write"), None)
-    if case.truth.end == "oracle" and writes is not None:
+    if writes := next((name for name in calls if name in tools and tools[name].effect == "write"), ""):
         message = f"found 'oracle', but the user makes calls of its own that write, such as {writes}"
         yield _error("no-reference", ("truth", "end"), message, "list the calls of agent and user in their order")
 
 
-def _caller(noun: Noun, place: Place) -> Literal["agent", "user", "anyone"]:
-    """Return whose call it is that a noun of the truth names a tool for."""
-    if isinstance(noun, ScriptedCall):
-        return "user"
-    return "anyone" if place[:2] == ("truth", "end") else "agent"
-
-
-def _tool_named(
-    name: str, place: Place, tools: Mapping[str, Tool], caller: Literal["agent", "user", "anyone"]
-) -> Iterator[Remark]:
+def _tool_named(name: str, place: Place, tools: Mapping[str, Tool], caller: _Caller) -> Iterator[Remark]:
     """Give that the suite has no tool of a name, or that it is another's to call."""
     if name not in tools:
         hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
@@ -252,21 +248,22 @@ def _expected(case: Case) -> Iterator[Remark]:
                 )
                 here = (*place, "evidence", at)
                 yield _error("expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
-    if circle := circle_in({tool.key: [key for key in tool.waits_for if keys[key]] for tool in tools}):
+    try:
+        TopologicalSorter({tool.key: [key for key in tool.waits_for if keys[key]] for tool in tools}).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
         first = next(index for index, tool in enumerate(tools) if tool.key == circle[0])
         message = f"goes in a circle: {' after '.join(circle)}"
         yield _error("expected-tool", ("truth", "tools", first, "after"), message)
 
 
 def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
-    """Give where a case names an unknown domain, and where its reference or the output of a right answer is not what it asks for."""
+    """Give where a case names an unknown domain, and where the output of a right answer is not what it asks for."""
     for index, domain in enumerate(case.domains):
         if domain not in manifest.domains:
             message = f"the manifest has no domain {shown(domain)}; it has: {', '.join(manifest.domains) or 'none'}"
             hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
             yield _error("unknown-domain", ("domains", index), message, hint)
-    if case.truth.end == "oracle" and not case.truth.oracle:
-        yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
     if case.truth.proposals and case.group is not None:
         message = "a draft stands in no sequence: no run plays it, and later tasks would lack it"
         yield _error("sequence", ("group",), message, "accept its proposals first: mapsat review")
@@ -333,32 +330,25 @@ def _output_check(
         parts: list[tuple[Place, str]] = [(("path",), check.path)] if check.path else []
         parts += [(("id",), path_below(check.path, schema, check.id))] if check.id else []
         parts += [(("entry", name), path_below(check.path, schema, name)) for name in check.entry]
-        wrong = ((where, path, hint) for where, path in parts if (hint := _not_asked(path, schema)))
+        wrong = ((where, path, hint) for where, path in parts if (hint := part_at(path, schema)[1]))
         for where, path, hint in islice(wrong, 1):
             yield _error("output", (*place, *where), f"visible.output_schema has no {shown(path)}", hint)
 
 
 def path_below(path: str, schema: Mapping[str, Any], name: str) -> str:
     """Return the path of what stands in the entries, or the only entry, at a path of an output."""
-    return ".".join(filter(None, (path, "*" if "items" in part_at(path, schema) else "", name)))
+    return ".".join(filter(None, (path, "*" if "items" in part_at(path, schema)[0] else "", name)))
 
 
-def part_at(path: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the part of a schema at a path; empty where it leaves that open."""
+def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the part of a schema at a path, empty where it leaves that open; and where the path leaves it, what it asks for there."""
+    left = ""
     for name in path.split(".") if path else ():
-        schema = schema.get("properties", {}).get(name) or schema.get("items") or {}
-    return schema
-
-
-def _not_asked(path: str, schema: Mapping[str, Any]) -> str:
-    """Return what a schema asks for where a path leaves it; empty where it does not."""
-    here = schema
-    for name in path.split("."):
-        named = here.get("properties", {})
+        named = schema.get("properties", {})
         if named and name != "*" and name not in named:
-            return did_you_mean(name, named) or f"there are: {', '.join(named)}"
-        here = named.get(name) or here.get("items") or {}
-    return ""
+            left = left or did_you_mean(name, named) or f"there are: {', '.join(named)}"
+        schema = named.get(name) or schema.get("items") or {}
+    return schema, left
 
 
 def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:

@@ -288,7 +288,8 @@ class Suite:
 
     def earlier(self, case: Case) -> tuple[CaseEntry, ...]:
         """Return the tasks that stand before a case in its sequence, in order; none for a case that stands alone."""
-        return () if case.group is None else earlier_in(self.sequences, case.group.name, case.group.order)
+        sequence = () if case.group is None else self.sequences.get(case.group.name, ())
+        return tuple(entry for entry in sequence if case.group is not None and _place(entry) < case.group.order)
 
     def histories_before(self, case: Case) -> tuple[History, ...]:
         """Return what passed before a case and before each earlier task of its sequence (H_1, ..., H_i), the case's own last.
@@ -376,13 +377,12 @@ class Suite:
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_recordings(spans, self._recording_reader))
 
-    def shape(self, tool: str) -> Json:
-        """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
-        return self._shapes[tool]
-
     @cached_property
-    def _shapes(self) -> Mapping[str, Json]:
-        """The made-up results by tool. Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once."""
+    def shapes(self) -> Mapping[str, Json]:
+        """A made-up result by tool, with every field that a computed answer of it may have; None where it computes none.
+
+        Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once.
+        """
         from pytest_mapsat.sandbox import FileRows, shape_of  # noqa: PLC0415 (only where results are made up)
 
         rows = {
@@ -606,11 +606,6 @@ def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator
             yield entry, Remark("error", "sequence", ("visible", "interactions", 0, "date"), message)
         expected, before = place + 1, (entry, dated.now)
         last = dated.visible.interactions[-1].date if dated.visible.interactions else last
-
-
-def earlier_in(sequences: Mapping[str, tuple[CaseEntry, ...]], group: str, order: int) -> tuple[CaseEntry, ...]:
-    """Return the cases that stand before a place of a sequence, in order."""
-    return tuple(entry for entry in sequences.get(group, ()) if _place(entry) < order)
 
 
 # -- the files of a suite ----------------------------------------------------------------------------------------------

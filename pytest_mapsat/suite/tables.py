@@ -49,9 +49,10 @@ from pytest_mapsat.model import (
     Words,
     canonical_json,
     did_you_mean,
+    point_of,
     shown,
 )
-from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Parts, Spots, Table, point_of, recording_key
+from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Parts, Spots, Table, recording_key
 
 from .common import documents_of_yaml
 
@@ -82,9 +83,9 @@ def read_state(
     """
     problems: list[Problem] = []
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
-    named = [(path.name.partition(".")[0], path) for path in paths]
-    large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
-    for name, path in named:
+    named_paths = [(path.name.partition(".")[0], path) for path in paths]
+    large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named_paths, ranked).items()}
+    for name, path in named_paths:
         if name == "overlays":
             message = "rows that single cases change stand in these cases: world, with rows"
             problems.append(Problem(shown_path(path), 0, message, "docs/reference/suites.md shows it"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.sandbox import distance_m, normalise, text_similarity, tokens
+from pytest_mapsat.model import distance_m, normalise, text_similarity, tokens
 
 DEGREES = st.tuples(st.floats(-180, 180), st.floats(-90, 90))
 
