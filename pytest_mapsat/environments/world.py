@@ -165,6 +165,7 @@ Tables = Mapping[str, SeenTable]
 
 
 def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, SeenTable, SeenTable]]:
+    """Yield the tables of two readings by name; one that is missing is empty."""
     for name in sorted(first.keys() | other.keys()):
         here, there = first.get(name), other.get(name)
         yield name, here or SeenTable({}, there.key if there else ()), there or SeenTable({}, here.key if here else ())
@@ -244,6 +245,7 @@ def end_between(
 
 
 def _change(name: str, own: str, table: SeenTable, before: JsonObject | None, after: JsonObject | None) -> RowChange:
+    """Return the change of a row, without what is hidden."""
     first = None if before is None else table.shown(before, after)
     last = None if after is None else table.shown(after, before, _OTHER)
     return RowChange(table=name, id=own, key=",".join(table.key), before=first, after=last)
@@ -442,6 +444,7 @@ class Environments:
         play: Callable[[EpisodeWorld], Trajectory],
         start: Tables,
     ) -> tuple[Trajectory, Tables | None]:
+        """Return the trajectory of an episode with what it left behind, and the tables at its end; None where these are not known."""
         trajectory = play(world)
         unwatched = tuple(sorted(getattr(world, "unwatched", ())))
         try:
@@ -464,6 +467,7 @@ def place_name(environment: object) -> str:
 
 
 def _shown(environment: object) -> str:
+    """Return what an environment is called in messages."""
     return str(getattr(environment, "shown", "") or getattr(environment, "name", "") or type(environment).__name__)
 
 
@@ -480,6 +484,7 @@ def _asked(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _started(environment: Environment, case: Case, session: EpisodeSession) -> tuple[EpisodeWorld, Tables]:
+    """Return the world of an episode with its tables; it is closed where these cannot be read."""
     world: EpisodeWorld = _asked("start", environment.start, case, session)
     try:
         return world, _tables(world)
@@ -489,6 +494,7 @@ def _started(environment: Environment, case: Case, session: EpisodeSession) -> t
 
 
 def _tables(world: EpisodeWorld) -> Tables:
+    """Return the tables of a world as they are now. Raises InfrastructureError."""
     given = _asked("tables", world.tables)
     if not isinstance(given, Mapping):
         raise InfrastructureError(f"the environment: tables() returned {type(given).__name__}, expected tables by name")
@@ -496,6 +502,7 @@ def _tables(world: EpisodeWorld) -> Tables:
 
 
 def _close(world: EpisodeWorld) -> None:
+    """Close a world; what it cannot put back, the next start tells."""
     with suppress(MapsatError):  # what it cannot put back, the next start tells
         _asked("close", world.close)
 

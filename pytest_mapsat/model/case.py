@@ -333,7 +333,7 @@ class ScriptedAnswer(Noun):
             raise ValueError("else says what the user tells where a call fails, and there are no calls")
         for name, _ in self.quoted:
             if name not in names:
-                hint = did_you_mean(name, names) or f"its calls: {', '.join(names)}"
+                hint = did_you_mean(name, names, "its calls:")
                 raise ValueError(f"it quotes {{{name}}}, and no call has that name ({hint})")
         return self
 

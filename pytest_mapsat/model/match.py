@@ -473,6 +473,7 @@ def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
 
 
 def _members(value: Json, key: str, missing: Sequence[Any]) -> Iterable[Any]:
+    """Return what stands under one name of a path: a member, an element, or all of them."""
     if isinstance(value, Mapping):
         return value.values() if key == "*" else (value[key],) if key in value else missing
     if isinstance(value, (list, tuple)):
@@ -534,6 +535,7 @@ def _nothing_below(schema: Json, name: str) -> Reason | None:
 
 
 def _properties(schema: Json) -> Mapping[str, Json]:
+    """Return the properties of the schema of an object, empty where it names none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return properties if isinstance(properties, Mapping) else {}
 
@@ -605,10 +607,12 @@ def _has_text(texts: Mapping[str, str], value: Json) -> bool:
 
 
 def _text_of(value: Json) -> str | None:
+    """Return a text or number as text; None for anything else."""
     return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
+    """Return whether a number is another within a relative tolerance, or two values are equal."""
     amount, given = number(wanted), number(value)
     if amount is None or given is None:
         return bool(_loose(wanted) == _loose(value))

@@ -60,7 +60,7 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
         if keyword in _SAID:
             continue
         if keyword not in _CHECKED:
-            hint = did_you_mean(keyword, _CHECKED) or f"known are {', '.join(_CHECKED)}"
+            hint = did_you_mean(keyword, _CHECKED, "known are")
             return (*place, keyword), f"the keyword {shown(keyword)} is not checked; {hint}"
         if wrong := _keyword_problem(keyword, value):
             return (*place, keyword), wrong
@@ -123,6 +123,7 @@ _FORMS: dict[str, tuple[Callable[[Json], bool], str]] = {
 
 
 def _keyword_problem(keyword: str, value: Json) -> str:
+    """Return what is wrong with the value of a keyword, empty where nothing is."""
     fits, expected = _FORMS.get(keyword, (None, ""))
     return "" if fits is None or fits(value) else f"found {shown(value)}, expected {expected}"
 
@@ -189,6 +190,7 @@ class _Reading:
         self._depth -= 1
 
     def _combined(self, schema: Mapping[str, Any], value: Json, place: str) -> Iterator[str]:
+        """Yield where a value is not what references and combinations of schemas say."""
         if isinstance(schema.get("$ref"), str):
             yield from self.mismatches(self._target(schema["$ref"]), value, place)
         for keyword in _COMBINED:
@@ -216,6 +218,7 @@ class _Reading:
         return part if reference.startswith("#") else None
 
     def _members(self, schema: Mapping[str, Any], value: Mapping[str, Json], place: str) -> Iterator[str]:
+        """Yield where the members of an object are not what a schema says."""
         properties, patterns = (_named(schema.get(keyword)) for keyword in ("properties", "patternProperties"))
         required = schema.get("required")
         at = f"{place}: " if place else ""
@@ -237,6 +240,7 @@ class _Reading:
 
 
 def _named(value: Json) -> Mapping[str, Json]:
+    """Return schemas by name, none where there are none."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -273,6 +277,7 @@ def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
 
 
 def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
+    """Yield which limits of a number a value breaks."""
     holds: dict[str, tuple[Callable[[float], bool], str]] = {
         "minimum": (lambda limit: value >= limit, "at least"),
         "maximum": (lambda limit: value <= limit, "at most"),
@@ -295,6 +300,7 @@ def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
 
 
 def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> Iterator[str]:
+    """Yield which limits of a length a value breaks."""
     least, most = schema.get(f"min{kind}"), schema.get(f"max{kind}")
     if isinstance(least, int) and length < least:
         yield f"found {length} {what}, expected at least {least}"
@@ -303,6 +309,7 @@ def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> 
 
 
 def _a(name: str) -> str:
+    """Return the name of a type with its article."""
     return "null" if name == "null" else f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 

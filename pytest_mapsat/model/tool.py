@@ -321,7 +321,7 @@ class RankedAnswer(TableAnswer):
                 )
             field = self.fields.get(rule.column)
             if field is None:
-                hint = did_you_mean(rule.column, self.fields) or f"there is {', '.join(self.fields)}"
+                hint = did_you_mean(rule.column, self.fields, "there is")
                 raise ValueError(f"where: {parameter}: the column {rule.column!r} is none of fields ({hint})")
             if field.holds not in kinds:
                 raise ValueError(
@@ -714,6 +714,7 @@ def meanings_below(nodes: Sequence[MeaningTree], key: str) -> list[MeaningTree]:
 
 
 def _plant(tree: MeaningTree, keys: list[str], meaning: Meaning) -> None:
+    """Put a meaning into a tree, at the place of a path."""
     for key in filter(None, keys):
         tree = tree.setdefault(key, {})
     tree[""] = meaning

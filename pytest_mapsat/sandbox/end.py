@@ -192,7 +192,7 @@ class WatchedEnd(End):
     def refuse_unknown(self, table: str) -> None:
         """Raise NotRecordedError where a table is not watched."""
         if table not in self._watched:
-            hint = did_you_mean(table, self._watched) or f"it watches: {', '.join(self._watched) or 'none'}"
+            hint = did_you_mean(table, self._watched, "it watches:")
             raise UnknownEndError(f"the environment does not watch the table {shown(table)} ({hint})")
 
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
@@ -250,6 +250,7 @@ class _Known(NamedTuple):
 
 
 def _visible(row: JsonObject | None, table: WatchedTable) -> JsonObject | None:
+    """Return a row without the columns that no file has."""
     return row and {name: value for name, value in row.items() if name not in table.hidden}
 
 
@@ -326,6 +327,7 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
 
 
 def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
+    """Return what planned calls change in a fresh sandbox, up to the first that fails."""
     sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
@@ -432,6 +434,7 @@ class _EndSide:
 
 
 def _spelt(value: Json, names: Mapping[str, str]) -> Json:
+    """Return data with whole numbers in one spelling, and texts that are names written as what they stand for."""
     if isinstance(value, Mapping):
         return {names.get(key, key): _spelt(member, names) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -477,4 +480,5 @@ def _among_new(reference: _EndSide, episode: _EndSide) -> Iterator[EndDifference
 
 
 def _shared(left: JsonObject | None, right: JsonObject | None) -> int:
+    """Return how many columns two rows have alike."""
     return sum(key in (right or {}) and same(value, (right or {})[key]) for key, value in (left or {}).items())

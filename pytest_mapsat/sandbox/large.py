@@ -181,6 +181,7 @@ def hashed(text: str) -> int:
 
 
 def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
+    """Return size and time of change of a file, by path or number. Raises SuiteError."""
     try:
         stat = os.stat(opened)  # noqa: PTH116  a number of an open file, too
     except OSError as error:
@@ -299,6 +300,7 @@ def _code() -> list[str]:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
+    """Keep arrays in a file, put in place whole."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     contents: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}

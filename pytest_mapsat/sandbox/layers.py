@@ -285,6 +285,7 @@ class RecordedSandbox:
             return near if near.status == "ok" else _error(f"{name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
+        """Return what answers calls of a tool from its recordings; None where there is no such tool."""
         name = tool_name(self._tools, name)
         resolver = self._resolvers.get(name)
         if resolver is None and name in self._tools:
@@ -405,6 +406,7 @@ class PythonSandbox:
         return f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool{hint}"
 
     def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> SandboxAnswer:
+        """Return what a method answers to a call, with the rows that it changed."""
         writing = self._state.writing
         writing.allowed = tool.effect == "write"
         try:
@@ -438,6 +440,7 @@ def _overflowing(value: Json, place: str) -> Iterator[str]:
 
 
 def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
+    """Return the answers to the calls that a case begins with. Raises InfrastructureError where one does not end well."""
     answers = []
     for number, call in enumerate(case.world.calls, 1):
         answer = sandbox.call(call.tool, call.arguments)
@@ -451,6 +454,7 @@ def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
 
 
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
+    """Return what a method of a sandbox in Python returns, as plain data. Raises ValueError where it is too much."""
     result = plain(method(**arguments))
     if (size := json_size(result)) > _MOST_CHARACTERS:
         raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
@@ -458,6 +462,7 @@ def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
 
 
 def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
+    """Return the answer to a call that a sandbox in Python refused."""
     try:
         result = plain({"status": "refused", "message": refused.reason, **refused.details})
     except (TypeError, ValueError) as error:
@@ -471,6 +476,7 @@ def unknown_tool(name: object, tools: Iterable[str]) -> SandboxAnswer:
 
 
 def _error(message: str) -> SandboxAnswer:
+    """Return the answer to a call that cannot be taken, with why."""
     return SandboxAnswer({"status": "error", "message": message}, "error")
 
 
@@ -558,6 +564,8 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
 def _function(
     name: str, call: Callable[[str, JsonObject], Json], description: str, parameters: tuple[str, ...]
 ) -> Callable[..., Json]:
+    """Return a tool as a function that is called with arguments by name."""
+
     def tool(*positional: Any, **arguments: Json) -> Json:
         if positional:
             names = ", ".join(f"{parameter}=..." for parameter in parameters)

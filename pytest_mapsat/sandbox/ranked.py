@@ -675,6 +675,7 @@ class RankedParts:
             return index
 
     def _made(self, part: str) -> PartIndex:
+        """Return the index of a part, newly built or from its file."""
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
@@ -799,6 +800,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return part, list(named)
 
     def _query(self, text: str, part: str, skip: Sequence[tuple[int, int]] = ()) -> Query:
+        """Return a text, ready to be held against a part."""
         index, minute = self._parts.index(part), self._ground.minute
         return Query(text, index, self._parts.lexicon, vocabulary=self._vocabulary, minute=minute, skip=skip)
 
@@ -826,6 +828,7 @@ class RankedCall(TableCall[RankedAnswer]):
         raise UnanswerableError(f"{name} is {shown(given)}, which is not served; {self._served()}{hint}")
 
     def _served(self) -> str:
+        """Return in words which parts there are."""
         places = self._parts.places
         more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
         return f"there is {', '.join(islice(places, _LISTED)) or 'none'}{more}"
@@ -851,6 +854,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return mask
 
     def _left(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
+        """Return the rows of a part that one filter leaves."""
         if isinstance(rule, EqualTo):
             match = self._spec.rule(name)
             forms_of = {at: canonical_values(value, match) for at, value in index.values(rule.column).items()}
@@ -923,6 +927,7 @@ class Ranker:
         return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
 
     def _call(self, ground: Ground, call: SpecCall, part: str = "") -> RankedCall:
+        """Return a call of the tool."""
         return RankedCall(ground, self.answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part)
 
 

@@ -107,6 +107,7 @@ def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator
 
 
 def _text(parameter: Parameter, asked: SpecCall, recorded: SpecCall) -> _Deviation:
+    """Return how the text of a parameter deviates: other words for the same, or something else."""
     wanted, recorded_text = asked.request(parameter), recorded.request(parameter)
     if recorded_text.same_as(wanted):
         score = text_similarity(wanted.text, recorded_text.text)
@@ -116,6 +117,7 @@ def _text(parameter: Parameter, asked: SpecCall, recorded: SpecCall) -> _Deviati
 
 
 def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Iterator[_Deviation]:
+    """Yield how a place deviates, unless it is the same point."""
     apart = _apart_m(asked, recorded)
     if apart is not None and apart <= SAME_POINT_M:
         return
@@ -124,6 +126,7 @@ def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Itera
 
 
 def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> _Deviation:
+    """Return how a value without tolerance deviates: absent, made for more, or another."""
     rule = parameter.rule
     if asked is None or recorded is None:
         return _Deviation(parameter, "differs") if rule.open else _other(parameter)
@@ -135,6 +138,7 @@ def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> _D
 
 
 def _other(parameter: Parameter, distance: float | None = None) -> _Deviation:
+    """Return the deviation of a value that is simply another."""
     return _Deviation(parameter, "blocked" if parameter.essential else "differs", distance)
 
 
@@ -299,6 +303,7 @@ class Resolver:
         return self._answer(call, whole) if whole else None
 
     def _nearly(self, call: SpecCall, writes: str) -> SandboxAnswer | None:
+        """Return the answer of the nearest recording that may answer and can be cut to what was asked; None where there is none."""
         reached = (
             self._candidate(call, entry)
             for entry in self._alike.get(self._alike_key(call), ())
@@ -313,6 +318,7 @@ class Resolver:
         return None
 
     def _candidate(self, call: SpecCall, entry: RecordingEntry) -> _Candidate:
+        """Return a recording with all in which it differs from a call."""
         return _Candidate(entry, tuple(_deviations(self.spec, call, entry.call)))
 
     def _served(self, call: SpecCall, candidates: Iterable[_Candidate]) -> list[_Candidate]:
@@ -326,6 +332,7 @@ class Resolver:
         return served
 
     def _cut(self, call: SpecCall, candidate: _Candidate) -> _Candidate:
+        """Return a candidate with its result cut to what was asked. Raises _CannotCutError."""
         recorded = candidate.entry.call
         result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
@@ -344,6 +351,7 @@ class Resolver:
     def _circle(
         self, rule: CutByDistance, asked: float, made_for: float, call: SpecCall, recorded: SpecCall
     ) -> _Circle:
+        """Return the circle that was asked for, as seen from the recorded one."""
         centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
         here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
         return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
@@ -381,6 +389,7 @@ class Resolver:
         return SandboxAnswer(fresh(chosen.result), "ok", provenance)
 
     def _miss(self, call: SpecCall, writes: str) -> SandboxAnswer:
+        """Return the answer to a call that no recording answers, with what kept the nearest one from it."""
         name = self.spec.tool.name
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
@@ -416,6 +425,7 @@ class Resolver:
         return min((rival for *obstacles, rival in candidates if tuple(obstacles) == fewest), key=remoteness)
 
     def _why_uncut(self, call: SpecCall, candidate: _Candidate) -> str:
+        """Return in words why a recording cannot be cut to what was asked, empty where it can."""
         try:
             self._cut(call, candidate)
         except _CannotCutError as reason:

@@ -95,6 +95,7 @@ class Computed:
         raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
 
     def _rank(self, answer: RankedAnswer, spec: ToolSpec, call: SpecCall) -> Json:
+        """Return the result of a call of a tool that ranks rows."""
         from .ranked import RankedCall, ranked_parts, vocabulary_of  # noqa: PLC0415 (few suites have such tools)
 
         parts = self._ranked.get(spec.tool.name)
@@ -103,6 +104,7 @@ class Computed:
         return RankedCall(self._ground, answer, spec, call, parts, vocabulary=vocabulary_of(self._manifest)).result()
 
     def _router(self, name: str) -> Router:
+        """Return the routes of a tool, made ready once."""
         if name not in self._routers:
             answer = self._tools[name].answer
             if not isinstance(answer, RoutesAnswer):
@@ -111,6 +113,7 @@ class Computed:
         return self._routers[name]
 
     def _quickest(self, tool: str, origin: Json, destination: Json, mode: str) -> JsonObject:
+        """Return the quickest route of a tool between two ends."""
         router = self._router(tool)
         return router.between(router.end(origin, "origin"), router.end(destination, "destination"), mode)[0]
 
@@ -190,6 +193,7 @@ class Network:
         return routes
 
     def _quickest(self, origins: _Joints, destinations: _Joints, local: Local, barred: set[str]) -> Route | None:
+        """Return the quickest route of a tool between two ends."""
         costs = [_BARRED if str(way.row.get(WAY_NAME)) in barred else way.cost for way in self._ways]
         routes: list[Route] = []
         for before, origin in origins:
@@ -251,8 +255,7 @@ class Router:
         answer = self._answer
         mode = spec.value(call, "mode")
         if mode not in answer.local:
-            hint = did_you_mean(str(mode), answer.local) or f"it is one of {', '.join(answer.local)}"
-            raise UnanswerableError(f"mode is {shown(mode)} ({hint})")
+            raise UnanswerableError(f"mode is {shown(mode)} ({did_you_mean(str(mode), answer.local, 'it is one of')})")
         ends = [self.end(spec.given(call, name), name) for name in ("origin", "destination")]
         avoided = frozenset(column for name, column in answer.avoid.items() if boolean(spec.given(call, name)) is True)
         routes = self.between(ends[0], ends[1], str(mode), avoided)

@@ -113,6 +113,7 @@ def point_index(table: Table, lon: str, lat: str) -> PointIndex:
 
 
 def _point(row: JsonObject, lon: str, lat: str) -> Point | None:
+    """Return the point in two columns of a row; None where it has none."""
     east, north = number(row.get(lon)), number(row.get(lat))
     return None if east is None or north is None else (east, north)
 
@@ -171,6 +172,7 @@ class Ground:
         return (location.lon, location.lat) if normalise(value) in names else None
 
     def _near_user(self, reference: Reference) -> Keep | None:
+        """Return a test for rows near enough to the user; None where all are."""
         location, metres = self.context.location, reference.near_m
         if location is None or metres is None or reference.lon is None or reference.lat is None:
             return None
@@ -223,6 +225,7 @@ def _as_text(value: Json) -> tuple[str]:
 
 
 def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
+    """Return the row nearest to a point, within reach, else the point alone."""
     if reference.lon is None or reference.lat is None:
         return []
     near = [
@@ -236,6 +239,7 @@ def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
 
 
 def _place(row: JsonObject, reference: Reference) -> RowPlace:
+    """Return a row with its id and point."""
     at = _point(row, reference.lon, reference.lat) if reference.lon and reference.lat else None
     return RowPlace(str(row.get(reference.id, "")), at, row)
 
@@ -266,6 +270,7 @@ class TableCall(Generic[Answer]):
         self._echoed: dict[str, Json] = {}
 
     def _given(self, name: str) -> Json:
+        """Return the value that the call gives a parameter, or its default."""
         return self._spec.given(self._call, name)
 
     def _filters(self) -> Iterator[tuple[str, Any, Json]]:
@@ -298,6 +303,7 @@ class TableCall(Generic[Answer]):
         return Between(op="between", **{"min" if rule.op == "least" else "max": bound})
 
     def _clock(self, name: str, given: Json) -> str:
+        """Return the time of day that a parameter gives, HH:MM. Raises UnanswerableError."""
         at_time = moment(given if isinstance(given, str) else number(given))
         clock = at_time.partition("T")[2][:5].replace("24:", "00:") if at_time else ""
         if not clock:
@@ -305,6 +311,7 @@ class TableCall(Generic[Answer]):
         return clock
 
     def _figure(self, name: str, given: Json) -> float:
+        """Return the number that a parameter gives. Raises UnanswerableError."""
         bound = number(given)
         if bound is None:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
@@ -322,11 +329,13 @@ class TableCall(Generic[Answer]):
         return wanted
 
     def _page(self, rows: Sequence[Item]) -> Sequence[Item]:
+        """Return the part of the rows that the call asks for."""
         page, limit = self._answer.page, self._answer.limit
         size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
         return rows[(place - 1) * size : place * size]
 
     def _whole(self, name: str | None, otherwise: int) -> int:
+        """Return the whole number from 1 that a parameter gives, else another. Raises UnanswerableError."""
         given = self._given(name) if name else None
         if given is None:
             return otherwise
@@ -421,6 +430,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: match.fits(part.table.rows[at].get(rule.column)) is True
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
+        """Return a test for rows whose column has the value of a parameter, in any spelling."""
         match = self._spec.rule(name)
         rows = self._view.parts[0].table.rows
         if isinstance(rows, FileRows) and match.type == "id" and rule.column == rows.keys.id:
@@ -438,6 +448,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: not wanted.isdisjoint(values(part)[at])
 
     def _around(self, name: str, rule: Around) -> Keep:
+        """Return a test for rows in the circle around the point of a parameter."""
         if self._spec.value(self._call, name) is None and rule.ends is not None:
             centre = place_of(self._ground, self._given(name), rule.ends, name)[1]
         else:
@@ -453,12 +464,14 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
 
     def _point(self, name: str) -> Point:
+        """Return the point in two columns of a row; None where it has none."""
         value = self._spec.value(self._call, name)
         if not isinstance(value, tuple):
             raise UnanswerableError(f"{name} is {shown(value)}, expected a point")
         return value[0], value[1]
 
     def _refers(self, name: str, rule: Refers, given: Json) -> Keep:
+        """Return a test for rows whose column has the id of what a parameter means."""
         ids = {place.id for place in self._ground.places(given, rule.to) if place.id}
         if rule.unknown == "error" and not ids:
             raise self._ground.unknown(given, rule.to)
@@ -471,6 +484,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
 
     def _sorted(self, rows: list[tuple[TablePart, int]]) -> list[tuple[TablePart, int]]:
+        """Return the rows in the order that the tool declares; those without a value come last."""
         for field in reversed(self._answer.sort):
             values = {place: self._value(*place, field.removeprefix("-")) for place in rows}
             valued = [place for place in rows if values[place] is not None]
@@ -479,6 +493,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return rows
 
     def _shown(self, part: TablePart, at: int) -> JsonObject:
+        """Return a row with the columns and computed fields that are given."""
         row = part.table.rows[at]
         names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
         values = {name: self._value(part, at, name) for name in names}
@@ -503,6 +518,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return _next_times(row[rule.column], rule, minute)
 
     def _of_route(self, row: JsonObject, rule: OfRoute) -> Json:
+        """Return a figure of the quickest route between two parameters, for one row."""
         route = self._quickest(rule.routes, self._given(rule.origin), self._given(rule.destination), rule.mode)
         figure = number(route[rule.give]) or 0
         if rule.per_km is not None:

@@ -87,6 +87,7 @@ class Wordbook:
                 yield self._spelt.get(stem, stem)
 
     def _declare(self, text: str, phrase: Phrase) -> None:
+        """Add a phrase in the form in which it is found."""
         words = tuple(self.stems(text))
         if len(words) == 1 and is_run(words[0]):
             self._runs.setdefault(words[0], phrase)
@@ -123,6 +124,7 @@ class Wordbook:
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
     def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
+        """Give the declared phrases among words, and the words between them."""
         for several, phrase in split(words, self._phrases, _MOST_WORDS):
             if phrase is not None:
                 yield "".join(several), phrase
@@ -153,6 +155,7 @@ def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[
 
 
 def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
+    """Give the phrases that a row of words declares, each with what it stands for."""
     sort = row.get("sort")
     if isinstance(sort, str):
         yield sort, Phrase(sort)
@@ -167,6 +170,7 @@ def is_run(word: str) -> bool:
 
 
 def _stem(word: str) -> str:
+    """Return an English word without its plural."""
     if len(word) <= _SHORT or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
@@ -264,6 +268,8 @@ class SearchIndex:
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
     def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _SearchedText]) -> _Entry:
+        """Return what is searched of a row."""
+
         def of(names: Iterable[str]) -> list[_SearchedText]:
             return [read(text) for column in names for text in texts(row.get(column))]
 
@@ -286,6 +292,7 @@ class SearchIndex:
         )
 
     def _text(self, text: str) -> _SearchedText:
+        """Return what is searched of a text."""
         asked = self._book.read(text)
         words = frozenset(self._book.stems(text))
         return _SearchedText(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
@@ -383,6 +390,7 @@ class SearchIndex:
         )
 
     def _metres(self, row: int, others: Iterable[int]) -> float:
+        """Return how far a row lies from the nearest of others, metres."""
         here = self.entries[row].point
         points = [self.entries[at].point for at in others]
         return min(
@@ -422,10 +430,12 @@ class SearchIndex:
         return _within([RowHit(5, 0, at) for at in named or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
+        """Return whether a row has a word."""
         entry = self.entries[row]
         return covered(word, entry.text) if is_run(word) else word in entry.words
 
     def _in_name(self, row: int, words: Sequence[str]) -> bool:
+        """Return whether all of some words stand in the names of a row."""
         names, own = "|".join(self.entries[row].names), frozenset().union(*self.entries[row].name_words)
         return all(covered(word, names) if is_run(word) else word in own for word in words)
 
@@ -449,6 +459,7 @@ class SearchIndex:
 
 
 def _within(hits: list[RowHit], scope: Scope) -> list[RowHit]:
+    """Return the hits that the rest of a call leaves."""
     return [hit for hit in hits if scope(hit.row)]
 
 

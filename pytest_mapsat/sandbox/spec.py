@@ -111,6 +111,7 @@ _Trim = Callable[[str], str]
 
 
 def _sure(form: Canonical, expected: str) -> Canonical:
+    """Return a form. Raises UnfitError where there is none."""
     if form is None:
         raise UnfitError(expected)
     return form
@@ -134,6 +135,7 @@ def _point(value: Json) -> Canonical:
 
 
 def _points(value: Json, _trim: _Trim) -> Canonical:
+    """Return the points of a list, of JSON text of one, or of text joined by semicolons."""
     if isinstance(value, str):
         parsed = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else re.split("[;；|]", value.strip(" ;；|"))
         value = [parsed] if isinstance(parsed, dict) else parsed
@@ -152,6 +154,7 @@ def _time(value: Json, _trim: _Trim) -> Canonical:
 
 
 def _json(value: Json, _trim: _Trim) -> Canonical:
+    """Return JSON data as canonical text."""
     try:
         sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
         return None if says_nothing(sorted_out) else canonical_json(sorted_out)
@@ -286,10 +289,12 @@ class ParameterLexicon:
 
 
 def _spaced(text: str) -> str:
+    """Return the words of a text, one blank between them."""
     return " ".join(tokens(text))
 
 
 def _whole(word: str) -> str:
+    """Return the pattern of a declared word: whole words only, where words have blanks between them."""
     before = r"(?<![^ ])" if word[0].isascii() else ""
     after = r"(?![^ ])" if word[-1].isascii() else ""
     return before + re.escape(word) + after
@@ -385,6 +390,7 @@ class Fitting:
                 yield from self._items.broken(item)
 
     def _canonical(self, value: Json) -> Canonical:
+        """Return the canonical form of a value; None where it has none."""
         try:
             return self._canonise(value)
         except UnfitError:
@@ -581,8 +587,7 @@ class ToolSpec:
         return None if _empty(value) else value
 
     def _unknown(self, name: object) -> str:
-        hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"
-        return f"unknown parameter {shown(name)} ({hint})"
+        return f"unknown parameter {shown(name)} ({did_you_mean(name, self._properties, 'it has')})"
 
 
 _specs: dict[int, ToolSpec] = {}
@@ -615,6 +620,7 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, .
 
 
 def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
+    """Return what reads the latitude that goes with a longitude; None where there is none."""
     pair = rules.get(rule.pair or "") if rule.type == "lon" else None
     return None if pair is None else Canoniser(pair)
 

@@ -146,6 +146,7 @@ def _as_written(value: Json) -> tuple[str]:
 
 
 def _is_about(overlay: RowPatch, row: JsonObject) -> bool:
+    """Return whether a line of an overlay changes or hides a row."""
     return bool(overlay.where) and all(
         column in row and repr(row[column]) in map(repr, _values(wanted)) for column, wanted in overlay.where.items()
     )
@@ -218,6 +219,7 @@ def plain(value: Any) -> Json:
 
 
 def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: int) -> Any:
+    """Return JSON data with other classes for its objects and lists. Raises TypeError or ValueError for what is no JSON."""
     kind = type(value)
     if kind in _FLAT:
         if kind is float and not isfinite(value):
@@ -314,6 +316,7 @@ class Rows(Mapping[str, Row]):
         self._write(row_id, None)
 
     def _write(self, row_id: str, row: Row | None) -> None:
+        """Put a row in place, and remember what was there."""
         self._writing.note(self, row_id, self.get(row_id))
         self._own[row_id] = row
 
@@ -430,8 +433,7 @@ def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
 def unknown_table(table: str, tables: Iterable[str]) -> str:
     """Return in words that there is no such table, and which there are."""
     names = sorted(tables)
-    hint = did_you_mean(table, names) or f"it has: {', '.join(names) or 'none'}"
-    return f"the suite has no table {shown(table)} in state/ ({hint})"
+    return f"the suite has no table {shown(table)} in state/ ({did_you_mean(table, names, 'it has:')})"
 
 
 # -- values of a database ----------------------------------------------------------------------------------------------
@@ -472,6 +474,7 @@ def cell_of(value: Any, depth: int = 0) -> Json:  # noqa: C901, PLR0911  a line 
 
 
 def _number_of(value: Decimal) -> Json:
+    """Return a decimal number as a JSON number where it is the same, else its digits."""
     if not value.is_finite() or value.adjusted() > _MOST_DIGITS:
         return str(value)
     if value == value.to_integral_value():
@@ -512,6 +515,7 @@ class Amount(Decimal):
 
 
 def _as_decimal(other: Any) -> Any:
+    """Return a float as the decimal number that it is written as."""
     return Decimal(repr(other)) if isinstance(other, float) else other
 
 
@@ -537,6 +541,7 @@ def face(row: JsonObject, decimals: tuple[str, ...]) -> Row:
 
 
 def _face(value: Json, *, decimal: bool) -> Any:
+    """Return a value as code in Python reads it."""
     if decimal and value is not None:
         with suppress(InvalidOperation):  # SQLite keeps what it is given, whatever the type
             return Amount(str(value))

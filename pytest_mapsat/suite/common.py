@@ -253,6 +253,7 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
 
 
 def _known(requirements: Mapping[str, _Requirement]) -> str:
+    """Return which common requirements there are, or where one is written, as a hint."""
     return (
         f"it has {', '.join(sorted(requirements))}"
         if requirements
@@ -305,6 +306,7 @@ class _Filling:
                 self.problems.append(Problem(self.path, self.document.lines.at(["vars", name]), message, hint))
 
     def _in_language(self, texts: Mapping[str, str]) -> str:
+        """Return the text of a requirement in the language of the case; the first one, after adding a problem, where it has none."""
         for language in (self._language, self._language.partition("-")[0]):
             if language in texts:
                 return texts[language]
@@ -332,6 +334,7 @@ class _Filling:
         return value, DocumentLines(lines.line)
 
     def _text(self, text: str, lines: DocumentLines) -> tuple[Json, DocumentLines]:
+        """Return a text, filled in: the value itself where the text is one placeholder."""
         whole = _PLACEHOLDER.fullmatch(text)
         if whole is None or "{{" in whole[1]:
             return _PLACEHOLDER.sub(self._within, text), DocumentLines(lines.line)
@@ -374,6 +377,7 @@ class _Filling:
         return name
 
     def _report(self, message: str, hint: str = "") -> None:
+        """Add a problem of the case, once and up to a limit."""
         problem = Problem(self.path, self._line, message, hint)
         if problem not in self.problems and len(self.problems) < limits.PROBLEMS:
             self.problems.append(problem)
@@ -517,6 +521,7 @@ def _value(name: str, raw: bytes) -> Any:
 
 @cache
 def _reader(name: str) -> Callable[[bytes], Any]:
+    """Return what reads the value of a header field from JSON."""
     return TypeAdapter(types_of(_Header)[name]).validate_json
 
 

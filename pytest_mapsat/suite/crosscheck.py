@@ -128,7 +128,7 @@ def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
 def _tool_named(name: str, place: Place, tools: Mapping[str, Tool], caller: _Caller) -> Iterator[Remark]:
     """Give that the suite has no tool of a name, or that it is another's to call."""
     if name not in tools:
-        hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
+        hint = did_you_mean(name, sorted(tools), "known tools:")
         yield _error("unknown-tool", place, f"the suite has no tool {shown(name)}", hint)
     elif (caller == "agent" and not tools[name].for_agent) or (caller == "user" and not tools[name].for_user):
         message = f"the {caller} cannot call {shown(name)}: its tool says by: {tools[name].by}"
@@ -190,7 +190,7 @@ def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
     hint = ""
     if keys[key] != 1:
         message = "several expected tools are" if keys[key] else "no expected tool has the id or name"
-        hint = "give each an id" if keys[key] else did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
+        hint = "give each an id" if keys[key] else did_you_mean(key, keys, "expected tools:")
     elif key == case.truth.tools[int(place[len(_HOPS)])].key:
         message, hint = "no call can ask for what it returns itself:", "name the call before it"
     else:
@@ -236,16 +236,14 @@ def _expected(case: Case) -> Iterator[Remark]:
         for at, key in enumerate(tool.after):
             here = (*place, "after", at)
             if keys[key] == 0:
-                hint = did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
+                hint = did_you_mean(key, keys, "expected tools:")
                 yield _error("expected-tool", here, f"no expected tool has the id or name {shown(key)}", hint)
             elif keys[key] > 1:
                 message = f"several expected tools are {shown(key)}"
                 yield _error("expected-tool", here, message, "give each an id, and name that")
         for at, requirement in enumerate(tool.evidence):
             if isinstance(requirement, str) and requirement not in requirements:
-                hint = (
-                    did_you_mean(requirement, requirements) or f"its requirements: {', '.join(requirements) or 'none'}"
-                )
+                hint = did_you_mean(requirement, requirements, "its requirements:")
                 here = (*place, "evidence", at)
                 yield _error("expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
     try:
@@ -346,7 +344,7 @@ def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], st
     for name in path.split(".") if path else ():
         named = schema.get("properties", {})
         if named and name != "*" and name not in named:
-            left = left or did_you_mean(name, named) or f"there are: {', '.join(named)}"
+            left = left or did_you_mean(name, named, "there are:")
         schema = named.get(name) or schema.get("items") or {}
     return schema, left
 

@@ -156,9 +156,11 @@ class _Walk:
         self._finders += [(installed_function(GROUP, name, "rule of lint"), "package") for name in added_rules()]
 
     def _tell(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
+        """Add a finding by one of the rules at a file and line."""
         self._found(rule, Problem(shown_path(place[0]), place[1], message, hint))
 
     def _found(self, rule: str, *problems: Problem) -> None:
+        """Add problems as findings by one of the rules."""
         self.findings += [LintFinding(RULES[rule].severity, rule, problem) for problem in problems]
 
     @contextmanager
@@ -187,6 +189,7 @@ class _Walk:
         self._found("unused-requirement", *self._suite.common.unused())
 
     def _look_at(self, case: Case, entry: CaseEntry) -> None:
+        """Add what the rules find in a case."""
         remarks = [(remark, part) for find, part in self._finders for remark in find(case, self._suite)]
         lines = self._suite.lines_of(entry) if remarks else DocumentLines(entry.line)
         for remark, part in remarks:
@@ -211,8 +214,7 @@ class _Walk:
             tool = self._suite.tools.get(recording.tool)
             if tool is None:
                 message = f"the suite has no tool {shown(recording.tool)}: it is never served"
-                hint = did_you_mean(recording.tool, self._suite.tools)
-                self._tell("unknown-tool", place, message, hint)
+                self._tell("unknown-tool", place, message, did_you_mean(recording.tool, self._suite.tools))
             parameters = recording.arguments if tool is None else tool.parameters.get("properties", {})
             for name in sorted(recording.arguments.keys() - parameters.keys()):
                 message = f"the tool {recording.tool} has no parameter {shown(name)}"
@@ -450,7 +452,7 @@ def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
         added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
         columns = {*columns_of(suite.tables[patch.table]), *(column for row in added for column in row)}
         for column in patch.set.keys() - columns - declared:
-            hint = did_you_mean(column, columns) or f"it has {', '.join(sorted(columns)) or 'none'}"
+            hint = did_you_mean(column, sorted(columns), "it has")
             message = f"no row of the table {patch.table} has a column {shown(column)}"
             yield remark("unknown-column", ("world", "rows", index, "set", column), message, hint)
 

@@ -360,6 +360,7 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
+        """Give what keeps a case of this suite from being loaded."""
         added = self.sandboxes is not None
         return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=added)
 
@@ -436,6 +437,7 @@ class Suite:
                 raise SuiteError(problem)
 
     def _list_yaml(self, path: Path) -> tuple[CaseEntry, ...]:
+        """Return the entries of a YAML file, each validated whole, and keep their data. Raises SuiteError."""
         problems: list[Problem] = []
         entries: list[CaseEntry] = []
         kept: list[bytes] = []
@@ -503,6 +505,7 @@ _Stamp = tuple[int, int, int]
 
 
 def _stamp(path: Path) -> _Stamp | None:
+    """Return what tells that a file has changed; None where it cannot be asked."""
     try:
         status = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
     except OSError:
@@ -511,6 +514,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _change(before: _Stamp, now: _Stamp | None) -> str:
+    """Return in words how a file has changed."""
     if now is None:
         return "it is gone"
     return f"from {before[0]} to {now[0]} bytes" if now[0] != before[0] else "it was written again"
@@ -571,6 +575,7 @@ def sequences_of(entries: Iterable[CaseEntry]) -> dict[str, tuple[CaseEntry, ...
 
 
 def _place(entry: CaseEntry) -> int:
+    """Return the place of a case in its sequence, 0 where it stands in none."""
     return 0 if entry.group is None else entry.group.order
 
 
@@ -727,12 +732,15 @@ def take_inventory(root: Path) -> Inventory:
 
 
 def _looks_like_cases(path: Path) -> bool:
+    """Return whether the name of a file is one of cases, also where it was put aside."""
     name = path.name.lower().removesuffix(".gz")
     name = next((name.removesuffix(ending) for ending in _PUT_ASIDE if name.endswith(ending)), name)
     return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
 
 
 def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Yield the files below a folder that are in no folder of another suite; what cannot be listed is added to the problems."""
+
     def unreadable(error: OSError) -> None:
         problems.append(Problem(shown_path(Path(error.filename)), 0, f"cannot list the folder: {error.strerror}"))
 
@@ -743,6 +751,7 @@ def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
 
 
 def _is_entered(folder: Path, problems: list[Problem]) -> bool:
+    """Return whether a folder belongs to the suite; a link is added to the problems."""
     if folder.name.startswith(".") or folder.name == "__pycache__":
         return False
     if folder.is_symlink():
@@ -825,6 +834,7 @@ def stale_labels(suite: Suite) -> Iterator[Problem]:
 
 
 def _entries(suite: Suite) -> dict[str, CaseEntry]:
+    """Return the cases of a suite by id. Raises SuiteError."""
     return {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
 
 

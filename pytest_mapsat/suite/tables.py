@@ -129,6 +129,7 @@ def _size(path: Path) -> float:
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
+    """Add the rows of a file, each with its place, to those of its table; what is wrong is added to the problems."""
     name = shown_path(path)
     for line in read_lines(path, limits.ROW_BYTES):
         if len(rows) >= limits.TABLE_ROWS:
@@ -219,6 +220,7 @@ class SpanReader:
             raise unreadable(path, error) from error
 
     def _open(self, path: Path) -> IO[bytes]:
+        """Return the file, opened where another one was read last."""
         kept = self._kept
         # Mostly it is the very path: comparing two costs more than reading.
         if kept is not None and (kept[0] is path or kept[0] == path):
@@ -373,6 +375,7 @@ class _Block:
             yield from self._knows_routes(answer.routes, answer.mode)
 
     def _rows(self, answer: RowsAnswer) -> Iterator[_Wrong]:
+        """Give the complaints of an answer that filters rows."""
         yield from self._parameters(*answer.where, *answer.echo.values(), answer.page.number, answer.page.size)
         computed = answer.compute.keys()
         named = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
@@ -400,12 +403,14 @@ class _Block:
                 yield from self._columns(answer.table, (field.column,))
 
     def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
+        """Give the complaints of an answer that ranks rows."""
         named = (answer.text, *answer.where, *answer.echo.values())
         yield from self._parameters(*named, answer.page.number, answer.page.size)
         yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
         yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
+        """Give the complaints of an answer by routes."""
         yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
         yield from self._columns(
             answer.ways, (WAY_NAME, WAY_METRES, WAY_MINUTES, *answer.sums, *answer.least, *answer.avoid.values())
@@ -414,12 +419,14 @@ class _Block:
             yield from self._reference(answer.ends)
 
     def _reference(self, reference: Reference) -> Iterator[_Wrong]:
+        """Give the complaints of how a value names a row."""
         yield from self._columns(
             reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
         )
         yield from self._words(reference.words)
 
     def _words(self, table: str | None) -> Iterator[_Wrong]:
+        """Give that there is no table of words of this name."""
         if table is not None:
             yield from self._columns(table, ())
             if table in self._tables:
@@ -428,7 +435,7 @@ class _Block:
     def _columns(self, table: str, columns: Iterable[str | None]) -> Iterator[_Wrong]:
         """Give the columns that no row of a table has, or the table itself where there is none."""
         if table not in self._tables:
-            known = did_you_mean(table, self._tables) or f"there is {', '.join(self._tables) or 'none'}"
+            known = did_you_mean(table, self._tables, "there is")
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
             return
         named = dict.fromkeys(filter(None, columns))
@@ -436,16 +443,17 @@ class _Block:
         held = columns_of(self._tables[table])
         for column in named:
             if column not in held and column not in declared:  # the rows of single cases may have it
-                hint = did_you_mean(column, held) or f"it has {', '.join(held) or 'none'}"
-                yield f"no row of the table {table} has a column {shown(column)}", hint
+                yield f"no row of the table {table} has a column {shown(column)}", did_you_mean(column, held, "it has")
 
     def _parameters(self, *names: str | None) -> Iterator[_Wrong]:
+        """Give the names that are none of the tool's parameters."""
         declared = self._tool.parameters.get("properties", {})
         for name in dict.fromkeys(filter(None, names)):
             if name not in declared:
                 yield f"the tool has no parameter {shown(name)}", did_you_mean(name, declared)
 
     def _knows_routes(self, name: str, mode: str) -> Iterator[_Wrong]:
+        """Give that another tool has no routes, or none of this way of travelling."""
         other = self._tools.get(name)
         answer = other[0].answer if other else None
         if not isinstance(answer, RoutesAnswer):
@@ -455,6 +463,7 @@ class _Block:
 
 
 def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
+    """Give what a function finds wrong with the rows of a table, each at its line."""
     for row, (path, line) in zip(tables[name].rows, tables[name].spots, strict=True):
         message = wrong(row)
         if message:
@@ -499,6 +508,7 @@ def _timetable_wrong(row: JsonObject, column: str) -> str:
 
 
 def _hour(hour: str, minutes: Json) -> bool:
+    """Return whether an hour and its minutes are those of a timetable."""
     listed = minutes if isinstance(minutes, list) else [None]
     return all(isinstance(minute, str) and _CLOCK.fullmatch(f"{hour}:{minute}") is not None for minute in listed)
 

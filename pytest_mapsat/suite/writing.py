@@ -124,10 +124,12 @@ def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Return a text as YAML, in quotes where it would be read as something else."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if _reads_as_itself(text) else '"')
 
 
 def _reads_as_itself(text: str) -> bool:
+    """Return whether a bare text is read as text."""
     try:
         return isinstance(scalar(text), str)
     except ValueError:
@@ -228,6 +230,7 @@ class ImportLog:
         return recording
 
     def _leave_out(self, problems: Iterable[Problem], place: str, noun: str) -> None:
+        """Note why something of the source is left out."""
         for problem in problems:
             self.note("unparsable", place, f"{problem.message}; the {noun} is left out")
 
