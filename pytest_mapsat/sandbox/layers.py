@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from inspect import signature
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -217,6 +217,9 @@ class RecordedSandbox:
         computed: what answers where no recording is of the very call, and the tool says how; None: nothing.
         asked: how often each recorded call has answered already, by its key.
         unmade: whether hooks were asked for a sandbox in Python and gave none, which the note at a miss says.
+
+    Attributes:
+        tools: the suite's tools by name.
     """
 
     #: Nothing is changed while it is made.
@@ -232,7 +235,7 @@ class RecordedSandbox:
         unmade: bool = False,
     ) -> None:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
-        self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
+        self.tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
         self._computed, self._unmade = computed, unmade
         self._asked: Counter[str] = Counter() if asked is None else asked
         self._recordings: dict[str, list[Recording]] = {}
@@ -240,14 +243,9 @@ class RecordedSandbox:
             self._recordings.setdefault(recording.tool, []).append(recording)
         self._resolvers: dict[str, Resolver] = {}
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The suite's tools by name."""
-        return self._tools
-
     def may_answer(self, name: str) -> bool:
         """Return whether there is something of the case or its tables that may answer calls of a tool."""
-        return name in self._recordings or self._tools[name].answer is not None
+        return name in self._recordings or self.tools[name].answer is not None
 
     def begin(self, case: Case) -> None:
         """Play the calls that a case begins with. Raises InfrastructureError where one does not end well."""
@@ -257,7 +255,7 @@ class RecordedSandbox:
         """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
-            return unknown_tool(name, self._tools)
+            return unknown_tool(name, self.tools)
         if not isinstance(arguments, Mapping):
             return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
         try:
@@ -286,11 +284,11 @@ class RecordedSandbox:
 
     def _resolver(self, name: str) -> Resolver | None:
         """Return what answers calls of a tool from its recordings; None where there is no such tool."""
-        name = tool_name(self._tools, name)
+        name = tool_name(self.tools, name)
         resolver = self._resolvers.get(name)
-        if resolver is None and name in self._tools:
+        if resolver is None and name in self.tools:
             resolver = self._resolvers[name] = Resolver(
-                self._tools[name], self._recordings.get(name, ()), self._asked, _UNMADE if self._unmade else ""
+                self.tools[name], self._recordings.get(name, ()), self._asked, _UNMADE if self._unmade else ""
             )
         return resolver
 
@@ -320,6 +318,7 @@ class PythonSandbox:
         misses: see ``make_sandbox``.
 
     Attributes:
+        tools: the suite's tools by name.
         setup: the rows that making the object has changed.
 
     Raises:
@@ -336,15 +335,14 @@ class PythonSandbox:
     ) -> None:
         self._misses = misses
         self._data = data
-        self._made: RecordedSandbox | None = None
-        self._tools = (below := data(())).tools
+        self.tools = data(()).tools
         self._writes = ""
         self._state = State(tables)
         self.setup: tuple[RowChange, ...] = ()
         try:
             with waiting():  # it may start a service
                 instance = call_user_code(make, self._state)
-            methods = {name: call_user_code(getattr, instance, name, None) for name in below.tools}
+            methods = {name: call_user_code(getattr, instance, name, None) for name in self.tools}
         except UserCodeError as broken:
             raise _broke("the sandbox could not be made", broken) from None
         self._object = instance
@@ -352,21 +350,14 @@ class PythonSandbox:
             name: method for name, method in methods.items() if callable(method)
         }
         if not self._methods:
-            raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(below.tools)})")
+            raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(self.tools)})")
         self.setup = self._state.writing.done()
         self._state.writing.allowed = False
 
-    @property
+    @cached_property
     def _below(self) -> RecordedSandbox:
         """What answers the other tools, from what is written by now."""
-        if self._made is None:
-            self._made = self._data(self._state.overlays())
-        return self._made
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The suite's tools by name."""
-        return self._tools
+        return self._data(self._state.overlays())
 
     def begin(self, case: Case) -> None:
         """Play the calls that a case begins with; what they change is part of the start. Raises InfrastructureError where one does not end well."""
@@ -423,7 +414,7 @@ class PythonSandbox:
         changed = writing.done()
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
-            self._made = None
+            self.__dict__.pop("_below", None)
         return SandboxAnswer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 

@@ -96,16 +96,9 @@ class Wordbook:
 
     def respelt(self, text: str) -> str:
         """Return a text with the declared words that its unknown words are nearest to ("restaraunt"); empty where there is none."""
-        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
-
-        words, changed = [], False
-        for word in self.stems(text):
-            nearest = None
-            if len(word) >= LEAST_LETTERS and not is_run(word) and (word,) not in self._phrases:
-                nearest = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
-            words.append(str(nearest[0]) if nearest else word)
-            changed = changed or nearest is not None
-        return " ".join(words) if changed else ""
+        words = list(self.stems(text))
+        respelt = [word if (word,) in self._phrases else nearest(word, self._single) for word in words]
+        return " ".join(respelt) if respelt != words else ""
 
     def _read(self, text: str) -> Wording:
         """Take a text apart; longer phrases are found first."""
@@ -134,6 +127,16 @@ class Wordbook:
                     yield from split(word, self._runs, self._longest)
                 else:
                     yield word, None
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return the known word of which a word is another spelling; itself where it is short, Chinese, or like none."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
+
+    if is_run(word) or len(word) < LEAST_LETTERS:
+        return word
+    match = process.extractOne(word, known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+    return str(match[0]) if match else word
 
 
 def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[Any, Meant | None]]:
@@ -441,12 +444,7 @@ class SearchIndex:
 
     def _respelt(self, word: str) -> str:
         """Return a word as the rows write it, where it is one of theirs in another spelling."""
-        if is_run(word) or word in self._by_word or len(word) < LEAST_LETTERS:
-            return word
-        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where a word is unknown
-
-        nearest = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
-        return str(nearest[0]) if nearest else word
+        return word if word in self._by_word else nearest(word, self._known)
 
     def _spelt_alike(self, text: str) -> list[RowHit]:
         """Return the rows whose name is most like the text, where one is like enough."""
