@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
-from pytest_mapsat.model import ExpectedTool, FoundValues, Json, Step, Tool, fits_row, values_at
+from pytest_mapsat.model import ExpectedTool, FoundValues, Json, Step, Tool, all_true, any_true, fits_row, values_at
 
 
 class ReturnedRow(NamedTuple):
@@ -100,10 +100,7 @@ def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: i
         first: how many rows from the top count; None: all.
     """
     rows = [row.record for row in returned_rows(tool, result)[:first]]
-    fits_by_row = [{fits_row(evidence.where, row) for row in rows} for evidence in expected.evidence_rows]
-    if any(True not in fits_of and None not in fits_of for fits_of in fits_by_row):
-        return False
-    return None if any(True not in fits_of for fits_of in fits_by_row) else True
+    return all_true(any_true(fits_row(part.where, row) for row in rows) for part in expected.evidence_rows)
 
 
 def id_text(value: Json) -> str | None:

@@ -1,4 +1,4 @@
-"""The tables of a suite (``state/WAY_NAME.jsonl``, one row a line), its recordings, and its tools with what they compute from tables."""
+"""The tables of a suite (``state/NAME.jsonl``, one row a line), its recordings, and its tools with what they compute from tables."""
 
 from __future__ import annotations
 
@@ -98,12 +98,9 @@ def read_state(
     return {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
 
 
-def _large(named: Iterable[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
+def _large(named_paths: Sequence[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
     """Return the files of the tables that stay in them: large, not packed, and with the columns that the tool names, so that a wrong tool is told by its own line."""
-    files: dict[str, list[Path]] = {}
-    for name, path in named:
-        if name in ranked:
-            files.setdefault(name, []).append(path)
+    files = {name: [path for other, path in named_paths if other == name] for name in ranked}
     return {
         name: listed
         for name, listed in files.items()
