@@ -225,11 +225,6 @@ class RowsAnswer(TableAnswer):
     sort: tuple[str, ...] = ()
 
 
-#: role of a figure -> the unit that it is in; all others are sums of money.
-_UNITS: dict[str, FieldUnit] = {
-    "rating": "star", "count": "count", "capacity": "people", "age": "year", "temperature": "celsius", "frequency": "min",
-    "travel_time": "min", "wait": "min", "slack": "min", "stay": "min", "travel_distance": "m", "headroom": "m",
-}  # fmt: skip
 _CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d$"
 #: What one phrase may stand for.
 _Says = Annotated[
@@ -537,6 +532,9 @@ _FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {
     "frequency": ("min", "frequency"),
     "number": ("count", None),
 }
+#: role of a figure -> the unit that it is in; all others are sums of money.
+_UNITS: dict[str | None, FieldUnit] = {role: unit for unit, role in _FIGURES.values()}
+_UNITS |= {"wait": "min", "slack": "min", "stay": "min"}
 
 
 class Meaning(Noun):

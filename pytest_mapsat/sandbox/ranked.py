@@ -405,10 +405,8 @@ def _meant(field: RankedField, value: Any) -> Match:
 
 
 class _Phrase(NamedTuple):
-    """Words of a query that stand for something: which of its words, as places among them, and where in the text."""
+    """Words of a query that stand for something, and where in the text."""
 
-    first: int
-    last: int
     start: int
     end: int
     key: str
@@ -464,7 +462,7 @@ class Query:
         while at < len(self._units):
             last, key = by_first.get(at, (at, ""))
             if key:
-                phrases.append(_Phrase(at, last, self._units[at][1], self._units[last - 1][2], key))
+                phrases.append(_Phrase(self._units[at][1], self._units[last - 1][2], key))
             at = max(last, at + 1)
         return phrases
 

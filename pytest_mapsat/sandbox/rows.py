@@ -130,10 +130,9 @@ class Ground:
     """What every computed answer of a case rests on: its tables with the overlays laid on, its time, and which row a value means."""
 
     def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
-        self.now = context.now
         self.context = context
         #: The case's own time of day, minutes after midnight; None for a case that stands at no time.
-        self.minute = None if self.now is None else 60 * int(self.now[11:13]) + int(self.now[14:16])
+        self.minute = None if context.now is None else 60 * int(context.now[11:13]) + int(context.now[14:16])
         self._tables = tables
         self._overlays = overlays
         self._views: dict[str, View] = {}
@@ -293,7 +292,7 @@ class TableCall(Generic[Answer]):
     def _match_of(self, name: str, rule: OnDay | ColumnHolds, given: Json) -> Match:
         """Return what one parameter asks of a column's value."""
         if isinstance(rule, OnDay):
-            day = day_of(given, self._ground.now, rule.words)
+            day = day_of(given, self._ground.context.now, rule.words)
             if day is None:
                 raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
             return Equal(op="equal", value=day)
