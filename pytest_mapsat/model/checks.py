@@ -184,14 +184,12 @@ class ClockTime(BaseCheck):
 class Travels(BaseCheck):
     """The user is sent on no other way of travelling than those of ``by``.
 
-    A way that is only compared or turned down does not count. A reply that says nothing of a way passes, as the calls made are a check of their own; with ``named`` it
-    fails.
+    A way that is only compared or turned down does not count. A reply that says nothing of a way passes, as the calls made are a check of their own.
     """
 
     family: ClassVar[Family] = "travels"
     kind: Literal["travels"]
     by: Annotated[Modes, Field(min_length=1)]
-    named: bool = False
     turn: WhichReply = "last"
 
 
@@ -451,7 +449,7 @@ class Asked(BaseCheck):
 
 
 class Grounded(BaseCheck):
-    """Every factual claim of these types, in sentences with one of the phrases, is borne out by results, context or the user's words."""
+    """Every factual claim of these types is borne out by results, context or the user's words."""
 
     family: ClassVar[Family] = "claims"
     kind: Literal["grounded"]
@@ -462,7 +460,6 @@ class Grounded(BaseCheck):
         ],
         ...,
     ] = ()  # fmt: skip
-    about: tuple[Text, ...] = ()
 
 
 class PythonCheck(BaseCheck):
