@@ -30,11 +30,8 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     Visible,
-    distance_m,
     meanings_below,
     name_of,
-    opening_hours,
-    point_of,
     values_at,
 )
 from pytest_mapsat.reading import (
@@ -51,6 +48,7 @@ from pytest_mapsat.reading import (
     read,
     read_page,
 )
+from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
 
 from .things import Entity
 

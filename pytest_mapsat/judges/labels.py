@@ -18,7 +18,6 @@ from typing import Annotated, Any
 from pydantic import StringConstraints
 
 from pytest_mapsat.model import (
-    DAY_WORDS,
     OBSERVATION,
     QUALITY,
     SOFT_LEVELS,
@@ -41,20 +40,15 @@ from pytest_mapsat.model import (
     Step,
     Tool,
     Trajectory,
-    UnfitError,
     Verdict,
     Visible,
     all_true,
-    day_of,
-    distance_m,
-    point_of,
     shown,
     step_name,
     thing_name,
-    tokens,
 )
 from pytest_mapsat.reading import Document, fold_phrase, lexicon_of, read
-from pytest_mapsat.sandbox import canonical, rule_of
+from pytest_mapsat.sandbox import DAY_WORDS, UnfitError, canonical, day_of, distance_m, point_of, rule_of, tokens
 
 from . import exact, figures, python_check  # noqa: F401  their functions judge checks
 from .claims import Judged, stated_claims

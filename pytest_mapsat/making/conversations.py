@@ -44,10 +44,10 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
     digest,
-    point_of,
     shown,
 )
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
+from pytest_mapsat.sandbox import point_of
 
 from .evidence import language_of, takes
 from .tools import is_name

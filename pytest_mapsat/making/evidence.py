@@ -14,22 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import yaml
 from pydantic import TypeAdapter
 
-from pytest_mapsat.model import (
-    Evidence,
-    Json,
-    JsonObject,
-    Match,
-    Recommends,
-    Requirement,
-    Tool,
-    digest,
-    distance_m,
-    open_at,
-    opening_hours,
-    same,
-)
+from pytest_mapsat.model import Evidence, Json, JsonObject, Match, Recommends, Requirement, Tool, digest, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text, lexicon_of, read
 from pytest_mapsat.recording import changes_something
+from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
 
 from .logs import LogPlace
 

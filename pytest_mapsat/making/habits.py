@@ -12,7 +12,7 @@ from itertools import chain
 from math import log
 from typing import Literal
 
-from pytest_mapsat.model import tokens
+from pytest_mapsat.sandbox import tokens
 
 from .evidence import Choice, PlaceCondition, bounds_of, language_of, places_shown, values_of
 from .logs import Event, LogPlace, UserLog

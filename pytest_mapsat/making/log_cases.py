@@ -37,11 +37,10 @@ from pytest_mapsat.model import (
     World,
     canonical_json,
     digest,
-    normalise,
-    opening_hours,
     shown,
 )
 from pytest_mapsat.reading import conditions_of
+from pytest_mapsat.sandbox import normalise, opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_rows, write_tool
 
 from .evidence import Choice, PlaceCondition, Source, is_figure, metres, profile_of, requirement_of, values_of

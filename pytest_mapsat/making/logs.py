@@ -16,17 +16,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from pytest_mapsat.formats import PersonalData, limits, parse_json_line, read_lines, shown_path
-from pytest_mapsat.model import (
-    Json,
-    JsonObject,
-    Problem,
-    SuiteError,
-    UsageError,
-    canonical_json,
-    did_you_mean,
-    point_of,
-    shown,
-)
+from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, UsageError, canonical_json, did_you_mean, shown
+from pytest_mapsat.sandbox import point_of
 
 #: What a folder of logs holds. Events may stand in several files, read in the order of their names.
 EVENTS, PLACES, USERS = "events*.jsonl", "places.jsonl", "users.jsonl"

@@ -19,12 +19,10 @@ from pytest_mapsat.model import (
     Step,
     SuiteError,
     Tool,
-    point_of,
     shown,
-    tokens,
 )
 from pytest_mapsat.recording import changes_something
-from pytest_mapsat.sandbox import argument_problems, canonical
+from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
 
 from .evidence import listed, words_of
 

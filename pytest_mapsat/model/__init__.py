@@ -41,7 +41,7 @@ else:
             "RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
             "Searched TableAnswer ToolAnswer Words "
             "CutByDistance CutByLabel Entities FieldKind FieldRole Fields ITEM Meaning MeaningTree "
-            "POINT_COLUMNS ParameterMatch ParameterType Recording Tool WAY_METRES WAY_MINUTES WAY_NAME meanings_below name_of tool_name"
+            "POINT_COLUMNS ParameterMatch ParameterType Recording Tool WAY_NAME meanings_below name_of tool_name"
         ),
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "

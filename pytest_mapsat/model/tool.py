@@ -33,8 +33,8 @@ Columns = tuple[Column, ...]
 Parameter = Annotated[str, Field(min_length=1, max_length=80)]
 #: The columns with the point of a row, where a rule names none.
 POINT_COLUMNS = ("lon", "lat")
-#: The columns of a way with its name, length and time, which are keys of a route, too.
-WAY_NAME, WAY_METRES, WAY_MINUTES = "via", "distance_m", "duration_min"
+#: The column with the name of a way, which is a key of a route, too.
+WAY_NAME = "via"
 
 
 class Searched(Noun):
@@ -343,12 +343,13 @@ class RoutesAnswer(Noun):
     """Routes between two points by a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
 
     A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
-    day), ``via`` (its name, if it has one), ``distance_m``, ``duration_min`` and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
+    day), ``via`` (its name, if it has one) and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
     reach; a longer one by the network, with local streets to and from it.
 
     Attributes:
         ends: how an end that is no point names a place.
         ways: the table of ways.
+        metres, minutes: the columns with length and time, and the keys of the result.
         sums: columns that add up on a route ("toll_yuan"); least: those of which the smallest counts ("max_height_m").
         avoid: parameter -> column: where the parameter is true, ways with anything in it are left out.
         heed: whether ways that are closed at the case's own time are left out.
@@ -360,6 +361,8 @@ class RoutesAnswer(Noun):
     kind: Literal["routes"]
     ends: Reference | None = None
     ways: str
+    metres: Column = "distance_m"
+    minutes: Column = "duration_min"
     sums: Columns = ()
     least: Columns = ()
     avoid: dict[Parameter, Column] = Field(default_factory=dict)

@@ -3,6 +3,15 @@
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
+from pytest_mapsat.model import DAY_WORDS as DAY_WORDS
+from pytest_mapsat.model import UnfitError as UnfitError
+from pytest_mapsat.model import day_of as day_of
+from pytest_mapsat.model import distance_m as distance_m
+from pytest_mapsat.model import normalise as normalise
+from pytest_mapsat.model import open_at as open_at
+from pytest_mapsat.model import opening_hours as opening_hours
+from pytest_mapsat.model import point_of as point_of
+from pytest_mapsat.model import tokens as tokens
 
 if TYPE_CHECKING:
     from .end import *

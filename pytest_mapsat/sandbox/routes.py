@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
     SAME_POINT_M,
-    WAY_METRES,
-    WAY_MINUTES,
     WAY_NAME,
     Context,
     Json,
@@ -142,11 +140,11 @@ class Route(NamedTuple):
 
 
 class Network:
-    """The ways of one mode: the rows that may be used."""
+    """The ways of one mode: the rows that may be used; ``answer`` says which columns hold what."""
 
-    def __init__(self, rows: Iterable[JsonObject]) -> None:
+    def __init__(self, rows: Iterable[JsonObject], answer: RoutesAnswer) -> None:
         self._places: dict[Point, int] = {}
-        self._ways = tuple(way for row in rows for way in self._directed(row))
+        self._ways = tuple(way for row in rows for way in self._directed(row, answer))
         self._points = list(self._places)
         self._index = PointIndex(self._points)
         #: The ways from point to point, by their place.
@@ -154,9 +152,9 @@ class Network:
         for at, way in enumerate(self._ways):
             self._between.setdefault((way.origin, way.destination), []).append(at)
 
-    def _directed(self, row: JsonObject) -> Iterator[Way]:
+    def _directed(self, row: JsonObject, answer: RoutesAnswer) -> Iterator[Way]:
         ends = point_of(row.get("from")), point_of(row.get("to"))
-        metres, minutes = number(row.get(WAY_METRES)), number(row.get(WAY_MINUTES))
+        metres, minutes = number(row.get(answer.metres)), number(row.get(answer.minutes))
         if ends[0] is None or ends[1] is None or metres is None or minutes is None:
             return
         origin, destination = (self._places.setdefault(end, len(self._places)) for end in ends if end)
@@ -239,7 +237,8 @@ class Router:
         """Return the network of a mode without the ways that have anything in some columns; each is made once."""
         if (mode, avoided) not in self._networks:
             self._networks[mode, avoided] = Network(
-                row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))
+                (row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))),
+                self._answer,
             )
         return self._networks[mode, avoided]
 
@@ -286,7 +285,7 @@ class Router:
         if apart <= SAME_POINT_M or (apart <= reach and not network.direct(starts, ends)):
             metres = max(round(local.detour * apart / _ROUND_M) * _ROUND_M, ceil(apart))
             minutes = ceil(local.plus_min + metres / local.m_per_min) if metres else 0
-            return [{WAY_METRES: metres, WAY_MINUTES: minutes, **fresh(local.more)}]
+            return [{answer.metres: metres, answer.minutes: minutes, **fresh(local.more)}]
         routes = [route for route in network.routes(starts, ends, local, answer.alternatives) if route.ways]
         if not routes:
             raise UnanswerableError(f"no way is known for {mode} between these two ends")
@@ -295,13 +294,13 @@ class Router:
     def figures(self, origin: Point, destination: Point, mode: str) -> tuple[int, int]:
         """Return the metres and minutes of the quickest route."""
         route = self.between(origin, destination, mode)[0]
-        return route[WAY_METRES], route[WAY_MINUTES]
+        return route[self._answer.metres], route[self._answer.minutes]
 
     def _shown(self, route: Route, apart: float) -> JsonObject:
         answer = self._answer
         names = [str(way.row[WAY_NAME]) for way in route.ways if way.row.get(WAY_NAME)]
         result: JsonObject = {WAY_NAME: ", ".join(dict.fromkeys(names))} if names else {}
-        result |= {WAY_METRES: max(round(route.metres), ceil(apart)), WAY_MINUTES: ceil(round(route.minutes, 6))}
+        result |= {answer.metres: max(round(route.metres), ceil(apart)), answer.minutes: ceil(round(route.minutes, 6))}
         for columns, joined in ((answer.sums, sum), (answer.least, min)):
             for column in columns:
                 values = [way.row[column] for way in route.ways if way.row.get(column) is not None]

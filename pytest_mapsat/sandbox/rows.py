@@ -10,8 +10,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pytest_mapsat.model import (
     LEAST_M_PER_DEGREE,
     POINT_COLUMNS,
-    WAY_METRES,
-    WAY_MINUTES,
     WAY_NAME,
     Around,
     Between,
@@ -566,7 +564,7 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [shown_row]}
     if isinstance(answer, RoutesAnswer):
         way = _every(rows.get(answer.ways, ()))
-        columns = (WAY_NAME, WAY_METRES, WAY_MINUTES, *answer.sums, *answer.least)
+        columns = (WAY_NAME, answer.metres, answer.minutes, *answer.sums, *answer.least)
         more = {key: value for local in answer.local.values() for key, value in local.more.items()}
         route = {**{column: way[column] for column in columns if column in way}, **more}
         return {**dict.fromkeys(answer.echo, ""), "routes": [route]}

@@ -27,8 +27,6 @@ from pytest_mapsat.formats import (
 )
 from pytest_mapsat.model import (
     POINT_COLUMNS,
-    WAY_METRES,
-    WAY_MINUTES,
     WAY_NAME,
     Around,
     Json,
@@ -410,7 +408,7 @@ class _Block:
         """Give the complaints of an answer by routes."""
         yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
         yield from self._columns(
-            answer.ways, (WAY_NAME, WAY_METRES, WAY_MINUTES, *answer.sums, *answer.least, *answer.avoid.values())
+            answer.ways, (WAY_NAME, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
         )
         if answer.ends is not None:
             yield from self._reference(answer.ends)
@@ -515,7 +513,7 @@ def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
     for column in ("from", "to"):
         if point_of(row.get(column)) is None:
             return f'{column}: found {shown(row.get(column))}, expected a point: "lon,lat"'
-    for column in (WAY_METRES, WAY_MINUTES):
+    for column in (answer.metres, answer.minutes):
         value = row.get(column)
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             return f"{column}: found {shown(value)}, expected a number, not below 0"

@@ -15,7 +15,6 @@ from typing import Literal, Protocol
 import yaml
 
 from pytest_mapsat.model import (
-    DAY_WORDS,
     QUOTED_VALUE,
     Confirms,
     Ending,
@@ -31,7 +30,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import Document, Span, fold_phrase, go_ahead_requests, lexicon_of, open_page, read_names
 from pytest_mapsat.reading import read as read_reply
-from pytest_mapsat.sandbox import unknown_tool
+from pytest_mapsat.sandbox import DAY_WORDS, unknown_tool
 
 #: The most characters of a result that the user reads out.
 _MOST_QUOTED = 2000

@@ -25,11 +25,11 @@ WORDS = (
     {"word": "harbour", "spelt": ["harbor"]},
 )
 WAYS = (
-    {"from": "10.0,50.0", "to": "10.1,50.0", "mode": "driving", "via": "Low Bridge", "distance_m": 8000, "duration_min": 10, "height": 2.1, "toll": 3},
-    {"from": "10.0,50.0", "to": "10.1,50.0", "mode": "driving", "via": "High Road", "distance_m": 9000, "duration_min": 14, "height": 4.0, "toll": 0},
-    {"from": "10.1,50.0", "to": "10.2,50.0", "mode": "driving", "via": "East Road", "distance_m": 7500, "duration_min": 9, "toll": 2},
-    {"from": "10.0,50.0", "to": "10.2,50.0", "mode": "driving", "via": "Night Tunnel", "distance_m": 14500, "duration_min": 12, "closed": ["08:00", "20:00"]},
-    {"from": "10.0,50.0", "to": "10.2,50.0", "mode": "driving", "via": "One Way", "distance_m": 15000, "duration_min": 40, "both": False},
+    {"from": "10.0,50.0", "to": "10.1,50.0", "mode": "driving", "via": "Low Bridge", "m": 8000, "min": 10, "height": 2.1, "toll": 3},
+    {"from": "10.0,50.0", "to": "10.1,50.0", "mode": "driving", "via": "High Road", "m": 9000, "min": 14, "height": 4.0, "toll": 0},
+    {"from": "10.1,50.0", "to": "10.2,50.0", "mode": "driving", "via": "East Road", "m": 7500, "min": 9, "toll": 2},
+    {"from": "10.0,50.0", "to": "10.2,50.0", "mode": "driving", "via": "Night Tunnel", "m": 14500, "min": 12, "closed": ["08:00", "20:00"]},
+    {"from": "10.0,50.0", "to": "10.2,50.0", "mode": "driving", "via": "One Way", "m": 15000, "min": 40, "both": False},
 )  # fmt: skip
 LINES = (
     {
@@ -121,6 +121,8 @@ TOOLS = [
             "kind": "routes",
             "ends": REF,
             "ways": "ways",
+            "metres": "m",
+            "minutes": "min",
             "sums": ["toll"],
             "least": ["height"],
             "avoid": {"free": "toll"},
@@ -145,8 +147,8 @@ TOOLS = [
             "table": "fares",
             "where": {"origin": {"op": "around", "within": 40000, "ends": REF}},
             "compute": {
-                "price": {"op": "route", "routes": "route", "origin": "origin", "destination": "destination", "mode": "driving", "give": "distance_m", "per_km": "per_km", "plus": "start"},
-                "ride": {"op": "route", "routes": "route", "origin": "origin", "destination": "destination", "mode": "driving", "give": "duration_min"},
+                "price": {"op": "route", "routes": "route", "origin": "origin", "destination": "destination", "mode": "driving", "give": "m", "per_km": "per_km", "plus": "start"},
+                "ride": {"op": "route", "routes": "route", "origin": "origin", "destination": "destination", "mode": "driving", "give": "min"},
             },
             "items": "rides",
             "show": ["price", "ride"],
@@ -310,20 +312,14 @@ def test_the_next_times_count_from_the_time_of_the_case(now, expected):
 def test_routes_name_their_ways_and_each_avoids_a_way_of_those_before():
     answer = ask("route", origin="10.0,50.0", destination=[10.1, 50.0], mode="car")
     assert answer.result["routes"] == [
-        {"via": "Low Bridge", "distance_m": 8000, "duration_min": 10, "toll": 3, "height": 2.1},
-        {"via": "High Road", "distance_m": 9000, "duration_min": 14, "toll": 0, "height": 4.0},
+        {"via": "Low Bridge", "m": 8000, "min": 10, "toll": 3, "height": 2.1},
+        {"via": "High Road", "m": 9000, "min": 14, "toll": 0, "height": 4.0},
     ]
 
 
 def test_routes_join_ways_heed_closures_tolls_and_directions():
     by_day = ask("route", origin="10.0,50.0", destination="10.2,50.0", mode="driving").result["routes"]
-    assert by_day[0] == {
-        "via": "Low Bridge, East Road",
-        "distance_m": 15500,
-        "duration_min": 19,
-        "toll": 5,
-        "height": 2.1,
-    }
+    assert by_day[0] == {"via": "Low Bridge, East Road", "m": 15500, "min": 19, "toll": 5, "height": 2.1}
     assert [route["via"] for route in by_day] == ["Low Bridge, East Road", "High Road, East Road", "One Way"]
     by_night = ask("route", now="2026-05-09T21:00:00+08:00", origin="10.0,50.0", destination="10.2,50.0", mode="car")
     assert by_night.result["routes"][0]["via"] == "Night Tunnel"
@@ -335,16 +331,16 @@ def test_routes_join_ways_heed_closures_tolls_and_directions():
 
 def test_short_trips_go_by_local_streets_and_never_below_the_crow():
     walk = ask("route", origin="here", destination="k1", mode="on_foot").result["routes"]
-    assert walk == [{"distance_m": 90, "duration_min": 2}]
+    assert walk == [{"m": 90, "min": 2}]
     assert ask("route", origin="10.0,50.0", destination="10.0,50.0", mode="walking").result["routes"] == [
-        {"distance_m": 0, "duration_min": 0}
+        {"m": 0, "min": 0}
     ]
 
 
 def test_a_longer_trip_enters_the_network_by_local_streets():
     (first, *_) = ask("route", origin="10.0,50.005", destination="10.1,50.0", mode="car").result["routes"]
     assert first["via"] == "Low Bridge"
-    assert first["distance_m"] == 8000 + round(1.3 * 556)
+    assert first["m"] == 8000 + round(1.3 * 556)
 
 
 def test_a_round_is_the_shortest_one_and_adds_up():

@@ -27,10 +27,10 @@ name: way
 description: Find a way.
 parameters: {type: object, properties: {origin: {}, destination: {}, mode: {}}}
 match: {origin: {type: point}, destination: {type: point}, mode: {type: enum}}
-answer: {kind: routes, ways: ways, local: {walking: {detour: 1.2, m_per_min: 75}}}
+answer: {kind: routes, ways: ways, metres: m, minutes: min, local: {walking: {detour: 1.2, m_per_min: 75}}}
 """
 PLACE = {"id": "a", "name": "Quay Books", "lon": 10.0, "lat": 50.0}
-WAY = {"from": "10,50", "to": "10.1,50", "mode": "walking", "via": "Quay", "distance_m": 100, "duration_min": 2}
+WAY = {"from": "10,50", "to": "10.1,50", "mode": "walking", "via": "Quay", "m": 100, "min": 2}
 
 
 def rows(*found):
@@ -76,8 +76,8 @@ def test_an_answer_block_that_names_what_is_not_there_is_told_with_file_and_line
     ("way", "told"),
     [
         ({"from": "here"}, "from: found 'here', expected a point"),
-        ({"distance_m": "far"}, "distance_m: found 'far', expected a number, not below 0"),
-        ({"duration_min": -1}, "duration_min: found -1, expected a number, not below 0"),
+        ({"m": "far"}, "m: found 'far', expected a number, not below 0"),
+        ({"min": -1}, "min: found -1, expected a number, not below 0"),
         ({"mode": "flying"}, "mode: found 'flying', expected one of walking"),
         ({"closed": ["8", "9"]}, "closed: found ['8', '9'], expected two times of day"),
     ],
