@@ -781,21 +781,21 @@ class RankedCall(TableCall[RankedAnswer]):
         column, city = self._answer.part, self._ground.context.city
         fixed = self._part or self._by_parameter()
         part = fixed or next(iter(self._parts_named(city)), "")
-        named = self._named(text)
-        if part and named:  # a city in a longer name ("Port Elm Street") is none that is named
+        places = self._named(text)
+        if part and places:  # a city in a longer name ("Port Elm Street") is none that is named
             longer = [(phrase.start, phrase.end) for phrase in self._query(text, part).phrases]
-            named = {
+            places = {
                 (start, end): name
-                for (start, end), name in named.items()
+                for (start, end), name in places.items()
                 if name == part
                 or not any(first <= start and end <= last and last - first > end - start for first, last in longer)
             }
-        listed = sorted({*named.values(), *([fixed] if fixed else [])})
+        listed = sorted({*places.values(), *([fixed] if fixed else [])})
         if len(listed) > 1:
             raise UnanswerableError(f"one {column} at a time is searched, and the call names {' and '.join(listed)}")
         if not (part := listed[0] if listed else part):
             raise UnanswerableError(f"no {column} is named; {self._served()}")
-        return part, list(named)
+        return part, list(places)
 
     def _query(self, text: str, part: str, skip: Sequence[tuple[int, int]] = ()) -> Query:
         """Return a text, ready to be held against a part."""

@@ -440,7 +440,7 @@ class RowsCall(TableCall[RowsAnswer]):
             return part.table.index(key, lambda rows: [canonical_values(row.get(rule.column), match) for row in rows])
 
         wanted = self._wanted(
-            match, given, (value for part in self._view.parts for held in values(part) for value in held)
+            match, given, (value for part in self._view.parts for forms in values(part) for value in forms)
         )
         return lambda part, at: not wanted.isdisjoint(values(part)[at])
 

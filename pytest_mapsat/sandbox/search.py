@@ -429,8 +429,8 @@ class SearchIndex:
         plain = [word for word in wanted if not is_run(word)]
         rows = self._rows_with(plain) if plain else range(len(self.entries))
         having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
-        named = [at for at in having if self._in_name(at, wanted)]
-        return _within([RowHit(5, 0, at) for at in named or having], scope)
+        in_name = [at for at in having if self._in_name(at, wanted)]
+        return _within([RowHit(5, 0, at) for at in in_name or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
         """Return whether a row has a word."""

@@ -53,8 +53,8 @@ class Table:
         """Return what was made of the rows under a hashable key, made once for all cases."""
         if key not in self._indexes:
             self._indexes[key] = make(self.rows)
-        made: Index = self._indexes[key]
-        return made
+        index: Index = self._indexes[key]
+        return index
 
     def having(self, column: str, keys: Callable[[Json], Iterable[str]]) -> Mapping[str, Sequence[int]]:
         """Return the places of the rows by the keys of what a column holds, made once for all cases."""

@@ -342,10 +342,10 @@ def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], st
     """Return the part of a schema at a path, empty where it leaves that open; and where the path leaves it, what it asks for there."""
     left = ""
     for name in path.split(".") if path else ():
-        named = schema.get("properties", {})
-        if named and name != "*" and name not in named:
-            left = left or did_you_mean(name, named, "there are:")
-        schema = named.get(name) or schema.get("items") or {}
+        properties = schema.get("properties", {})
+        if properties and name != "*" and name not in properties:
+            left = left or did_you_mean(name, properties, "there are:")
+        schema = properties.get(name) or schema.get("items") or {}
     return schema, left
 
 

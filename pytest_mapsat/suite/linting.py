@@ -463,20 +463,20 @@ def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
     # Expected tools and planned calls are read by metrics: a slip there passes no item.
     severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
     field, matches = "with", dict[str, Match]()
-    named: list[tuple[Place, str]] = []
+    names: list[tuple[Place, str]] = []
     if isinstance(noun, ExpectedTool):
         field, matches = "match", noun.match
-        named += [(("required", index), name) for index, name in enumerate(noun.required)]
-        named += [(("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose)]
+        names += [(("required", index), name) for index, name in enumerate(noun.required)]
+        names += [(("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose)]
     elif isinstance(noun, Calls | CallPattern):
         matches = noun.arguments
     elif isinstance(noun, PlannedCall):
-        named += [(("arguments", name), name) for name in noun.arguments]
+        names += [(("arguments", name), name) for name in noun.arguments]
     for name, match in matches.items():
-        named.append(((field, name), name))
+        names.append(((field, name), name))
         if isinstance(match, WithinM) and match.lat_from is not None:
-            named.append(((field, name, "lat_from"), match.lat_from))
-    for where, name in named:
+            names.append(((field, name, "lat_from"), match.lat_from))
+    for where, name in names:
         if name not in declared and name.partition(".")[0] not in declared:
             message = f"the tool {tool.name} has no parameter {shown(name)}"
             hint = did_you_mean(name, declared) or "no call can ever fulfil this"

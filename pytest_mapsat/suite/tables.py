@@ -373,8 +373,8 @@ class _Block:
         """Give the complaints of an answer that filters rows."""
         yield from self._parameters(*answer.where, *answer.echo.values(), answer.page.number, answer.page.size)
         computed = answer.compute.keys()
-        named = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
-        yield from self._columns(answer.table, named - computed)
+        shown_columns = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
+        yield from self._columns(answer.table, shown_columns - computed)
         for rule in answer.where.values():
             if isinstance(rule, Words):
                 yield from self._columns(answer.table, (*rule.name, *rule.sort, *rule.also, rule.lon, rule.lat))
@@ -399,8 +399,8 @@ class _Block:
 
     def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
         """Give the complaints of an answer that ranks rows."""
-        named = (answer.text, *answer.where, *answer.echo.values())
-        yield from self._parameters(*named, answer.page.number, answer.page.size)
+        parameters = (answer.text, *answer.where, *answer.echo.values())
+        yield from self._parameters(*parameters, answer.page.number, answer.page.size)
         yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
         yield from self._words(answer.words)
 
@@ -433,12 +433,12 @@ class _Block:
             known = did_you_mean(table, self._tables, "there is")
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
             return
-        named = dict.fromkeys(filter(None, columns))
+        wanted = dict.fromkeys(filter(None, columns))
         declared = {field for entities in self._tool.entities for field in entities.fields}
-        held = columns_of(self._tables[table])
-        for column in named:
-            if column not in held and column not in declared:  # the rows of single cases may have it
-                yield f"no row of the table {table} has a column {shown(column)}", did_you_mean(column, held, "it has")
+        there = columns_of(self._tables[table])
+        for column in wanted:
+            if column not in there and column not in declared:  # the rows of single cases may have it
+                yield f"no row of the table {table} has a column {shown(column)}", did_you_mean(column, there, "it has")
 
     def _parameters(self, *names: str | None) -> Iterator[_Wrong]:
         """Give the names that are none of the tool's parameters."""
