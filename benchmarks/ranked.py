@@ -189,12 +189,12 @@ def main() -> None:
 
 
 def _measure(folder: Path, options: argparse.Namespace) -> None:
-    from pytest_mapsat.sandbox import ranker_of
+    from pytest_mapsat.sandbox import Ranker
     from pytest_mapsat.suite import open_suite
 
     start = time.process_time()
     suite = open_suite(folder)
-    ranker = ranker_of(suite, "search")
+    ranker = Ranker(suite, "search")
     opened = time.process_time() - start
     for part in ranker.parts:
         ranker.rank("anything", part)

@@ -7,16 +7,16 @@ knows the calls of the agent. The way of an episode:
 
 From there on ``sandbox/end.py`` makes of it the same ``End`` as of a sandbox, so that every check, report and regrade goes by it. The rows of the start are kept once a
 run. What is not known is never taken for unchanged: rows that were not read, writes after the end was read, two runs on one database. Values are kept as
-``sandbox/cells.py`` says. Without a reset nothing is ever written.
+``sandbox/state.py`` says. Without a reset nothing is ever written.
 """
 
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .played import Environments as Environments
-from .played import place_name as place_name
 from .world import Environment as Environment
+from .world import Environments as Environments
+from .world import place_name as place_name
 
 if TYPE_CHECKING:
     from .http import HttpEnvironment as HttpEnvironment

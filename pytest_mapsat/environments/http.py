@@ -164,6 +164,7 @@ class HttpWorld:
 
 
 def _is_here(host: str) -> bool:
+    """Return whether a host is this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

@@ -196,9 +196,9 @@ class SqlEnvironment:
             connection = ended.enter_context(self._engine.connect())
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar()
             number = int(digest(["pytest-mapsat", schema]), 16) >> 1
-            held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar()
+            locked = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar()
             connection.commit()  # the lock is one of the session, not of the transaction
-            yield bool(held)
+            yield bool(locked)
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
@@ -229,7 +229,7 @@ class SqlEnvironment:
                 there += [f"{schema}.{table}" if schema else table for table in inspector.get_table_names(schema)]
             for name in (*self._tables, *self._where, *self._updated, *self._keys):
                 if name not in there or name not in self._tables:
-                    hint = did_you_mean(name, there) or f"it has: {', '.join(there) or 'none'}"
+                    hint = did_you_mean(name, there, "it has:")
                     raise UsageError(f"{self.shown} has no table {shown(name)} that is watched ({hint})")
             tables = {
                 name: sql.Table(name.rpartition(".")[2], metadata, schema=schema, autoload_with=connection)
@@ -246,6 +246,7 @@ class SqlEnvironment:
         return tuple(watched), tuple(sorted(set(there) - tables.keys()))
 
     def _watch(self, name: str, table: sql.Table) -> _WatchedTable:
+        """Return a table with all that is needed to read and write it. Raises UsageError."""
         given = self._keys.get(name, ())
         key = (given,) if isinstance(given, str) else tuple(given) or tuple(column.name for column in table.primary_key)
         if not key:
@@ -282,6 +283,7 @@ class SqlEnvironment:
             return {each.name: self._seen(connection, each, last.get(each.name)) for each in watched}
 
     def _seen(self, connection: sql.Connection, each: _WatchedTable, last: Any) -> SeenTable:
+        """Return a table as it is read in one transaction."""
         newer = [] if last is None or not each.updated else [each.table.c[each.updated] > last]
         rows = map(each.parsed, each.rows(connection, *newer))
         table = seen(each.name, rows, each.key, ignore=self._ignore, hide=self._hide, decimals=each.decimals)
@@ -384,6 +386,7 @@ class SqlWorld:
 
 
 def _parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield rows in portions that one statement can write."""
     return (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
 
 

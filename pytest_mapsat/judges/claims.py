@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mapsat.model import Grounded, Quote
+from pytest_mapsat.model import Grounded, Quote, distance_m, point_of, text_similarity
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
-from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
 from .evidence import USER, Explained, Identity, KnownFigure, KnownTime, agrees, apart
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
@@ -391,7 +390,7 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 @judges(Grounded)
 def grounded(check: Grounded, context: JudgedDialogue) -> Finding:
     """Every claim of the check's types is supported by results, context or the user's words."""
-    return _judged(check.claims, check.about, context)
+    return _judged(check.claims, context)
 
 
 def stated_claims(text: str, context: JudgedDialogue) -> Finding:
@@ -401,7 +400,7 @@ def stated_claims(text: str, context: JudgedDialogue) -> Finding:
         text: the requirement.
         context: the dialogue.
     """
-    return _judged(_sorts_spoken_of(text), (), context)
+    return _judged(_sorts_spoken_of(text), context)
 
 
 def _sorts_spoken_of(text: str) -> tuple[str, ...]:
@@ -410,9 +409,9 @@ def _sorts_spoken_of(text: str) -> tuple[str, ...]:
     return tuple(kind for kind, words in _SUBJECTS if words.search(folded))
 
 
-def _judged(sorts: Collection[str], about: Sequence[str], context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
+def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
-    asked_for = [judged for judged in context.claims if _asked_for(judged, sorts) and _concerns(judged, about)]
+    asked_for = [judged for judged in context.claims if _asked_for(judged, sorts)]
     claims = [judged for judged in asked_for if judged.matters]
     named = f" about {' or '.join(sorts)}" if sorts else ""
     wanted = f"every claim{named} rests on tool results, the context or the user's words"
@@ -427,7 +426,7 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: JudgedDialogu
         return unclear(
             (judged.quote for judged in open_), f"which no evidence clearly supports: {open_[0].reason}", wanted
         )
-    unknown = context.unknown("any") if not about and (not sorts or "name" in sorts) else ()
+    unknown = context.unknown("any") if not sorts or "name" in sorts else ()
     if unknown and claims:
         return unclear(unknown, "which looks like a name that the evidence does not have", wanted)
     rivals = [judged for judged in asked_for if _has_rival(judged, context)]
@@ -460,13 +459,6 @@ def _has_rival(judged: JudgedClaim, context: JudgedDialogue) -> bool:
         return False
     pieces = context.evidence.times if isinstance(statement, ClockTime) else context.evidence.figures
     return any(other.role == statement.role and other.source.origin == "tool" for other in pieces)
-
-
-def _concerns(judged: JudgedClaim, about: Sequence[str]) -> bool:
-    """Return whether a claim is about one of the phrases: its sentence says it."""
-    document = judged.document
-    sentence = fold_phrase(document.words(document.sentences[document.sentence_at(judged.span.start)]))
-    return not about or any(fold_phrase(phrase) in sentence for phrase in about)
 
 
 def _quotes(claims: Sequence[JudgedClaim]) -> tuple[Quote, ...]:

@@ -338,13 +338,12 @@ def output(check: Output, context: JudgedDialogue) -> Finding:
     given = _given(check.turn, context)
     if not given:
         return Finding(False, _without(check.turn, context), wanted)
-    gap = (_MISSING,) if check.missing == "fail" else ()
-    values = [value for data in given for value in values_at(data, check.path, gap)]
+    values = [value for data in given for value in values_at(data, check.path, (_MISSING,))]
     if all(value is _MISSING for value in values) and not isinstance(check.equals, Absent):
         return Finding(False, _nothing_there(check.path, given), wanted)
     held = [_value_fits(check.equals, value, context) for value in values or [None]]
     # What stands behind the values that are read at most is not known.
-    passed = (any_true if check.quantifier == "any" else all_true)([*held, *[None][: len(values) // MAX_VALUES]])
+    passed = all_true([*held, *[None][: len(values) // MAX_VALUES]])
     if passed is None:
         return Finding(None, f"it is unclear whether {_listed(values)} is {check.equals.words()}", wanted)
     deciding = values if passed else [value for value, holds in zip(values, held, strict=True) if not holds]
@@ -415,8 +414,7 @@ class _LookUp:
 
     def judged(self, data: JsonObject, turn: int) -> Finding:
         """Judge the output of the reply in a turn."""
-        must_be_there = self._check.missing == "fail" and not self._check.entry
-        values = values_at(data, self._check.path, (_MISSING,) if must_be_there else ())
+        values = values_at(data, self._check.path, () if self._check.entry else (_MISSING,))
         if not values:
             return self._finding(False, _nothing_there(self._check.path, [data]))
         if _MISSING in values:
@@ -662,6 +660,7 @@ def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
 @judges(SameEnd)
 def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
     """The episode ends as the reference does."""
+    del check
     wanted = "the episode ends as it does after the reference calls"
     try:
         reference, changes = context.reference, context.end.changes
@@ -673,7 +672,7 @@ def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
         return _broken("the case has no reference: give truth.end", wanted)
     if reference.problem:
         return _broken(reference.problem, wanted)
-    differing = list(differences(reference.changes, changes, check.ignore))
+    differing = list(differences(reference.changes, changes))
     if differing:
         places = list(
             dict.fromkeys(

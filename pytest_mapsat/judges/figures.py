@@ -134,8 +134,6 @@ def number(check: Number, context: JudgedDialogue) -> Finding:
     if check.of == "proposed":
         return of_proposed(check, context, number)
     unit, scale = UNITS[check.unit]
-    if check.equals_unit and UNITS[check.equals_unit][0] != unit:
-        return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
     values = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
     judgements: list[_Judgement] = []
     for document in context.read(check.turn):
@@ -578,8 +576,7 @@ def _is_other(wanted: Sequence[str], role: str | None) -> bool:
 
 
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
-    factor = UNITS[check.equals_unit][1] if check.equals_unit else scale
-    plain = [amount * factor * check.times for amount in plain_numbers(value)]
+    plain = [amount * scale * check.times for amount in plain_numbers(value)]
     return plain or [amount * check.times for amount in written(value, UNITS[check.unit][0], money)]
 
 

@@ -27,8 +27,8 @@ else:
             "shown types_of"
         ),
         "match": (
-            "Absent Between Bound Contains Equal Match OneOf OpenAt Present SameItems Similar WithinM "
-            "FoundValues NO_HOPS fits_row range_in_words same_value values_at values_of"
+            "Absent Between Bound Contains Equal Match OneOf OpenAt Present Similar WithinM "
+            "FoundValues NO_HOPS fits_row impossible range_in_words same_value values_at values_of"
         ),
         "values": (
             "DAY_WORDS LEAST_M_PER_DEGREE MAX_LAT MAX_LON Point SAME_POINT_M UnfitError boolean day_of distance_m fold moment normalise number open_at "
@@ -41,7 +41,7 @@ else:
             "RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
             "Searched TableAnswer ToolAnswer Words "
             "CutByDistance CutByLabel Entities FieldKind FieldRole Fields ITEM Meaning MeaningTree "
-            "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
+            "POINT_COLUMNS ParameterMatch ParameterType Recording Tool WAY_NAME meanings_below name_of tool_name"
         ),
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "

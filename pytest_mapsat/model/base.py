@@ -145,6 +145,7 @@ def types_of(noun: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _names(noun: type[Noun]) -> set[str]:
+    """Return the names of the fields of a noun, one set for all nouns of the type."""
     return set(noun.model_fields)
 
 
@@ -283,10 +284,13 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def did_you_mean(word: object, choices: Iterable[object]) -> str:
-    """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
-    near = get_close_matches(str(word), [str(name) for name in choices], n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else ""
+def did_you_mean(word: object, choices: Iterable[object], otherwise: str = "") -> str:
+    """Return ``did you mean 'x'?`` for the nearest known name; where none is near, all of them behind a word of introduction, or an empty string."""
+    names = [str(name) for name in choices]
+    near = get_close_matches(str(word), names, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"{otherwise} {', '.join(names) or 'none'}" if otherwise else ""
 
 
 def hint_at(word: object, choices: Iterable[object]) -> str:

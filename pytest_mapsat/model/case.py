@@ -333,7 +333,7 @@ class ScriptedAnswer(Noun):
             raise ValueError("else says what the user tells where a call fails, and there are no calls")
         for name, _ in self.quoted:
             if name not in names:
-                hint = did_you_mean(name, names) or f"its calls: {', '.join(names)}"
+                hint = did_you_mean(name, names, "its calls:")
                 raise ValueError(f"it quotes {{{name}}}, and no call has that name ({hint})")
         return self
 
@@ -606,9 +606,9 @@ class JudgeTerms(Noun):
 
 
 class CommonRequirement(Noun):
-    """A requirement that several cases take with ``use``, or a group of such requirements.
+    """A requirement that several cases take with ``use``, or a group of such requirements, which has nothing but ``use``.
 
-    ``kind``: as in a case. ``use``: further ones that a case takes with it. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
+    ``kind``: as in a case. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
     fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
     """
 
@@ -629,8 +629,8 @@ class CommonRequirement(Noun):
             raise ValueError(
                 "a common requirement has a kind (asked, hard, soft, fact, policy), or is a group of others: use: [ids]"
             )
-        if self.kind is None and (self.model_fields_set - {"use"}):
-            raise ValueError("a group has nothing but use: say its kind where it is a requirement, too")
+        if self.use and self.model_fields_set - {"use"}:
+            raise ValueError("a group has nothing but use: name what goes with a requirement in the use of the case")
         if self.kind is not None and self.text is None:
             raise ValueError("a requirement has a text")
         return self

@@ -108,8 +108,7 @@ class Number(BaseCheck):
     A figure counts when it is one of ``role``, is said of a thing of ``of`` (``proposed``: of what the reply proposes; with ``equals``, of what these tools
     returned), belongs to a way of travelling of ``mode``, and stands in a
     sentence with a phrase of ``near``; each that is empty asks nothing. A figure of which one of these is not sure decides nothing.
-    ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (in ``equals_unit``, each multiplied by
-    ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
+    ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (each multiplied by ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
     are said. Units of length (m, km), time (s, min, h), money (``money``, that of the suite's currency; ``yuan`` where that is the yuan) and plain counts are converted.
     ``tolerance`` is relative; unless given it is 0.05 for lengths and times, which are easily rounded, and 0 for all else.
     ``if_absent``: what it means that no such number is said; ``nothing_claimed`` passes and is counted as such.
@@ -125,7 +124,6 @@ class Number(BaseCheck):
     min: float | None = None
     max: float | None = None
     equals: Bounds | None = None
-    equals_unit: Unit | None = None
     times: float = Field(default=1, gt=0)
     tolerance: float | None = Field(default=None, ge=0, le=1)
     quantifier: Literal["any", "all"] = "all"
@@ -186,14 +184,12 @@ class ClockTime(BaseCheck):
 class Travels(BaseCheck):
     """The user is sent on no other way of travelling than those of ``by``.
 
-    A way that is only compared or turned down does not count. A reply that says nothing of a way passes, as the calls made are a check of their own; with ``named`` it
-    fails.
+    A way that is only compared or turned down does not count. A reply that says nothing of a way passes, as the calls made are a check of their own.
     """
 
     family: ClassVar[Family] = "travels"
     kind: Literal["travels"]
     by: Annotated[Modes, Field(min_length=1)]
-    named: bool = False
     turn: WhichReply = "last"
 
 
@@ -355,7 +351,7 @@ class Calls(BaseCheck):
 
 
 class EndState(BaseCheck):
-    """Rows of ``table`` that fit ``where`` at the end of the episode: ``count`` of them, or from ``at_least`` to ``at_most``; each has ``has``.
+    """Rows of ``table`` that fit ``where`` at the end of the episode: ``count`` of them; each has ``has``.
 
     ``where`` and ``has`` map a column, or a dotted path below one, to a match. Without a count at least one row must fit. ``count: 0``: no such row.
     """
@@ -365,27 +361,11 @@ class EndState(BaseCheck):
     where: dict[str, Match] = Field(default_factory=dict)
     has: dict[str, Match] = Field(default_factory=dict)
     count: int | None = Field(default=None, ge=0)
-    at_least: int | None = Field(default=None, ge=0)
-    at_most: int | None = Field(default=None, ge=0)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> EndState:
-        if self.count is not None and (self.at_least is not None or self.at_most is not None):
-            raise ValueError("give count, or at_least and at_most")
-        low, high = self.wanted
-        if high is not None and low > high:
-            raise ValueError(f"at_least is {low}, and at_most {high}: no number of rows is both")
-        if low == 0 and high is None and not self.has:
-            raise ValueError("any number of rows fits: give has, count, at_least or at_most")
-        return self
 
     @property
     def wanted(self) -> tuple[int, int | None]:
         """The least and the most rows that must fit; None: any number."""
-        if self.count is not None:
-            return self.count, self.count
-        default = 0 if self.at_most is not None else 1
-        return default if self.at_least is None else self.at_least, self.at_most
+        return (1, None) if self.count is None else (self.count, self.count)
 
 
 class Exempt(Noun):
@@ -406,19 +386,17 @@ class Unchanged(BaseCheck):
 class SameEnd(BaseCheck):
     """The episode ends in the state that the reference (``truth.end``) ends in.
 
-    The order of keys and of writes, the spelling of numbers, and the names of new ids do not count. ``ignore``: columns, ``table.column``,
-    that are not compared.
+    The order of keys and of writes, the spelling of numbers, and the names of new ids do not count.
     """
 
     kind: Literal["same_end"]
-    ignore: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.[^\s].*$")], ...] = ()
 
 
 class Output(BaseCheck):
     """The structured output of a reply has, at ``path``, values that match ``equals``, or ids that ``tool`` returned; without both it fits ``visible.output_schema``.
 
-    ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one. ``missing``: whether
-    an element in which the rest of the path leads nowhere fits nothing but ``absent`` (``fail``), or is left aside (``skip``).
+    ``path`` is dotted; ``*`` stands for every element of a list or object: all values there must match, and an element in which the rest of
+    the path leads nowhere fits nothing but ``absent``.
 
     With ``id``, what stands at ``path`` is a list of entries, or one: the ``id`` of an entry, a name or dotted path, must be that of a row that ``tool``
     returned earlier in the dialogue, and this row fits ``where``. The tool declares in ``entities`` where the ids of its rows stand. ``entry``: matches that
@@ -432,22 +410,16 @@ class Output(BaseCheck):
     id: Text | None = None
     tool: Identifier | None = None
     where: dict[str, Match] = Field(default_factory=dict)
-    quantifier: Literal["any", "all"] = "all"
-    missing: Literal["fail", "skip"] = "fail"
     turn: WhichReply = "last"
 
     @model_validator(mode="after")
     def _compared(self) -> Output:
-        if "missing" in self.model_fields_set and "*" not in self.path.split("."):
-            raise ValueError("missing is about the elements of *: write * in path")
         if (self.id is None) != (self.tool is None) or (self.id is None and (self.entry or self.where)):
             raise ValueError(
                 "a look-up needs id and tool: the name of the id in an entry, and the tool that returned it"
             )
         if self.id is not None and self.equals is not None:
             raise ValueError("give equals, or id and tool: a look-up compares ids")
-        if self.equals is None and "quantifier" in self.model_fields_set:
-            raise ValueError("quantifier needs equals; a look-up is of the one entry that fits entry, or of all")
         if self.equals is None and self.id is None and self.path:
             raise ValueError("path needs equals, or id and tool; an output without fits the case's output_schema")
         return self
@@ -477,7 +449,7 @@ class Asked(BaseCheck):
 
 
 class Grounded(BaseCheck):
-    """Every factual claim of these types, in sentences with one of the phrases, is borne out by results, context or the user's words."""
+    """Every factual claim of these types is borne out by results, context or the user's words."""
 
     family: ClassVar[Family] = "claims"
     kind: Literal["grounded"]
@@ -488,7 +460,6 @@ class Grounded(BaseCheck):
         ],
         ...,
     ] = ()  # fmt: skip
-    about: tuple[Text, ...] = ()
 
 
 class PythonCheck(BaseCheck):

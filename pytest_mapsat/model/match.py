@@ -7,14 +7,25 @@ stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand 
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .base import Identifier, Json, Latitude, Level, Longitude, Noun, all_true, any_true, canonical_json, shown
+from .base import (
+    Identifier,
+    Json,
+    Latitude,
+    Level,
+    Longitude,
+    Noun,
+    all_true,
+    any_true,
+    canonical_json,
+    did_you_mean,
+    shown,
+)
 from .trajectory import Step
 from .values import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point_of, text_similarity
 
@@ -67,8 +78,23 @@ class FoundValues:
 NO_HOPS: Mapping[str, FoundValues] = MappingProxyType({})
 
 
+#: Why nothing of a schema can fulfil a match, in words, and what to do.
+Reason = tuple[str, str]
+_SCALAR_TYPES = frozenset({"string", "number", "integer", "boolean", "null"})
+_NUMBER_TYPES = frozenset({"number", "integer"})
+_TEXT_TYPES = _NUMBER_TYPES | {"string"}
+
+
 class Condition(Noun):
-    """What all matches share: whether a value satisfies it, and how it reads."""
+    """What all matches share: whether a value satisfies it, how it reads, and which values never satisfy it.
+
+    Attributes:
+        op: its name.
+        takes: the types of JSON Schema of which a value can satisfy it; empty: any.
+    """
+
+    takes: ClassVar[frozenset[str]] = frozenset()
+    op: str
 
     @property
     def bound(self) -> Bound | None:
@@ -104,10 +130,10 @@ class Condition(Noun):
                     value = [value, arguments.get(self.lat_from)]
                 return self.holds(value)
             called = (step for step in results if step.kind == "call" and step.tool in (bound.tool, ""))
-            found = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
-            if self._holds_for(value, bound, found):
+            returned = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
+            if self._holds_for(value, bound, returned):
                 return True
-            return None if found.untold or not (found.at(bound.path) or bound.call) else False
+            return None if returned.untold or not (returned.at(bound.path) or bound.call) else False
         except RecursionError:
             return None
 
@@ -115,13 +141,35 @@ class Condition(Noun):
         """Return whether a value satisfies a match that has no ``bound``; None where it cannot be said."""
         raise NotImplementedError
 
-    def _holds_for(self, value: Json, bound: Bound, found: FoundValues) -> bool:
+    def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
         """Return whether it holds for one of the values that earlier results have."""
         raise NotImplementedError
 
     def words(self) -> str:
         """Return what it asks for, as it reads behind a name: ``at least 4.5``."""
         raise NotImplementedError
+
+    def impossible(self, schema: Json) -> Iterator[Reason]:
+        """Give why no value of a schema can satisfy it; nothing where one may."""
+        if not isinstance(schema, Mapping):
+            return
+        types = _types(schema)
+        takes = _TEXT_TYPES if isinstance(self, WithinM) and self.lat_from is not None else self.takes
+        allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
+        if isinstance(allowed, list | tuple) and allowed:
+            # What will be found of a bound is not known here.
+            if self.bound is None and all(self.fits(value) is False for value in allowed) and self.op != "absent":
+                hint = did_you_mean(self.value, allowed) if isinstance(self, Equal) else ""
+                yield f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint
+        elif types and takes and not types & takes:
+            yield f"a value of type {' or '.join(sorted(types))} can never fulfil {self.op}", ""
+        else:
+            yield from self._beyond(schema)
+
+    def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
+        """Give why no value within the limits of a schema can satisfy it, whatever its type."""
+        del schema
+        yield from ()
 
 
 class Equal(Condition):
@@ -138,6 +186,24 @@ class Equal(Condition):
         """See ``Condition``."""
         return f"equal to {shown(self.value)}"
 
+    def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
+        """See ``Condition``; however the value is written, ``"5"`` equals 5."""
+        value, figure, types = self.value, number(self.value), _types(schema)
+        nested = isinstance(value, Mapping | list | tuple)
+        written = {
+            "object": isinstance(value, Mapping),
+            "array": nested and not isinstance(value, Mapping),
+            "string": value is not None,
+            "number": figure is not None,
+            "integer": figure is not None and figure.is_integer(),
+            "boolean": isinstance(value, bool) or str(value).strip().casefold() in ("true", "false"),
+            "null": value is None,
+        }
+        if types and not any(written.get(name) for name in types):
+            yield f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only", ""
+        elif types and figure is not None:
+            yield from Between(op="between", min=figure, max=figure).impossible(schema)
+
 
 class OneOf(Condition):
     """The value equals one of ``values``."""
@@ -153,6 +219,12 @@ class OneOf(Condition):
     def words(self) -> str:
         """See ``Condition``."""
         return f"one of {', '.join(map(shown, self.values))}"
+
+    def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
+        """See ``Condition``."""
+        reasons = [next(Equal(op="equal", value=value).impossible(schema), None) for value in self.values]
+        if all(reasons):
+            yield from filter(None, reasons[:1])
 
 
 class Bound(Condition):
@@ -190,8 +262,8 @@ class Bound(Condition):
         """Whose results are meant, in words."""
         return f"the result of {self.call}" if self.tool is None else f"an earlier {self.tool} result"
 
-    def _holds_for(self, value: Json, bound: Bound, found: FoundValues) -> bool:
-        return any(_is_close(source, value, self.tolerance) for source in found.at(bound.path))
+    def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
+        return any(_is_close(source, value, self.tolerance) for source in returned.at(bound.path))
 
     def words(self) -> str:
         """See ``Condition``."""
@@ -201,6 +273,7 @@ class Bound(Condition):
 class Contains(Condition):
     """The value is text that contains ``text``, or a list that has it as an element. ``of``: one of the values that a result had there, in place of ``text``."""
 
+    takes = _TEXT_TYPES | {"array"}
     op: Literal["contains"]
     text: str = Field(default="", min_length=1)
     of: Bound | None = None
@@ -220,8 +293,8 @@ class Contains(Condition):
         """Return whether the value has the text."""
         return _has_text({normalise(self.text): self.text}, value)
 
-    def _holds_for(self, value: Json, bound: Bound, found: FoundValues) -> bool:
-        return _has_text(found.texts(bound.path), value)
+    def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
+        return _has_text(returned.texts(bound.path), value)
 
     def words(self) -> str:
         """See ``Condition``."""
@@ -231,6 +304,7 @@ class Contains(Condition):
 class Similar(Condition):
     """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1)."""
 
+    takes = _TEXT_TYPES
     op: Literal["similar"]
     text: str = Field(min_length=1)
     at_least: Level = 0.8
@@ -248,6 +322,7 @@ class Similar(Condition):
 class Between(Condition):
     """The value is a number (numeric text counts) from ``min`` to ``max``, ends included."""
 
+    takes = _TEXT_TYPES
     op: Literal["between"]
     min: float | None = None
     max: float | None = None
@@ -269,6 +344,17 @@ class Between(Condition):
         """See ``Condition``."""
         return range_in_words(self.min, self.max)
 
+    def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
+        """See ``Condition``."""
+        if self.min is not None and self.max is not None and self.min > self.max:
+            yield f"no number is at least {self.min:g} and at most {self.max:g}", ""
+        elif (types := _types(schema)) and types <= _NUMBER_TYPES:
+            least, most = schema.get("minimum"), schema.get("maximum")
+            if isinstance(most, int | float) and self.min is not None and self.min > most:
+                yield f"the schema allows at most {most:g}", ""
+            elif isinstance(least, int | float) and self.max is not None and self.max < least:
+                yield f"the schema allows at least {least:g}", ""
+
 
 class WithinM(Condition):
     """The value is a point at most ``metres`` from ``lon``, ``lat`` (great circle).
@@ -278,6 +364,7 @@ class WithinM(Condition):
     parameters it stands on the longitude and names the other in ``lat_from``.
     """
 
+    takes = frozenset({"string", "array", "object"})
     op: Literal["within_m"]
     lon: Longitude
     lat: Latitude
@@ -300,6 +387,7 @@ class OpenAt(Condition):
     ``time`` is ``HH:MM``; hours may run past midnight (``"18:00-02:00"``).
     """
 
+    takes = frozenset({"string"})
     op: Literal["open_at"]
     time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
 
@@ -340,26 +428,8 @@ class Absent(Condition):
         return "not given"
 
 
-class SameItems(Condition):
-    """The value is a list with the elements of ``values``, each as often as there, in any order."""
-
-    op: Literal["same_items"]
-    values: tuple[Json, ...]
-
-    def holds(self, value: Json) -> bool | None:
-        """Return whether the value is a list of just these."""
-        if not isinstance(value, (list, tuple)) or len(value) != len(self.values):
-            return False
-        wanted, given = (Counter(canonical_json(_loose(element)) for element in side) for side in (self.values, value))
-        return wanted == given
-
-    def words(self) -> str:
-        """See ``Condition``."""
-        return f"of {', '.join(map(shown, self.values)) or 'nothing'}, in any order"
-
-
 _Match = Annotated[
-    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | SameItems,
+    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent,
     Field(discriminator="op"),
 ]
 
@@ -403,6 +473,7 @@ def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
 
 
 def _members(value: Json, key: str, missing: Sequence[Any]) -> Iterable[Any]:
+    """Return what stands under one name of a path: a member, an element, or all of them."""
     if isinstance(value, Mapping):
         return value.values() if key == "*" else (value[key],) if key in value else missing
     if isinstance(value, (list, tuple)):
@@ -430,6 +501,50 @@ def fits_row(
             for path, match in matches.items()
         ]
     )
+
+
+def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[tuple[str, str, str]]:
+    """Give the names of matches that no object of a schema can fulfil, each with why, and what to do."""
+    for path, match in matches.items():
+        part = schema
+        names = [path] if path in _properties(schema) else path.split(".")
+        for index, name in enumerate(names):
+            if (reason := _nothing_below(part, name)) is not None:
+                yield path, f"{'.'.join(names[:index]) or 'it'} {reason[0]}", reason[1]
+                break
+            below = _properties(part).get(name)
+            if name == "*" or name.isdecimal():
+                below = part.get("items") if isinstance(part, Mapping) and "array" in _types(part) else None
+            part = below
+        else:
+            yield from ((path, *reason) for reason in match.impossible(part))
+
+
+def _nothing_below(schema: Json, name: str) -> Reason | None:
+    """Return why no value of a schema has anything under a name; None where one may."""
+    types, properties = _types(schema), _properties(schema)
+    if types and types <= _SCALAR_TYPES:
+        return f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}", ""
+    if name == "*" or name.isdecimal() or name in properties:
+        return None
+    if types == {"array"}:
+        return f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element"
+    hint = did_you_mean(name, properties)
+    closed = bool(properties) and (bool(hint) or schema.get("additionalProperties") is False)
+    return (f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
+
+
+def _properties(schema: Json) -> Mapping[str, Json]:
+    """Return the properties of the schema of an object, empty where it names none."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _types(schema: Json) -> frozenset[str]:
+    """Return the types that a value may have; none where the schema leaves that open."""
+    types = schema.get("type") if isinstance(schema, Mapping) else None
+    names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def range_in_words(low: float | None, high: float | None, unit: str = "") -> str:
@@ -492,10 +607,12 @@ def _has_text(texts: Mapping[str, str], value: Json) -> bool:
 
 
 def _text_of(value: Json) -> str | None:
+    """Return a text or number as text; None for anything else."""
     return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
+    """Return whether a number is another within a relative tolerance, or two values are equal."""
     amount, given = number(wanted), number(value)
     if amount is None or given is None:
         return bool(_loose(wanted) == _loose(value))

@@ -60,14 +60,15 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
         if keyword in _SAID:
             continue
         if keyword not in _CHECKED:
-            hint = did_you_mean(keyword, _CHECKED) or f"known are {', '.join(_CHECKED)}"
+            hint = did_you_mean(keyword, _CHECKED, "known are")
             return (*place, keyword), f"the keyword {shown(keyword)} is not checked; {hint}"
         if wrong := _keyword_problem(keyword, value):
             return (*place, keyword), wrong
     inner: list[tuple[Place, Json]] = [
         (("properties", name), part) for name, part in schema.get("properties", {}).items()
     ]
-    inner += [((name,), schema[name]) for name in ("items", "additionalProperties") if _is_schema(schema.get(name))]
+    others = {name: schema.get(name) for name in ("items", "additionalProperties")}
+    inner += [((name,), part) for name, part in others.items() if part is not None and not isinstance(part, bool)]
     return next((problem for path, part in inner if (problem := schema_problem(part, (*place, *path)))), None)
 
 
@@ -85,8 +86,8 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
         if keyword not in _KEYWORDS and (hint := did_you_mean(keyword, _KEYWORDS)):
             yield (*place, keyword), f"is no keyword of JSON Schema, {hint}"
     for keyword in ("properties", "patternProperties", "$defs", "definitions"):
-        named = schema.get(keyword)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        schemas = schema.get(keyword)
+        for name, part in schemas.items() if isinstance(schemas, Mapping) else ():
             yield from unknown_types(part, (*place, keyword, name))
     for keyword in ("items", "additionalProperties", "not"):
         yield from unknown_types(schema.get(keyword), (*place, keyword))
@@ -94,10 +95,6 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
         several = schema.get(keyword)
         for index, part in enumerate(several if isinstance(several, list | tuple) else ()):
             yield from unknown_types(part, (*place, keyword, index))
-
-
-def _is_schema(value: Json) -> bool:
-    return value is not None and not isinstance(value, bool)
 
 
 def _list_of_text(value: Json) -> bool:
@@ -126,6 +123,7 @@ _FORMS: dict[str, tuple[Callable[[Json], bool], str]] = {
 
 
 def _keyword_problem(keyword: str, value: Json) -> str:
+    """Return what is wrong with the value of a keyword, empty where nothing is."""
     fits, expected = _FORMS.get(keyword, (None, ""))
     return "" if fits is None or fits(value) else f"found {shown(value)}, expected {expected}"
 
@@ -166,7 +164,8 @@ class _Reading:
             yield f"{at}nothing of this name is asked for"
         if not isinstance(schema, Mapping) or self._depth >= _DEEPEST_READ or self._parts > _MOST_PARTS:
             return
-        if value is None and _is_nullable(schema):
+        # Null is allowed beside a type: as OpenAPI 3.0 says it, or by the default.
+        if value is None and (schema.get("nullable") is True or schema.get("default", "") is None):
             return
         allowed = schema.get("enum")
         # Many write {type: string, enum: [a, null]}, and mean both.
@@ -191,6 +190,7 @@ class _Reading:
         self._depth -= 1
 
     def _combined(self, schema: Mapping[str, Any], value: Json, place: str) -> Iterator[str]:
+        """Yield where a value is not what references and combinations of schemas say."""
         if isinstance(schema.get("$ref"), str):
             yield from self.mismatches(self._target(schema["$ref"]), value, place)
         for keyword in _COMBINED:
@@ -207,8 +207,8 @@ class _Reading:
                 yield f"{at}found {shown(value)}, which is {fits} of what it may be, expected one"
             elif keyword != "not" and not fits:
                 # That it might have been null is no help.
-                told = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
-                yield "; or ".join(dict.fromkeys(told or [f"{at}found {shown(value)}, expected null"]))
+                reasons = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
+                yield "; or ".join(dict.fromkeys(reasons or [f"{at}found {shown(value)}, expected null"]))
 
     def _target(self, reference: str) -> Json:
         """Return the part of the schema that a reference into it names; None where there is none."""
@@ -218,6 +218,7 @@ class _Reading:
         return part if reference.startswith("#") else None
 
     def _members(self, schema: Mapping[str, Any], value: Mapping[str, Json], place: str) -> Iterator[str]:
+        """Yield where the members of an object are not what a schema says."""
         properties, patterns = (_named(schema.get(keyword)) for keyword in ("properties", "patternProperties"))
         required = schema.get("required")
         at = f"{place}: " if place else ""
@@ -227,10 +228,10 @@ class _Reading:
         other = schema.get("additionalProperties", True)
         for name, member in value.items():
             here = f"{place}.{name}" if place else str(name)
-            held = {pattern: _is_found(pattern, str(name)) for pattern in patterns}
-            for part in (properties.get(name), *(patterns[pattern] for pattern, holds in held.items() if holds)):
+            matching = {pattern: _is_found(pattern, str(name)) for pattern in patterns}
+            for part in (properties.get(name), *(patterns[pattern] for pattern, holds in matching.items() if holds)):
                 yield from self.mismatches(part, member, here)
-            if name in properties or any(holds is not False for holds in held.values()):
+            if name in properties or any(holds is not False for holds in matching.values()):
                 continue
             if other is False:
                 yield f"{here}: nothing of this name is asked for{hint_at(name, properties)}"
@@ -238,12 +239,8 @@ class _Reading:
                 yield from self.mismatches(other, member, here)
 
 
-def _is_nullable(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema allows null beside its type: as OpenAPI 3.0 says it, or by its default."""
-    return schema.get("nullable") is True or ("default" in schema and schema["default"] is None)
-
-
 def _named(value: Json) -> Mapping[str, Json]:
+    """Return schemas by name, none where there are none."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -280,6 +277,7 @@ def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
 
 
 def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
+    """Yield which limits of a number a value breaks."""
     holds: dict[str, tuple[Callable[[float], bool], str]] = {
         "minimum": (lambda limit: value >= limit, "at least"),
         "maximum": (lambda limit: value <= limit, "at most"),
@@ -302,6 +300,7 @@ def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
 
 
 def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> Iterator[str]:
+    """Yield which limits of a length a value breaks."""
     least, most = schema.get(f"min{kind}"), schema.get(f"max{kind}")
     if isinstance(least, int) and length < least:
         yield f"found {length} {what}, expected at least {least}"
@@ -310,6 +309,7 @@ def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> 
 
 
 def _a(name: str) -> str:
+    """Return the name of a type with its article."""
     return "null" if name == "null" else f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 

@@ -31,6 +31,10 @@ from .match import Between
 Column = Annotated[str, Field(min_length=1, max_length=80)]
 Columns = tuple[Column, ...]
 Parameter = Annotated[str, Field(min_length=1, max_length=80)]
+#: The columns with the point of a row, where a rule names none.
+POINT_COLUMNS = ("lon", "lat")
+#: The column with the name of a way, which is a key of a route, too.
+WAY_NAME = "via"
 
 
 class Searched(Noun):
@@ -84,13 +88,11 @@ class Words(Searched):
 class Around(Noun):
     """The row's point lies in the circle around the parameter's.
 
-    ``lon``, ``lat``: columns, degrees; ``within``: the parameter with the radius, or metres. Centres with no row within 100 km are an error.
+    It stands in the columns ``lon`` and ``lat``, degrees; ``within``: the parameter with the radius, or metres. Centres with no row within 100 km are an error.
     ``ends``: how a centre that is no point names a place.
     """
 
     op: Literal["around"]
-    lon: Column = "lon"
-    lat: Column = "lat"
     within: Parameter | float
     ends: Reference | None = None
 
@@ -133,12 +135,10 @@ RowFilter = Annotated[EqualTo | Words | Around | Refers | ColumnHolds | OnDay, F
 
 
 class MetresFrom(Noun):
-    """Metres between the row's point and the parameter's, as the crow flies."""
+    """Metres between the row's point (its columns ``lon`` and ``lat``) and the parameter's, as the crow flies."""
 
     op: Literal["metres_from"]
     parameter: Parameter
-    lon: Column = "lon"
-    lat: Column = "lat"
 
 
 class OpenNow(Noun):
@@ -225,11 +225,6 @@ class RowsAnswer(TableAnswer):
     sort: tuple[str, ...] = ()
 
 
-#: role of a figure -> the unit that it is in; all others are sums of money.
-_UNITS: dict[str, FieldUnit] = {
-    "rating": "star", "count": "count", "capacity": "people", "age": "year", "temperature": "celsius", "frequency": "min",
-    "travel_time": "min", "wait": "min", "slack": "min", "stay": "min", "travel_distance": "m", "headroom": "m",
-}  # fmt: skip
 _CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d$"
 #: What one phrase may stand for.
 _Says = Annotated[
@@ -321,7 +316,7 @@ class RankedAnswer(TableAnswer):
                 )
             field = self.fields.get(rule.column)
             if field is None:
-                hint = did_you_mean(rule.column, self.fields) or f"there is {', '.join(self.fields)}"
+                hint = did_you_mean(rule.column, self.fields, "there is")
                 raise ValueError(f"where: {parameter}: the column {rule.column!r} is none of fields ({hint})")
             if field.holds not in kinds:
                 raise ValueError(
@@ -348,26 +343,24 @@ class RoutesAnswer(Noun):
     """Routes between two points by a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
 
     A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
-    day) and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
+    day), ``via`` (its name, if it has one) and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
     reach; a longer one by the network, with local streets to and from it.
 
     Attributes:
         ends: how an end that is no point names a place.
         ways: the table of ways.
-        name: the column with the name of a way; each further route avoids a name of those before it.
         metres, minutes: the columns with length and time, and the keys of the result.
         sums: columns that add up on a route ("toll_yuan"); least: those of which the smallest counts ("max_height_m").
         avoid: parameter -> column: where the parameter is true, ways with anything in it are left out.
         heed: whether ways that are closed at the case's own time are left out.
-        alternatives: the most routes; none takes more than three times as long as the quickest.
+        alternatives: the most routes; each further one avoids a name of a way of those before it, and none takes more than three times as long as the quickest.
         local: mode -> what a local way is taken for. These are the modes.
-        items: where the routes stand in the result; echo: as for rows.
+        echo: as for rows.
     """
 
     kind: Literal["routes"]
     ends: Reference | None = None
     ways: str
-    name: Column = "via"
     metres: Column = "distance_m"
     minutes: Column = "duration_min"
     sums: Columns = ()
@@ -376,7 +369,6 @@ class RoutesAnswer(Noun):
     heed: bool = True
     alternatives: int = Field(default=3, ge=1, le=10)
     local: dict[str, Local] = Field(min_length=1)
-    items: str = "routes"
     echo: dict[str, Parameter] = Field(default_factory=dict)
 
 
@@ -391,7 +383,6 @@ class RoundAnswer(Noun):
         routes: the tool of kind ``routes`` that knows each leg; mode: the way of travelling.
         show: key of a place in ``order``, where they stand in their order -> column.
         legs: where the legs stand, the whole round last, each with ``from``, ``to``, ``m`` and ``min``.
-        most: the most stops.
         ties: the column with a number that a place is taken by where rounds are equal; places without one come last.
     """
 
@@ -403,7 +394,6 @@ class RoundAnswer(Noun):
     mode: str
     show: dict[str, Column]
     legs: str = "legs"
-    most: int = Field(default=6, ge=2, le=8)
     ties: Column | None = None
 
 
@@ -545,6 +535,9 @@ _FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {
     "frequency": ("min", "frequency"),
     "number": ("count", None),
 }
+#: role of a figure -> the unit that it is in; all others are sums of money.
+_UNITS: dict[str | None, FieldUnit] = {role: unit for unit, role in _FIGURES.values()}
+_UNITS |= {"wait": "min", "slack": "min", "stay": "min"}
 
 
 class Meaning(Noun):
@@ -680,8 +673,8 @@ class Tool(Noun):
         for path, meaning in self.fields.items():
             _plant(tree, path.split("."), meaning)
         for entity in (entity for entity in self.entities if entity.sort != "leg"):
-            named = {entity.name: Meaning(kind="name"), **({entity.id: Meaning(kind="id")} if entity.id else {})}
-            for path, meaning in {**named, **entity.fields}.items():
+            own_fields = {entity.name: Meaning(kind="name"), **({entity.id: Meaning(kind="id")} if entity.id else {})}
+            for path, meaning in {**own_fields, **entity.fields}.items():
                 _plant(tree, [*entity.items.split("."), ITEM, *path.split(".")], meaning)
         return tree
 
@@ -722,6 +715,7 @@ def meanings_below(nodes: Sequence[MeaningTree], key: str) -> list[MeaningTree]:
 
 
 def _plant(tree: MeaningTree, keys: list[str], meaning: Meaning) -> None:
+    """Put a meaning into a tree, at the place of a path."""
     for key in filter(None, keys):
         tree = tree.setdefault(key, {})
     tree[""] = meaning

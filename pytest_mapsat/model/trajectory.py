@@ -105,18 +105,8 @@ class Usage(Noun):
 def total_usage(parts: Iterable[Usage]) -> Usage:
     """Return what several calls spent together; what one of them does not tell is not known of the sum."""
     listed = list(parts)
-    tokens_in = _total([usage.input_tokens for usage in listed])
-    tokens_out = _total([usage.output_tokens for usage in listed])
-    return Usage(
-        input_tokens=None if tokens_in is None else int(tokens_in),
-        output_tokens=None if tokens_out is None else int(tokens_out),
-        cost=_total([usage.cost for usage in listed]),
-    )
-
-
-def _total(values: Sequence[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return math.fsum(numbers) if len(numbers) == len(values) else None
+    spent = {name: [getattr(usage, name) for usage in listed] for name in Usage.model_fields}
+    return Usage(**{name: None if None in values else math.fsum(values) for name, values in spent.items()})
 
 
 class Step(Noun):

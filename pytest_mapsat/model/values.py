@@ -119,6 +119,7 @@ def opening_hours(hours: str) -> tuple[tuple[int, int], ...]:
 
 
 def _hours(text: str) -> str:
+    """Return opening hours in one spelling of width, without blanks."""
     return "".join(unicodedata.normalize("NFKC", text[:_LONGEST_HOURS]).split())
 
 
@@ -134,6 +135,7 @@ def _spans(text: str) -> list[tuple[int, int] | None]:
 
 
 def _is_open(hours: str, minute: int) -> bool | None:
+    """Return whether hours of one kind of days hold a minute; None where they cannot be read."""
     if _ALWAYS.fullmatch(hours):
         return True
     if _CLOSED.fullmatch(hours):
@@ -231,6 +233,7 @@ def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None
 
 
 def _of_words(text: str, year: int) -> str | None:
+    """Return the day that a date in figures or with the name of a month means; None for none."""
     if numeric := _MONTH_DAY.match(text):
         return _iso(year, int(numeric[1]), int(numeric[2]))
     month = day = 0
@@ -245,14 +248,16 @@ def _of_words(text: str, year: int) -> str | None:
 
 
 def _of_weekday(text: str, today: date) -> str | None:
-    named = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
-    weekday = next((_WEEKDAYS.index(word) for word in named if word in _WEEKDAYS), None)
+    """Return the next day of the week that a text names, today included; None for none."""
+    day_names = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
+    weekday = next((_WEEKDAYS.index(word) for word in day_names if word in _WEEKDAYS), None)
     if chinese := _CHINESE_WEEKDAY.search(text):
         weekday = min("一二三四五六日天".index(chinese[1]), _WEEK - 1)
     return None if weekday is None else (today + timedelta(days=(weekday - today.weekday()) % _WEEK)).isoformat()
 
 
 def _iso(year: int, month: int, day: int) -> str | None:
+    """Return a date as ISO text; None for one that no calendar has."""
     try:
         return date(year, month, day).isoformat()
     except ValueError:

@@ -532,9 +532,9 @@ class Scorecard(Noun):
         bounds = self.bounds_of("ar")
         ar = "no AR" if bounds is None else "AR " + " to ".join(f"{end:.2f}" for end in dict.fromkeys(bounds))
         failed = [f"{label.requirement} failed ({label.why})" for label in self.labels if label.outcome == "failed"]
-        told = "; ".join(failed) or self.reason
+        reason = "; ".join(failed) or self.reason
         line = " ".join(
-            f"Scorecard {self.id} trial {self.trial}: {outcome_word(self.outcome, lost=self.lost)}, {ar}; {told}".rstrip(
+            f"Scorecard {self.id} trial {self.trial}: {outcome_word(self.outcome, lost=self.lost)}, {ar}; {reason}".rstrip(
                 "; "
             ).split()
         )

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from pytest_mapsat.metrics import summarise, within_scale
-from pytest_mapsat.model import MSB_METRICS, Aggregate, Case, JsonObject, Scorecard, SuiteManifest
+from pytest_mapsat.model import MSB_METRICS, Aggregate, Case, JsonObject, Scorecard, SuiteManifest, normalise
 from pytest_mapsat.reports import code, columns, printable, wrap
-from pytest_mapsat.sandbox import normalise
 
 BASELINES = ("silent", "constant", "surface", "profile", "oracle")
 METRICS = ("ecr", "iisr", "ar", "ifs", "ts", "ses")

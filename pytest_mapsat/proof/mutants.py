@@ -34,7 +34,6 @@ from pytest_mapsat.model import (
     Quote,
     Recommends,
     Requirement,
-    SameEnd,
     Says,
     Step,
     Tool,
@@ -418,7 +417,7 @@ def _strays(run: OracleRun, check: Check, value: float) -> bool:
     least, most = (bound and bound * UNITS[check.unit][1] for bound in (check.min, check.max))
     if (least is not None and value < least - _ROUNDING) or (most is not None and value > most + _ROUNDING):
         return True
-    scale = check.times * UNITS[check.equals_unit or check.unit][1]
+    scale = check.times * UNITS[check.unit][1]
     returned = [float(given) * scale for given in run.returned(check) if _WRITTEN.fullmatch(str(given))]
     sure = bool(check.bounds) and len(returned) == len(run.returned(check))
     return sure and all(abs(value - given) > check.allowed * abs(given) + _ROUNDING for given in returned)
@@ -491,7 +490,7 @@ def invented_phone(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _tells_phones(check: Check, _finding: Finding) -> bool:
-    return isinstance(check, Grounded) and not check.about and (not check.claims or "phone" in check.claims)
+    return isinstance(check, Grounded) and (not check.claims or "phone" in check.claims)
 
 
 # -- calls and what is handed over: calls, output ----------------------------------------------------------------------
@@ -706,15 +705,13 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
     calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
     end = end_of(oracle, case, suite)
-    checks = [check for requirement in case.truth.requirements for check in requirement.leaves]
-    ignored = [column for check in checks if isinstance(check, SameEnd) for column in check.ignore]
     for at, (_, step) in enumerate(made):
         if not step.changed:
             continue
         for kind, words, changed in _changes(calls, at, step, end, suite):
             played = _played(case, suite, oracle, changed)
             changes = net_changes(change for call in played.all_calls for change in call.changed)
-            if any(differences(end.changes, changes, ignored)):
+            if any(differences(end.changes, changes)):
                 yield kind, Mutant(words, played)
 
 

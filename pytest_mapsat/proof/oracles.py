@@ -24,6 +24,7 @@ from pytest_mapsat.model import (
     Contains,
     EndState,
     ExpectedTool,
+    FoundValues,
     Json,
     MapsatError,
     Output,
@@ -44,6 +45,7 @@ from pytest_mapsat.model import (
     Verdict,
     did_you_mean,
     fits_row,
+    normalise,
     shown,
     values_at,
     values_of,
@@ -51,7 +53,6 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import (
-    FoundValues,
     Ranker,
     SandboxSuite,
     holds_evidence,
@@ -59,9 +60,7 @@ from pytest_mapsat.sandbox import (
     id_text,
     in_time,
     make_sandbox,
-    normalise,
     play_reference,
-    ranker_of,
     returned_rows,
 )
 from pytest_mapsat.suite import Remark, Severity, Suite, nouns_in, remark
@@ -216,7 +215,7 @@ def _unanswered(step: Step) -> tuple[str, str]:
 
 def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
     """Give the paths in ``where``, and those of bound values, at which no result of the case's sandbox has anything."""
-    computed = ((name, suite.shape(name)) for name, tool in suite.tools.items() if tool.answer is not None)
+    computed = ((name, suite.shapes[name]) for name, tool in suite.tools.items() if tool.answer is not None)
     results = [*((recording.tool, recording.result) for recording in recordings), *computed]
     results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
     steps = tuple(Step(kind="call", tool=tool, result=result) for tool, result in results)
@@ -579,7 +578,7 @@ def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> RetrievalMe
     if not ranked:
         raise UsageError(f"{name} has no ranked search: a tool with answer: {{kind: ranked}} in its tools")
     rankers = {
-        tool: ranker_of(suite, tool)
+        tool: Ranker(suite, tool)
         for tool in ranked
         if any(hop.name == tool and hop.evidence_rows for case in cases for hop in case.truth.tools)
     }

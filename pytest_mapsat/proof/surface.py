@@ -29,16 +29,13 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
     canonical_json,
+    distance_m,
+    point_of,
+    tokens,
     values_at,
 )
 from pytest_mapsat.reading import MONEY, Vocabulary, fold_phrase
-from pytest_mapsat.sandbox import (
-    distance_m,
-    make_sandbox,
-    named_items,
-    point_of,
-    tokens,
-)
+from pytest_mapsat.sandbox import make_sandbox, named_items
 from pytest_mapsat.suite import Suite
 
 from .mutants import MONEY_WORDS

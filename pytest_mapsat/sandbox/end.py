@@ -192,14 +192,14 @@ class WatchedEnd(End):
     def refuse_unknown(self, table: str) -> None:
         """Raise NotRecordedError where a table is not watched."""
         if table not in self._watched:
-            hint = did_you_mean(table, self._watched) or f"it watches: {', '.join(self._watched) or 'none'}"
+            hint = did_you_mean(table, self._watched, "it watches:")
             raise UnknownEndError(f"the environment does not watch the table {shown(table)} ({hint})")
 
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
         """Return the rows of a table at the end; see ``End.rows``. Raises UnknownEndError where they are not known, or a column is hidden."""
         known, watched = self.known(table), self._watched[table]
-        named = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
-        if secret := next((name for name in named if name in watched.hidden), ""):
+        columns = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
+        if secret := next((name for name in columns if name in watched.hidden), ""):
             raise UnknownEndError(f"the column {secret} of {table} is hidden: no check can be judged by it")
         if not known.untold:
             return tuple(known.rows.values())
@@ -221,7 +221,7 @@ class WatchedEnd(End):
             watched = self._watched[table]
             start = self.tables.get(table)
             begun = watched.rows if start is None else start.rows
-            rows = {_id_of(row, watched): row for row in begun}
+            rows = {key_text(*(row.get(name) for name in watched.key.split(","))): row for row in begun}
             changes = [change for change in self.changes if change.table == table]
             for change in changes:
                 before, after = (_visible(row, watched) for row in (change.before, change.after))
@@ -249,11 +249,8 @@ class _Known(NamedTuple):
     untold: str
 
 
-def _id_of(row: JsonObject, table: WatchedTable) -> str:
-    return key_text(*(row.get(name) for name in table.key.split(",")))
-
-
 def _visible(row: JsonObject | None, table: WatchedTable) -> JsonObject | None:
+    """Return a row without the columns that no file has."""
     return row and {name: value for name, value in row.items() if name not in table.hidden}
 
 
@@ -330,6 +327,7 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
 
 
 def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
+    """Return what planned calls change in a fresh sandbox, up to the first that fails."""
     sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
@@ -379,22 +377,14 @@ class EndDifference(NamedTuple):
         return f"{place}: {wanted}", f"{place}: {ended}"
 
 
-def differences(
-    wanted: Iterable[RowChange], ended: Iterable[RowChange], ignored: Iterable[str] = ()
-) -> Iterator[EndDifference]:
+def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iterator[EndDifference]:
     """Give the places in which an episode ends otherwise than the reference, by table and row.
 
     Args:
         wanted: the net changes of the reference.
         ended: the net changes of the episode, from the same start.
-        ignored: columns, ``table.column``, that are not compared; the column may be a dotted path, ``*`` for every element.
     """
-    paths: dict[str, list[list[str]]] = {}
-    for name in ignored:
-        table, _, path = name.partition(".")
-        paths.setdefault(table, []).append(path.split("."))
-    sides = [_EndSide(changes, paths) for changes in (wanted, ended)]
-    reference, episode = sides
+    reference, episode = sides = [_EndSide(wanted), _EndSide(ended)]
     for place in sorted(reference.kept.keys() | episode.kept.keys()):
         before = (reference.kept.get(place) or episode.kept[place]).before
         rows = [side.kept[place].after if place in side.kept else before for side in sides]
@@ -406,8 +396,7 @@ def differences(
 class _EndSide:
     """The changes of one of two ends: rows that were there before, and new ones, whose ids have names that do not count."""
 
-    def __init__(self, changes: Iterable[RowChange], ignored: Mapping[str, Sequence[Sequence[str]]]) -> None:
-        self._ignored = ignored
+    def __init__(self, changes: Iterable[RowChange]) -> None:
         self.kept: dict[_Place, RowChange] = {}
         self.new: dict[_Place, RowChange] = {}
         for change in changes:
@@ -429,12 +418,9 @@ class _EndSide:
         self._names = {row_id: f"\0{'|'.join(sorted(several))}" for row_id, several in listed.items()}
 
     def form(self, place: _Place, row: JsonObject | None) -> JsonObject | None:
-        """Return a row as it is compared: without what is ignored, numbers spelt alike, new ids by what they stand for."""
-        form: Json = row
-        for path in self._ignored.get(place[0], ()) if row is not None else ():
-            form = _without(form, path)
+        """Return a row as it is compared: numbers spelt alike, new ids by what they stand for."""
         names = ChainMap({place[1]: "\0itself"}, self._names) if place in self.new else self._names
-        return _spelt(form, names)  # type: ignore[no-any-return]
+        return _spelt(row, names)  # type: ignore[no-any-return]
 
     def unmatched(self, matched: Counter[str]) -> list[_Place]:
         """Return the new rows that are left when so many of each colour have met their like."""
@@ -447,21 +433,8 @@ class _EndSide:
         return left
 
 
-def _without(value: Json, path: Sequence[str]) -> Json:
-    """Return data without what stands at a path."""
-    key, rest = path[0], path[1:]
-    if isinstance(value, Mapping):
-        return {
-            name: _without(member, rest) if rest and key in (name, "*") else member
-            for name, member in value.items()
-            if rest or key not in (name, "*")
-        }
-    if isinstance(value, (list, tuple)) and key == "*":
-        return [_without(member, rest) for member in value] if rest else []
-    return value
-
-
 def _spelt(value: Json, names: Mapping[str, str]) -> Json:
+    """Return data with whole numbers in one spelling, and texts that are names written as what they stand for."""
     if isinstance(value, Mapping):
         return {names.get(key, key): _spelt(member, names) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -507,4 +480,5 @@ def _among_new(reference: _EndSide, episode: _EndSide) -> Iterator[EndDifference
 
 
 def _shared(left: JsonObject | None, right: JsonObject | None) -> int:
+    """Return how many columns two rows have alike."""
     return sum(key in (right or {}) and same(value, (right or {})[key]) for key, value in (left or {}).items())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
-from pytest_mapsat.model import ExpectedTool, FoundValues, Json, Step, Tool, fits_row, values_at, values_of
+from pytest_mapsat.model import ExpectedTool, FoundValues, Json, Step, Tool, all_true, any_true, fits_row, values_at
 
 
 class ReturnedRow(NamedTuple):
@@ -73,12 +73,10 @@ def _unknown_rules(
         return None
     unknown = 0
     for name, match in expected.match.items():
-        held = {
-            match.fits(value, arguments=arguments, results=earlier, hops=hops) for value in values_of(arguments, name)
-        }
-        if held == {False}:
+        holds = fits_row({name: match}, arguments, results=earlier, hops=hops)
+        if holds is False:
             return None
-        unknown += True not in held
+        unknown += holds is None
     return unknown
 
 
@@ -102,10 +100,7 @@ def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: i
         first: how many rows from the top count; None: all.
     """
     rows = [row.record for row in returned_rows(tool, result)[:first]]
-    held = [{fits_row(evidence.where, row) for row in rows} for evidence in expected.evidence_rows]
-    if any(True not in fits_of and None not in fits_of for fits_of in held):
-        return False
-    return None if any(True not in fits_of for fits_of in held) else True
+    return all_true(any_true(fits_row(part.where, row) for row in rows) for part in expected.evidence_rows)
 
 
 def id_text(value: Json) -> str | None:

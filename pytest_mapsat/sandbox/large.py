@@ -110,10 +110,10 @@ class FileRows(Sequence[JsonObject]):
 
     def _made(self) -> Arrays:
         """Return where the rows stand, for files that stay as they are meanwhile: what is kept goes by the digest of before."""
-        made = _catalogue(self._paths, self.keys)
+        catalogue = _catalogue(self._paths, self.keys)
         for number in range(len(self._paths)):
             self._unchanged(number)
-        return made
+        return catalogue
 
     def __len__(self) -> int:
         return len(self._arrays["offset"])
@@ -181,6 +181,7 @@ def hashed(text: str) -> int:
 
 
 def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
+    """Return size and time of change of a file, by path or number. Raises SuiteError."""
     try:
         stat = os.stat(opened)  # noqa: PTH116  a number of an open file, too
     except OSError as error:
@@ -299,11 +300,12 @@ def _code() -> list[str]:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
+    """Keep arrays in a file, put in place whole."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
-    named: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
+    contents: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
     with replacing(path) as file:
-        np.savez(file, **named)
+        np.savez(file, **contents)
     _prune(path)
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from inspect import signature
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -170,8 +170,8 @@ def installed_sandboxes() -> tuple[SandboxHook, ...]:
 
 def _of_port(point: EntryPoint, case: Case, suite: SandboxSuite) -> SandboxFactory | None:
     """Return the sandbox that a port of ours has for a suite; one without options of a sandbox in Python has none of them."""
-    made: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
-    return made
+    factory: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
+    return factory
 
 
 def sandbox_hook(module: ModuleType) -> SandboxHook:
@@ -181,8 +181,8 @@ def sandbox_hook(module: ModuleType) -> SandboxHook:
 
     def hook(case: Case, suite: Any) -> SandboxFactory | None:
         given = {"config": None, "case": case, "suite": suite}
-        made: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
-        return made
+        factory: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
+        return factory
 
     return hook
 
@@ -191,15 +191,15 @@ def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> Sand
     """Return what makes a case's sandbox: what the first of some hooks gives; None where none does."""
     for hook in hooks:
         try:
-            made: object = call_user_code(hook, case, suite)
+            factory: object = call_user_code(hook, case, suite)
         except UserCodeError as broken:
             raise _broke("the sandbox could not be looked up", broken) from None
-        if made is None:
+        if factory is None:
             continue
-        if not callable(made):
-            message = f"pytest_mapsat_sandbox returned {shown(made)}, expected what makes a sandbox: a class, or a function of the state"
+        if not callable(factory):
+            message = f"pytest_mapsat_sandbox returned {shown(factory)}, expected what makes a sandbox: a class, or a function of the state"
             raise InfrastructureError(message)
-        return made
+        return factory
     return None
 
 
@@ -217,6 +217,9 @@ class RecordedSandbox:
         computed: what answers where no recording is of the very call, and the tool says how; None: nothing.
         asked: how often each recorded call has answered already, by its key.
         unmade: whether hooks were asked for a sandbox in Python and gave none, which the note at a miss says.
+
+    Attributes:
+        tools: the suite's tools by name.
     """
 
     #: Nothing is changed while it is made.
@@ -232,7 +235,7 @@ class RecordedSandbox:
         unmade: bool = False,
     ) -> None:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
-        self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
+        self.tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
         self._computed, self._unmade = computed, unmade
         self._asked: Counter[str] = Counter() if asked is None else asked
         self._recordings: dict[str, list[Recording]] = {}
@@ -240,14 +243,9 @@ class RecordedSandbox:
             self._recordings.setdefault(recording.tool, []).append(recording)
         self._resolvers: dict[str, Resolver] = {}
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The suite's tools by name."""
-        return self._tools
-
     def may_answer(self, name: str) -> bool:
         """Return whether there is something of the case or its tables that may answer calls of a tool."""
-        return name in self._recordings or self._tools[name].answer is not None
+        return name in self._recordings or self.tools[name].answer is not None
 
     def begin(self, case: Case) -> None:
         """Play the calls that a case begins with. Raises InfrastructureError where one does not end well."""
@@ -257,7 +255,7 @@ class RecordedSandbox:
         """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
-            return unknown_tool(name, self._tools)
+            return unknown_tool(name, self.tools)
         if not isinstance(arguments, Mapping):
             return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
         try:
@@ -285,11 +283,12 @@ class RecordedSandbox:
             return near if near.status == "ok" else _error(f"{name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
-        name = tool_name(self._tools, name)
+        """Return what answers calls of a tool from its recordings; None where there is no such tool."""
+        name = tool_name(self.tools, name)
         resolver = self._resolvers.get(name)
-        if resolver is None and name in self._tools:
+        if resolver is None and name in self.tools:
             resolver = self._resolvers[name] = Resolver(
-                self._tools[name], self._recordings.get(name, ()), self._asked, _UNMADE if self._unmade else ""
+                self.tools[name], self._recordings.get(name, ()), self._asked, _UNMADE if self._unmade else ""
             )
         return resolver
 
@@ -319,6 +318,7 @@ class PythonSandbox:
         misses: see ``make_sandbox``.
 
     Attributes:
+        tools: the suite's tools by name.
         setup: the rows that making the object has changed.
 
     Raises:
@@ -335,37 +335,29 @@ class PythonSandbox:
     ) -> None:
         self._misses = misses
         self._data = data
-        self._made: RecordedSandbox | None = None
-        self._tools = (below := data(())).tools
+        self.tools = data(()).tools
         self._writes = ""
         self._state = State(tables)
         self.setup: tuple[RowChange, ...] = ()
         try:
             with waiting():  # it may start a service
-                made = call_user_code(make, self._state)
-            methods = {name: call_user_code(getattr, made, name, None) for name in below.tools}
+                instance = call_user_code(make, self._state)
+            methods = {name: call_user_code(getattr, instance, name, None) for name in self.tools}
         except UserCodeError as broken:
             raise _broke("the sandbox could not be made", broken) from None
-        self._object = made
+        self._object = instance
         self._methods: dict[str, Callable[..., Json]] = {
             name: method for name, method in methods.items() if callable(method)
         }
         if not self._methods:
-            raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(below.tools)})")
+            raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(self.tools)})")
         self.setup = self._state.writing.done()
         self._state.writing.allowed = False
 
-    @property
+    @cached_property
     def _below(self) -> RecordedSandbox:
         """What answers the other tools, from what is written by now."""
-        if self._made is None:
-            self._made = self._data(self._state.overlays())
-        return self._made
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The suite's tools by name."""
-        return self._tools
+        return self._data(self._state.overlays())
 
     def begin(self, case: Case) -> None:
         """Play the calls that a case begins with; what they change is part of the start. Raises InfrastructureError where one does not end well."""
@@ -405,6 +397,7 @@ class PythonSandbox:
         return f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool{hint}"
 
     def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> SandboxAnswer:
+        """Return what a method answers to a call, with the rows that it changed."""
         writing = self._state.writing
         writing.allowed = tool.effect == "write"
         try:
@@ -421,7 +414,7 @@ class PythonSandbox:
         changed = writing.done()
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
-            self._made = None
+            self.__dict__.pop("_below", None)
         return SandboxAnswer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 
@@ -438,19 +431,21 @@ def _overflowing(value: Json, place: str) -> Iterator[str]:
 
 
 def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
+    """Return the answers to the calls that a case begins with. Raises InfrastructureError where one does not end well."""
     answers = []
     for number, call in enumerate(case.world.calls, 1):
         answer = sandbox.call(call.tool, call.arguments)
         if answer.status != "ok":
-            told = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
+            why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             raise InfrastructureError(
-                f"case {case.id}: world.calls, call {number}, {call.tool}, ends as {answer.status}: {told}"[:500]
+                f"case {case.id}: world.calls, call {number}, {call.tool}, ends as {answer.status}: {why}"[:500]
             )
         answers.append(answer)
     return answers
 
 
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
+    """Return what a method of a sandbox in Python returns, as plain data. Raises ValueError where it is too much."""
     result = plain(method(**arguments))
     if (size := json_size(result)) > _MOST_CHARACTERS:
         raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
@@ -458,6 +453,7 @@ def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
 
 
 def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
+    """Return the answer to a call that a sandbox in Python refused."""
     try:
         result = plain({"status": "refused", "message": refused.reason, **refused.details})
     except (TypeError, ValueError) as error:
@@ -471,6 +467,7 @@ def unknown_tool(name: object, tools: Iterable[str]) -> SandboxAnswer:
 
 
 def _error(message: str) -> SandboxAnswer:
+    """Return the answer to a call that cannot be taken, with why."""
     return SandboxAnswer({"status": "error", "message": message}, "error")
 
 
@@ -558,6 +555,8 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
 def _function(
     name: str, call: Callable[[str, JsonObject], Json], description: str, parameters: tuple[str, ...]
 ) -> Callable[..., Json]:
+    """Return a tool as a function that is called with arguments by name."""
+
     def tool(*positional: Any, **arguments: Json) -> Json:
         if positional:
             names = ", ".join(f"{parameter}=..." for parameter in parameters)

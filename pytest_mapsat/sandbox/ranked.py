@@ -140,23 +140,13 @@ class _Sets:
         }
 
 
-def build(rows: Iterable[JsonObject], by_id: np.ndarray, fields: Mapping[str, RankedField], book: Wordbook) -> Arrays:
-    """Return the index of some rows.
+class _Builder:
+    """Takes rows in, one after another and in any order, and returns their index.
 
     Args:
-        rows: the rows, in any order.
-        by_id: the places of the rows in the order of their ids.
         fields: column -> what it holds.
         book: the declared words, for spellings that are one.
     """
-    builder = _Builder(fields, book)
-    for row in rows:
-        builder.add(row)
-    return builder.done(by_id)
-
-
-class _Builder:
-    """Takes rows in, one after another, and returns their index."""
 
     def __init__(self, fields: Mapping[str, RankedField], book: Wordbook) -> None:
         def holding(*kinds: str) -> list[tuple[int, str]]:
@@ -174,10 +164,10 @@ class _Builder:
     def add(self, row: JsonObject) -> None:
         """Take the next row in."""
         self._count += 1
-        held = dict.fromkeys((at, value) for at, column in self._valued for value in _values(row.get(column)))
-        self._values.add(held)
+        valued = dict.fromkeys((at, value) for at, column in self._valued for value in _values(row.get(column)))
+        self._values.add(valued)
         own: set[str] = set()
-        for at, value in held:
+        for at, value in valued:
             if type(value) is str:
                 if at in self._named:
                     self._terms.add(value, own)
@@ -198,15 +188,17 @@ class _Builder:
             codes.append(numbers[hours if isinstance(hours, str) else ""])
 
     def done(self, by_id: np.ndarray) -> Arrays:
-        """Return the index of the rows that were taken in, by their ids."""
+        """Return the index of the rows that were taken in. ``by_id``: their places in the order of their ids."""
         arrays: dict[str, np.ndarray] = {}
         for name, sets in (("strong", self._strong), ("weak", self._weak)):
             hashes = np.array([hashed(term) for term in sets.things], np.uint64)
             order = np.argsort(hashes, kind="stable")
             arrays[f"{name}.hash"] = hashes[order]
-            arrays |= {f"{name}.{key}": held for key, held in sets.packed(order, by_id).items()}
+            arrays |= {f"{name}.{key}": packed for key, packed in sets.packed(order, by_id).items()}
         values = self._values
-        arrays |= {f"values.{key}": held for key, held in values.packed(np.arange(len(values.things)), by_id).items()}
+        arrays |= {
+            f"values.{key}": packed for key, packed in values.packed(np.arange(len(values.things)), by_id).items()
+        }
         arrays |= _value_arrays(list(values.things), self._book)
         arrays |= {
             f"figure.{column}": np.array(amounts, np.float64)[by_id] for column, amounts in self._figures.items()
@@ -246,7 +238,7 @@ class PartIndex:
     """The index of one part, ready to be asked. Safe to be used from several threads.
 
     Args:
-        kept: the index as ``build`` made it.
+        kept: the index as ``_Builder`` made it.
         fields: column -> what it holds.
 
     Attributes:
@@ -267,8 +259,8 @@ class PartIndex:
         keys = self._arrays["key.hash"]
         wanted = np.array(hashes, np.uint64)
         first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
-        held = self._arrays["key.value"]
-        return [held[start:end].tolist() if end > start else [] for start, end in zip(first, last, strict=True)]
+        values = self._arrays["key.value"]
+        return [values[start:end].tolist() if end > start else [] for start, end in zip(first, last, strict=True)]
 
     def with_values(self, values: Iterable[int]) -> np.ndarray:
         """Return a truth value for each row: whether it has one of some values of columns."""
@@ -284,7 +276,7 @@ class PartIndex:
     def fitting(self, column: str, match: Match, *, wanted: bool = True) -> np.ndarray:
         """Return the rows whose figure, or opening hours, are known to fit a match, or not to."""
         if isinstance(match, OpenAt):
-            return self.open_at(column, minute_of(match.time), wanted)
+            return self.open_at(column, match.time, wanted)
         if not isinstance(match, Between):
             raise TypeError(f"no index answers {match.op}")
         figures = self.figure(column)
@@ -295,8 +287,8 @@ class PartIndex:
         """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
         scores = np.zeros(self.count, np.int32)
         hashes = np.array([hashed(term) for term in terms], np.uint64)
-        held = {name: self._places(name, hashes) for name in ("strong", "weak")}
-        for strong, weak in zip(held["strong"], held["weak"], strict=True):
+        places_of = {name: self._places(name, hashes) for name in ("strong", "weak")}
+        for strong, weak in zip(places_of["strong"], places_of["weak"], strict=True):
             places = (("strong", strong, 3), ("weak", weak, 1))
             having = sum(len(self._rows(name, at)) for name, at, _ in places if at is not None)
             for name, at, weight in places:
@@ -325,10 +317,9 @@ def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], col
 
 
 def _open_at(
-    arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, minute: int, wanted: bool = True
+    arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, clock: str, wanted: bool = True
 ) -> np.ndarray:
-    """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
-    clock = f"{minute // 60:02}:{minute % 60:02}"
+    """Return a truth value for each row: whether its hours are read, and hold a time of day, or do not."""
     fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
     open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]
     return open_rows
@@ -414,10 +405,8 @@ def _meant(field: RankedField, value: Any) -> Match:
 
 
 class _Phrase(NamedTuple):
-    """Words of a query that stand for something: which of its words, as places among them, and where in the text."""
+    """Words of a query that stand for something, and where in the text."""
 
-    first: int
-    last: int
     start: int
     end: int
     key: str
@@ -473,7 +462,7 @@ class Query:
         while at < len(self._units):
             last, key = by_first.get(at, (at, ""))
             if key:
-                phrases.append(_Phrase(at, last, self._units[at][1], self._units[last - 1][2], key))
+                phrases.append(_Phrase(self._units[at][1], self._units[last - 1][2], key))
             at = max(last, at + 1)
         return phrases
 
@@ -516,9 +505,9 @@ class Query:
             dropped += [(phrase.start, phrase.end)] if denied else []
         for bound in asked.bounds:
             if not any(start <= bound.start and bound.end <= end for start, end in whole) and (
-                held := self._of_bound(bound)
+                condition := self._of_bound(bound)
             ):
-                masks[held[0]] = held[1]
+                masks[condition[0]] = condition[1]
         for opening in asked.openings:
             if not any(start <= opening.start and opening.end <= end for start, end in whole):
                 masks |= self._of_opening(opening)
@@ -559,8 +548,8 @@ class Query:
         if not isinstance(match, Equal):
             return self._index.fitting(column, match, wanted=not denied)
         wanted = canonical_json(match.value)
-        held = self._index.values(column).items()
-        mask = self._index.with_values(at for at, other in held if canonical_json(other) == wanted)
+        values = self._index.values(column).items()
+        mask = self._index.with_values(at for at, other in values if canonical_json(other) == wanted)
         return ~mask if denied else mask
 
     def _of_bound(self, bound: AskedBound) -> tuple[object, np.ndarray] | None:
@@ -596,9 +585,9 @@ class Query:
 
     def _is_like(self, column: str, value: float) -> bool:
         """Return whether a number is one that a column of figures might hold."""
-        held = self._index.figure(column)
-        held = held[~np.isnan(held)]
-        return bool(len(held) and np.min(held) <= value <= np.max(held))
+        figures = self._index.figure(column)
+        figures = figures[~np.isnan(figures)]
+        return bool(len(figures) and np.min(figures) <= value <= np.max(figures))
 
     def _of_opening(self, opening: Opening) -> Iterable[tuple[object, np.ndarray]]:
         """Give the conditions on opening hours, where a column holds any."""
@@ -606,7 +595,8 @@ class Query:
         columns = [column for column, field in self._fields.items() if field.holds == "hours"]
         if minutes and columns:
             join = np.logical_and if opening.every else np.logical_or
-            masks = [join.reduce([self._index.open_at(column, minute) for minute in minutes]) for column in columns]
+            clocks = [f"{minute // 60:02}:{minute % 60:02}" for minute in minutes]
+            masks = [join.reduce([self._index.open_at(column, clock) for clock in clocks]) for column in columns]
             yield ("open", minutes), np.logical_or.reduce(masks)
 
 
@@ -628,12 +618,6 @@ def between(figures: np.ndarray, low: float | None, high: float | None, *, stric
     if high is not None:
         mask = mask & (figures < high if strict else figures <= high)
     return mask
-
-
-def minute_of(clock: str) -> int:
-    """Return the minute of the day of a time, HH:MM."""
-    hour, minute = map(int, clock.split(":"))
-    return hour % 24 * 60 + minute
 
 
 #: Characters of a query; no sensible one is longer, and time grows with it.
@@ -682,13 +666,14 @@ class RankedParts:
             index = self._indexes.pop(part, None)
             if index is None:
                 rows = len(self.places[part])
-                while self._indexes and rows + sum(held.count for held in self._indexes.values()) > _HELD:
+                while self._indexes and rows + sum(open_index.count for open_index in self._indexes.values()) > _HELD:
                     del self._indexes[next(iter(self._indexes))]
                 index = self._made(part)
             self._indexes[part] = index  # the part searched last stands last
             return index
 
     def _made(self, part: str) -> PartIndex:
+        """Return the index of a part, newly built or from its file."""
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
@@ -696,7 +681,10 @@ class RankedParts:
             in_file = np.argsort(places)
             ordered = places[in_file].tolist()
             rows = self.rows.read(ordered) if isinstance(self.rows, FileRows) else (self.rows[at] for at in ordered)
-            return build(rows, np.argsort(in_file), fields, book)
+            builder = _Builder(fields, book)
+            for row in rows:
+                builder.add(row)
+            return builder.done(np.argsort(in_file))
 
         if isinstance(self.rows, FileRows):
             holds = [[column, field.holds] for column, field in fields.items()]
@@ -756,6 +744,9 @@ class RankedCall(TableCall[RankedAnswer]):
         self._parts = parts
         self._vocabulary = vocabulary
         self._part = part
+        #: The parameter that names the part, empty where the tool has none, and how it is read.
+        self._parameter = answer.part if answer.part in spec.tool.parameters.get("properties", {}) else ""
+        self._match = spec.rule(self._parameter) if self._parameter else _AS_TEXT
 
     def result(self) -> Json:
         """Return the result. Raises UnanswerableError."""
@@ -790,47 +781,39 @@ class RankedCall(TableCall[RankedAnswer]):
         column, city = self._answer.part, self._ground.context.city
         fixed = self._part or self._by_parameter()
         part = fixed or next(iter(self._parts_named(city)), "")
-        named = self._named(text)
-        if part and named:  # a city in a longer name ("Port Elm Street") is none that is named
+        places = self._named(text)
+        if part and places:  # a city in a longer name ("Port Elm Street") is none that is named
             longer = [(phrase.start, phrase.end) for phrase in self._query(text, part).phrases]
-            named = {
+            places = {
                 (start, end): name
-                for (start, end), name in named.items()
+                for (start, end), name in places.items()
                 if name == part
                 or not any(first <= start and end <= last and last - first > end - start for first, last in longer)
             }
-        listed = sorted({*named.values(), *([fixed] if fixed else [])})
+        listed = sorted({*places.values(), *([fixed] if fixed else [])})
         if len(listed) > 1:
             raise UnanswerableError(f"one {column} at a time is searched, and the call names {' and '.join(listed)}")
         if not (part := listed[0] if listed else part):
             raise UnanswerableError(f"no {column} is named; {self._served()}")
-        return part, list(named)
+        return part, list(places)
 
     def _query(self, text: str, part: str, skip: Sequence[tuple[int, int]] = ()) -> Query:
+        """Return a text, ready to be held against a part."""
         index, minute = self._parts.index(part), self._ground.minute
         return Query(text, index, self._parts.lexicon, vocabulary=self._vocabulary, minute=minute, skip=skip)
 
     def _parts_named(self, given: Json) -> list[str]:
         """Return the parts that a value names, in any spelling, or by a declared word."""
-        match = self._match()
-        forms = self._parts.with_form(match)
-        parts = sorted({part for form in canonical_values(given, match) for part in forms.get(form, ())})
+        forms = self._parts.with_form(self._match)
+        parts = sorted({part for form in canonical_values(given, self._match) for part in forms.get(form, ())})
         if not parts and isinstance(given, str):
             part = self._parts.names.get(units_of(given, self._parts.lexicon.book))
             parts = [part] if part else []
         return parts
 
-    def _parameter(self) -> str:
-        """Return the parameter that names the part, empty where the tool has none."""
-        name = self._answer.part
-        return name if name in self._spec.tool.parameters.get("properties", {}) else ""
-
-    def _match(self) -> ParameterMatch:
-        return self._spec.rule(self._parameter()) if self._parameter() else _AS_TEXT
-
     def _by_parameter(self) -> str:
         """Return the part that the call's parameter names, empty where it gives none. Raises UnanswerableError for one that there is not."""
-        name = self._parameter()
+        name = self._parameter
         given = self._given(name) if name else None
         parts = [] if given is None else self._parts_named(given)
         if given is None or len(parts) == 1:
@@ -843,6 +826,7 @@ class RankedCall(TableCall[RankedAnswer]):
         raise UnanswerableError(f"{name} is {shown(given)}, which is not served; {self._served()}{hint}")
 
     def _served(self) -> str:
+        """Return in words which parts there are."""
         places = self._parts.places
         more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
         return f"there is {', '.join(islice(places, _LISTED)) or 'none'}{more}"
@@ -851,13 +835,13 @@ class RankedCall(TableCall[RankedAnswer]):
         """Return where a text names a part, and which; the longest name at each place."""
         units = self._parts.lexicon.units(fold(text))
         words = tuple(unit for unit, _, _ in units)
-        named: dict[tuple[int, int], str] = {}
+        places: dict[tuple[int, int], str] = {}
         at = 0
         for several, part in split(words, self._parts.names, self._parts.longest_name):
             if part is not None:
-                named[units[at][1], units[at + len(several) - 1][2]] = part
+                places[units[at][1], units[at + len(several) - 1][2]] = part
             at += len(several)
-        return named
+        return places
 
     def _kept(self, index: PartIndex) -> np.ndarray | None:
         """Return the rows that the call's filters leave; None for all."""
@@ -868,11 +852,12 @@ class RankedCall(TableCall[RankedAnswer]):
         return mask
 
     def _left(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
+        """Return the rows of a part that one filter leaves."""
         if isinstance(rule, EqualTo):
             match = self._spec.rule(name)
-            held = {at: canonical_values(value, match) for at, value in index.values(rule.column).items()}
-            wanted = self._wanted(match, given, (form for forms in held.values() for form in forms))
-            return index.with_values(at for at, forms in held.items() if forms & wanted)
+            forms_of = {at: canonical_values(value, match) for at, value in index.values(rule.column).items()}
+            wanted = self._wanted(match, given, (form for forms in forms_of.values() for form in forms))
+            return index.with_values(at for at, forms in forms_of.items() if forms & wanted)
         return index.fitting(rule.column, self._match_of(name, rule, given))
 
 
@@ -940,12 +925,8 @@ class Ranker:
         return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
 
     def _call(self, ground: Ground, call: SpecCall, part: str = "") -> RankedCall:
+        """Return a call of the tool."""
         return RankedCall(ground, self.answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part)
-
-
-def ranker_of(suite: SandboxSuite, tool: str) -> Ranker:
-    """Return the order in which a ranked tool of a suite gives its rows: see ``Ranker``."""
-    return Ranker(suite, tool)
 
 
 def vocabulary_of(manifest: SuiteManifest) -> Vocabulary:

@@ -93,49 +93,31 @@ class _Deviation(NamedTuple):
     excess: float = 0.0
 
 
-def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator[_Deviation]:
-    """Yield what is not the same, in the order of the tool's parameters."""
-    for parameter, wanted, held in zip(spec.parameters, asked.values, recorded.values, strict=True):
-        if wanted == held:
+def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator[_Deviation]:  # noqa: C901  a branch a kind
+    """Yield what is not the same in two calls, in the order of the tool's parameters."""
+    for parameter, wanted, value in zip(spec.parameters, asked.values, recorded.values, strict=True):
+        if wanted == value:
             continue
-        if parameter.lexicon and wanted is not None and held is not None:
-            yield _text(parameter, asked, recorded)
+        rule, distance, score, excess = parameter.rule, None, None, 0.0
+        kind: Kind = "blocked" if parameter.essential else "differs"
+        if parameter.lexicon and wanted is not None and value is not None:
+            request, other = asked.request(parameter), recorded.request(parameter)
+            alike = text_similarity(request.text, other.text) if other.same_as(request) else -1
+            if alike >= (rule.near or 0):
+                kind, score = "worded", alike
         elif parameter.located:
-            yield from _place(parameter, wanted, held)
-        else:
-            yield _compared(parameter, wanted, held)
-
-
-def _text(parameter: Parameter, asked: SpecCall, recorded: SpecCall) -> _Deviation:
-    wanted, held = asked.request(parameter), recorded.request(parameter)
-    if held.same_as(wanted):
-        score = text_similarity(wanted.text, held.text)
-        if score >= (parameter.rule.near or 0):
-            return _Deviation(parameter, "worded", score=score)
-    return _other(parameter)
-
-
-def _place(parameter: Parameter, asked: Canonical, recorded: Canonical) -> Iterator[_Deviation]:
-    apart = _apart_m(asked, recorded)
-    if apart is not None and apart <= SAME_POINT_M:
-        return
-    near = apart is not None and apart <= parameter.rule.within_m
-    yield _Deviation(parameter, "moved", apart) if near else _other(parameter, apart)
-
-
-def _compared(parameter: Parameter, asked: Canonical, recorded: Canonical) -> _Deviation:
-    rule = parameter.rule
-    if asked is None or recorded is None:
-        return _Deviation(parameter, "differs") if rule.open else _other(parameter)
-    if rule.covers and asked < recorded:
-        return _Deviation(parameter, "wider", excess=recorded - asked)
-    if rule.subset and set(asked) < set(recorded):
-        return _Deviation(parameter, "more", excess=len(recorded) - len(asked))
-    return _other(parameter)
-
-
-def _other(parameter: Parameter, distance: float | None = None) -> _Deviation:
-    return _Deviation(parameter, "blocked" if parameter.essential else "differs", distance)
+            distance = _apart_m(wanted, value)
+            if distance is not None and distance <= SAME_POINT_M:
+                continue
+            if distance is not None and distance <= rule.within_m:
+                kind = "moved"
+        elif wanted is None or value is None:
+            kind = "differs" if rule.open else kind
+        elif rule.covers and wanted < value:
+            kind, excess = "wider", value - wanted
+        elif rule.subset and set(wanted) < set(value):
+            kind, excess = "more", len(value) - len(wanted)
+        yield _Deviation(parameter, kind, distance, score, excess)
 
 
 def _are_near(places: Iterable[tuple[int, float]], asked: SpecCall, recorded: SpecCall) -> bool:
@@ -174,8 +156,8 @@ class RecordingEntry:
     @cached
     def key(self) -> str:
         """A short digest of the canonical call, and of the writes before it."""
-        named = {"tool": self.recording.tool, "values": self.call.values}
-        return digest(named | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
+        request = {"tool": self.recording.tool, "values": self.call.values}
+        return digest(request | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
 
     @cached
     def provenance(self) -> Provenance:
@@ -197,26 +179,31 @@ class _Candidate(NamedTuple):
     """A recording that may answer, with all in which it differs from the call; ``result`` without the ``removed`` items that were not asked for."""
 
     entry: RecordingEntry
-    found: tuple[_Deviation, ...] = ()
+    deviations: tuple[_Deviation, ...] = ()
     result: Json = None
     removed: int = 0
 
     @property
     def rank(self) -> tuple[int, float, float, float]:
         """Fewest differences, then the shortest distance, then the most similar text, then the least to cut off."""
-        distance = sum(deviation.distance or 0 for deviation in self.found)
-        unlike = sum(1 - deviation.score for deviation in self.found if deviation.score is not None)
-        return len(self.found), round(distance, 1), round(unlike, 6), sum(deviation.excess for deviation in self.found)
+        distance = sum(deviation.distance or 0 for deviation in self.deviations)
+        unlike = sum(1 - deviation.score for deviation in self.deviations if deviation.score is not None)
+        return (
+            len(self.deviations),
+            round(distance, 1),
+            round(unlike, 6),
+            sum(deviation.excess for deviation in self.deviations),
+        )
 
     @property
     def blocked(self) -> list[_Deviation]:
         """What keeps the recording from answering."""
-        return [deviation for deviation in self.found if deviation.kind == "blocked"]
+        return [deviation for deviation in self.deviations if deviation.kind == "blocked"]
 
     @property
     def kind(self) -> ProvenanceKind:
         """What an answer of this recording is."""
-        kinds = {deviation.kind for deviation in self.found}
+        kinds = {deviation.kind for deviation in self.deviations}
         return "composed" if self.removed or kinds & {"wider", "more"} else "near" if kinds else "exact"
 
 
@@ -299,6 +286,7 @@ class Resolver:
         return self._answer(call, whole) if whole else None
 
     def _nearly(self, call: SpecCall, writes: str) -> SandboxAnswer | None:
+        """Return the answer of the nearest recording that may answer and can be cut to what was asked; None where there is none."""
         reached = (
             self._candidate(call, entry)
             for entry in self._alike.get(self._alike_key(call), ())
@@ -313,37 +301,38 @@ class Resolver:
         return None
 
     def _candidate(self, call: SpecCall, entry: RecordingEntry) -> _Candidate:
+        """Return a recording with all in which it differs from a call."""
         return _Candidate(entry, tuple(_deviations(self.spec, call, entry.call)))
 
     def _served(self, call: SpecCall, candidates: Iterable[_Candidate]) -> list[_Candidate]:
         """Return the candidates with their results, cut to what was asked; those that cannot be cut are left out."""
-        served = []
-        for candidate in candidates:
-            try:
-                served.append(self._cut(call, candidate))
-            except _CannotCutError:
-                continue
-        return served
+        cut = (self._cut(call, candidate) for candidate in candidates)
+        return [candidate for candidate in cut if not isinstance(candidate, str)]
 
-    def _cut(self, call: SpecCall, candidate: _Candidate) -> _Candidate:
+    def _cut(self, call: SpecCall, candidate: _Candidate) -> _Candidate | str:
+        """Return a candidate with its result cut to what was asked, or in words why that cannot be done."""
         recorded = candidate.entry.call
         result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
             asked, made_for, outside = call.values[index], recorded.values[index], 0
             if asked is None or made_for is None:
                 continue
-            if parameter.rule.covers and candidate.found:
-                circle = self._circle(parameter.rule.covers, asked, made_for, call, recorded)
-                if circle.narrower or circle.moved:
-                    result, outside = _cut_to_circle(result, parameter.rule.covers, circle)
-            elif parameter.rule.subset:
-                result, outside = _cut_to_labels(result, parameter.rule.subset, asked, made_for)
+            try:
+                if parameter.rule.covers and candidate.deviations:
+                    circle = self._circle(parameter.rule.covers, asked, made_for, call, recorded)
+                    if circle.narrower or circle.moved:
+                        result, outside = _cut_to_circle(result, parameter.rule.covers, circle)
+                elif parameter.rule.subset:
+                    result, outside = _cut_to_labels(result, parameter.rule.subset, asked, made_for)
+            except _CannotCutError as reason:
+                return str(reason)
             removed += outside
         return candidate._replace(result=result, removed=removed)
 
     def _circle(
         self, rule: CutByDistance, asked: float, made_for: float, call: SpecCall, recorded: SpecCall
     ) -> _Circle:
+        """Return the circle that was asked for, as seen from the recorded one."""
         centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
         here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
         return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
@@ -360,20 +349,20 @@ class Resolver:
                 (item.removed, -agree[item.entry.result_digest], item.entry.result_digest, item) for item in served
             ]
             chosen = min(by_digest, key=lambda standing: (*standing[:3], standing[3].entry.key))[3]
-            of_call = [item for item in served if not item.found or item.entry.key == chosen.entry.key]
+            of_call = [item for item in served if not item.deviations or item.entry.key == chosen.entry.key]
             others = {item.entry.result_digest for item in served if item not in of_call}
             in_order = list({id(item.entry.recording): item for item in of_call}.values())
             conflicting += len(others - {chosen.entry.result_digest})
             key = in_order[0].entry.key
             chosen = in_order[min(self._asked[key], len(in_order) - 1)]
             self._asked[key] += 1
-        if not chosen.found and not chosen.removed and conflicting == 1:
+        if not chosen.deviations and not chosen.removed and conflicting == 1:
             return SandboxAnswer(fresh(chosen.result), "ok", chosen.entry.provenance)
         provenance = Provenance(
             kind=chosen.kind,
             recording=chosen.entry.key,
             differences=tuple(
-                _difference(item, call, chosen.entry.call, _NOTES.get(item.kind, "")) for item in chosen.found
+                _difference(item, call, chosen.entry.call, _NOTES.get(item.kind, "")) for item in chosen.deviations
             ),
             candidates=conflicting,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
@@ -381,6 +370,7 @@ class Resolver:
         return SandboxAnswer(fresh(chosen.result), "ok", provenance)
 
     def _miss(self, call: SpecCall, writes: str) -> SandboxAnswer:
+        """Return the answer to a call that no recording answers, with what kept the nearest one from it."""
         name = self.spec.tool.name
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
@@ -392,10 +382,11 @@ class Resolver:
             note = f"the case has no recording of {name}{unread}{self._more}"
         else:
             nearest = self._nearest(call, entries)
-            why = "" if nearest.blocked else self._why_uncut(call, nearest)
+            cut = "" if nearest.blocked else self._cut(call, nearest)
+            why = f": {cut}" if cut and isinstance(cut, str) else ""
             key = nearest.entry.key
             differences = tuple(
-                _difference(item, call, nearest.entry.call) for item in nearest.blocked or nearest.found
+                _difference(item, call, nearest.entry.call) for item in nearest.blocked or nearest.deviations
             )
             note = f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}"
         provenance = Provenance(kind="miss", recording=key, differences=differences, candidates=0, note=note)
@@ -404,23 +395,16 @@ class Resolver:
     def _nearest(self, call: SpecCall, entries: Iterable[RecordingEntry]) -> _Candidate:
         """Return the recording with the fewest obstacles; among equals the most alike in words, then on the ground."""
         candidates = [
-            (len(rival.blocked), len(rival.found), rival) for rival in (self._candidate(call, e) for e in entries)
+            (len(rival.blocked), len(rival.deviations), rival) for rival in (self._candidate(call, e) for e in entries)
         ]
         fewest = min(candidate[:2] for candidate in candidates)
 
         def remoteness(candidate: _Candidate) -> tuple[float, float, str]:
-            unlike = sum(1 - (_score(rival, call, candidate.entry.call) or 0) for rival in candidate.found)
-            distance = sum(rival.distance or 0 for rival in candidate.found)
+            unlike = sum(1 - (_score(rival, call, candidate.entry.call) or 0) for rival in candidate.deviations)
+            distance = sum(rival.distance or 0 for rival in candidate.deviations)
             return round(unlike, 6), round(distance, 1), candidate.entry.key
 
         return min((rival for *obstacles, rival in candidates if tuple(obstacles) == fewest), key=remoteness)
-
-    def _why_uncut(self, call: SpecCall, candidate: _Candidate) -> str:
-        try:
-            self._cut(call, candidate)
-        except _CannotCutError as reason:
-            return f": {reason}"
-        return ""
 
 
 def _variants(recording: Recording) -> Iterator[JsonObject]:
@@ -449,8 +433,8 @@ def _score(deviation: _Deviation, asked: SpecCall, recorded: SpecCall) -> float 
     parameter = deviation.parameter
     if deviation.score is not None or parameter.lexicon is None:
         return deviation.score
-    wanted, held = parameter.written(asked.arguments), parameter.written(recorded.arguments)
-    return text_similarity(str(wanted), str(held)) if wanted and held else None
+    wanted, recorded_text = parameter.written(asked.arguments), parameter.written(recorded.arguments)
+    return text_similarity(str(wanted), str(recorded_text)) if wanted and recorded_text else None
 
 
 class _CannotCutError(Exception):
@@ -477,10 +461,10 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
         return result, 0
     if circle.narrower and rule.distance is not None:
         distances = [number(_at(item, rule.distance)) for item in items]
-        told = [distance for distance in distances if distance is not None]
-        if len(told) < len(distances):
+        known = [distance for distance in distances if distance is not None]
+        if len(known) < len(distances):
             raise _CannotCutError(f"its items do not all have a {rule.distance}")
-        if told != sorted(told):
+        if known != sorted(known):
             raise _CannotCutError(f"its items are not sorted by {rule.distance}")
     kept = [item for item in items if _is_inside(item, rule, circle)]
     removed = len(items) - len(kept)
@@ -496,13 +480,13 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
 
 def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
     """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
-    told = number(_at(item, rule.distance)) if rule.distance else None
+    apart = number(_at(item, rule.distance)) if rule.distance else None
     own = point_of(_at(item, rule.point)) if rule.point else None
     own = point_of([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
     if own is None or circle.centre is None:
-        return told is not None and told + circle.moved <= circle.radius
+        return apart is not None and apart + circle.moved <= circle.radius
     by_own_point = distance_m(*own, *circle.centre) <= circle.radius
-    return by_own_point and (circle.moved > 0 or told is None or told <= circle.radius)
+    return by_own_point and (circle.moved > 0 or apart is None or apart <= circle.radius)
 
 
 def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:

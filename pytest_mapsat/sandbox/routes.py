@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
     SAME_POINT_M,
+    WAY_NAME,
     Context,
     Json,
     JsonObject,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 _SNAP_M = 150.0
 #: Local ways are rounded to so many metres.
 _ROUND_M = 10
+#: A round has at most so many stops.
+_MOST_STOPS = 6
 #: An end is joined to so many points of the network.
 _JOINTS = 3
 #: What makes routes of equal time differ: the shorter one is the quicker, minutes a metre.
@@ -90,6 +93,7 @@ class Computed:
         raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
 
     def _rank(self, answer: RankedAnswer, spec: ToolSpec, call: SpecCall) -> Json:
+        """Return the result of a call of a tool that ranks rows."""
         from .ranked import RankedCall, ranked_parts, vocabulary_of  # noqa: PLC0415 (few suites have such tools)
 
         parts = self._ranked.get(spec.tool.name)
@@ -98,6 +102,7 @@ class Computed:
         return RankedCall(self._ground, answer, spec, call, parts, vocabulary=vocabulary_of(self._manifest)).result()
 
     def _router(self, name: str) -> Router:
+        """Return the routes of a tool, made ready once."""
         if name not in self._routers:
             answer = self._tools[name].answer
             if not isinstance(answer, RoutesAnswer):
@@ -106,6 +111,7 @@ class Computed:
         return self._routers[name]
 
     def _quickest(self, tool: str, origin: Json, destination: Json, mode: str) -> JsonObject:
+        """Return the quickest route of a tool between two ends."""
         router = self._router(tool)
         return router.between(router.end(origin, "origin"), router.end(destination, "destination"), mode)[0]
 
@@ -137,7 +143,6 @@ class Network:
     """The ways of one mode: the rows that may be used; ``answer`` says which columns hold what."""
 
     def __init__(self, rows: Iterable[JsonObject], answer: RoutesAnswer) -> None:
-        self._name = answer.name
         self._places: dict[Point, int] = {}
         self._ways = tuple(way for row in rows for way in self._directed(row, answer))
         self._points = list(self._places)
@@ -179,14 +184,15 @@ class Network:
             if route is None or (routes and route.minutes > _SLOWEST * routes[0].minutes):
                 break
             routes.append(route)
-            named = [way for way in route.ways if way.row.get(self._name)]
-            if not named:
+            named_ways = [way for way in route.ways if way.row.get(WAY_NAME)]
+            if not named_ways:
                 break
-            barred.add(str(max(named, key=lambda way: way.minutes).row[self._name]))
+            barred.add(str(max(named_ways, key=lambda way: way.minutes).row[WAY_NAME]))
         return routes
 
     def _quickest(self, origins: _Joints, destinations: _Joints, local: Local, barred: set[str]) -> Route | None:
-        costs = [_BARRED if str(way.row.get(self._name)) in barred else way.cost for way in self._ways]
+        """Return the quickest route of a tool between two ends."""
+        costs = [_BARRED if str(way.row.get(WAY_NAME)) in barred else way.cost for way in self._ways]
         routes: list[Route] = []
         for before, origin in origins:
             for behind, destination in destinations:
@@ -248,13 +254,12 @@ class Router:
         answer = self._answer
         mode = spec.value(call, "mode")
         if mode not in answer.local:
-            hint = did_you_mean(str(mode), answer.local) or f"it is one of {', '.join(answer.local)}"
-            raise UnanswerableError(f"mode is {shown(mode)} ({hint})")
+            raise UnanswerableError(f"mode is {shown(mode)} ({did_you_mean(str(mode), answer.local, 'it is one of')})")
         ends = [self.end(spec.given(call, name), name) for name in ("origin", "destination")]
         avoided = frozenset(column for name, column in answer.avoid.items() if boolean(spec.given(call, name)) is True)
         routes = self.between(ends[0], ends[1], str(mode), avoided)
         echoed = {key: mode if name == "mode" else spec.given(call, name) for key, name in answer.echo.items()}
-        return {**echoed, answer.items: routes}
+        return {**echoed, "routes": routes}
 
     def end(self, value: Json, name: str) -> Point:
         """Return the point that a value means: one in any form, or that of a place by its id or name."""
@@ -293,8 +298,8 @@ class Router:
 
     def _shown(self, route: Route, apart: float) -> JsonObject:
         answer = self._answer
-        names = [str(way.row[answer.name]) for way in route.ways if way.row.get(answer.name)]
-        result: JsonObject = {answer.name: ", ".join(dict.fromkeys(names))} if names else {}
+        names = [str(way.row[WAY_NAME]) for way in route.ways if way.row.get(WAY_NAME)]
+        result: JsonObject = {WAY_NAME: ", ".join(dict.fromkeys(names))} if names else {}
         result |= {answer.metres: max(round(route.metres), ceil(apart)), answer.minutes: ceil(round(route.minutes, 6))}
         for columns, joined in ((answer.sums, sum), (answer.least, min)):
             for column in columns:
@@ -319,8 +324,8 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolS
     for value in members(spec.given(call, answer.stops)):
         place, spots[place.id] = place_of(ground, value, answer.places, answer.stops)
         rows[place.id] = place.row
-    if not 1 <= len(rows) <= answer.most:
-        raise UnanswerableError(f"{answer.stops} names {len(rows)} places, expected 1 to {answer.most}")
+    if not 1 <= len(rows) <= _MOST_STOPS:
+        raise UnanswerableError(f"{answer.stops} names {len(rows)} places, expected 1 to {_MOST_STOPS}")
     legs = {
         (start, end): router.figures(spots[start], spots[end], answer.mode) for start, end in permutations(spots, 2)
     }
@@ -333,14 +338,14 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolS
         return inf if given is None else given, stop
 
     order = min(permutations(sorted(rows, key=rank)), key=length)
-    named = {None: AT_START} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
+    names = {None: AT_START} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
     walked = list(pairwise((None, *order, None)))
     whole = sum(legs[leg][0] for leg in walked), sum(legs[leg][1] for leg in walked)
-    told = [(named[start], named[end], legs[start, end]) for start, end in walked]
+    walks = [(names[start], names[end], legs[start, end]) for start, end in walked]
     return {
         "order": [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
         answer.legs: [
             {"from": origin, "to": destination, "m": metres, "min": minutes}
-            for origin, destination, (metres, minutes) in (*told, (WHOLE, WHOLE, whole))
+            for origin, destination, (metres, minutes) in (*walks, (WHOLE, WHOLE, whole))
         ],
     }

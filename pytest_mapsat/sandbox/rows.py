@@ -9,6 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
     LEAST_M_PER_DEGREE,
+    POINT_COLUMNS,
+    WAY_NAME,
     Around,
     Between,
     ColumnHolds,
@@ -109,6 +111,7 @@ def point_index(table: Table, lon: str, lat: str) -> PointIndex:
 
 
 def _point(row: JsonObject, lon: str, lat: str) -> Point | None:
+    """Return the point in two columns of a row; None where it has none."""
     east, north = number(row.get(lon)), number(row.get(lat))
     return None if east is None or north is None else (east, north)
 
@@ -125,10 +128,9 @@ class Ground:
     """What every computed answer of a case rests on: its tables with the overlays laid on, its time, and which row a value means."""
 
     def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
-        self.now = context.now
         self.context = context
         #: The case's own time of day, minutes after midnight; None for a case that stands at no time.
-        self.minute = None if self.now is None else 60 * int(self.now[11:13]) + int(self.now[14:16])
+        self.minute = None if context.now is None else 60 * int(context.now[11:13]) + int(context.now[14:16])
         self._tables = tables
         self._overlays = overlays
         self._views: dict[str, View] = {}
@@ -167,6 +169,7 @@ class Ground:
         return (location.lon, location.lat) if normalise(value) in names else None
 
     def _near_user(self, reference: Reference) -> Keep | None:
+        """Return a test for rows near enough to the user; None where all are."""
         location, metres = self.context.location, reference.near_m
         if location is None or metres is None or reference.lon is None or reference.lat is None:
             return None
@@ -207,27 +210,19 @@ class Ground:
 
 def _by_id(view: View, column: str, value: str) -> JsonObject | None:
     """Return the row of an id; of several, the first."""
-
-    def placed(rows: Sequence[JsonObject]) -> Mapping[str, int]:
-        return {str(rows[at][column]): at for at in reversed(range(len(rows))) if column in rows[at]}
-
     for part in view.parts:
-        at = part.table.index(("by id", column), placed).get(value)
-        if at is not None and at not in part.gone:
-            return part.table.rows[at]
+        for at in part.table.having(column, _as_text).get(value, ())[:1]:
+            if at not in part.gone:
+                return part.table.rows[at]
     return None
 
 
-def _placed_texts(rows: Sequence[JsonObject], column: str) -> Mapping[str, list[int]]:
-    """Return the places of the rows by each text that a column holds."""
-    placed: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        for held in texts(row.get(column)):
-            placed.setdefault(held, []).append(at)
-    return placed
+def _as_text(value: Json) -> tuple[str]:
+    return (str(value),)
 
 
 def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
+    """Return the row nearest to a point, within reach, else the point alone."""
     if reference.lon is None or reference.lat is None:
         return []
     near = [
@@ -241,6 +236,7 @@ def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
 
 
 def _place(row: JsonObject, reference: Reference) -> RowPlace:
+    """Return a row with its id and point."""
     at = _point(row, reference.lon, reference.lat) if reference.lon and reference.lat else None
     return RowPlace(str(row.get(reference.id, "")), at, row)
 
@@ -271,6 +267,7 @@ class TableCall(Generic[Answer]):
         self._echoed: dict[str, Json] = {}
 
     def _given(self, name: str) -> Json:
+        """Return the value that the call gives a parameter, or its default."""
         return self._spec.given(self._call, name)
 
     def _filters(self) -> Iterator[tuple[str, Any, Json]]:
@@ -293,20 +290,17 @@ class TableCall(Generic[Answer]):
     def _match_of(self, name: str, rule: OnDay | ColumnHolds, given: Json) -> Match:
         """Return what one parameter asks of a column's value."""
         if isinstance(rule, OnDay):
-            day = day_of(given, self._ground.now, rule.words)
+            day = day_of(given, self._ground.context.now, rule.words)
             if day is None:
                 raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
             return Equal(op="equal", value=day)
-        if rule.op == "user":
-            if str(given) != self._ground.context.uid:
-                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
-            return Equal(op="equal", value=given)
         if rule.op == "open_at":
             return OpenAt(op="open_at", time=self._clock(name, given))
         bound = self._figure(name, given)
         return Between(op="between", **{"min" if rule.op == "least" else "max": bound})
 
     def _clock(self, name: str, given: Json) -> str:
+        """Return the time of day that a parameter gives, HH:MM. Raises UnanswerableError."""
         at_time = moment(given if isinstance(given, str) else number(given))
         clock = at_time.partition("T")[2][:5].replace("24:", "00:") if at_time else ""
         if not clock:
@@ -314,6 +308,7 @@ class TableCall(Generic[Answer]):
         return clock
 
     def _figure(self, name: str, given: Json) -> float:
+        """Return the number that a parameter gives. Raises UnanswerableError."""
         bound = number(given)
         if bound is None:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
@@ -326,16 +321,18 @@ class TableCall(Generic[Answer]):
             # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
             places = set(held_values)
             if not wanted & places:
-                named = (place for place in places if any(place in name_asked for name_asked in wanted))
-                wanted = frozenset(named) or wanted
+                known = (place for place in places if any(place in name_asked for name_asked in wanted))
+                wanted = frozenset(known) or wanted
         return wanted
 
     def _page(self, rows: Sequence[Item]) -> Sequence[Item]:
+        """Return the part of the rows that the call asks for."""
         page, limit = self._answer.page, self._answer.limit
         size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
         return rows[(place - 1) * size : place * size]
 
     def _whole(self, name: str | None, otherwise: int) -> int:
+        """Return the whole number from 1 that a parameter gives, else another. Raises UnanswerableError."""
         given = self._given(name) if name else None
         if given is None:
             return otherwise
@@ -411,8 +408,8 @@ class RowsCall(TableCall[RowsAnswer]):
         if self._referred is None:
             return range(len(part.table.rows))
         column, ids = self._referred
-        placed = part.table.index(("holds", column), lambda rows: _placed_texts(rows, column))
-        return sorted({at for held in ids for at in placed.get(held, ())})
+        placed = part.table.having(column, texts)
+        return sorted({at for id_ in ids for at in placed.get(id_, ())})
 
     def _keep(self, name: str, rule: Any, given: Json) -> Keep:
         """Return what one parameter leaves of the table."""
@@ -422,12 +419,15 @@ class RowsCall(TableCall[RowsAnswer]):
             return self._refers(name, rule, given)
         if isinstance(rule, EqualTo):
             return self._equal(name, rule, given)
-        match = self._match_of(name, rule, given)
         if rule.op == "user":  # to the letter: no other user's rows are shown
+            if str(given) != self._ground.context.uid:
+                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
             return lambda part, at: str(part.table.rows[at].get(rule.column)) == str(given)
+        match = self._match_of(name, rule, given)
         return lambda part, at: match.fits(part.table.rows[at].get(rule.column)) is True
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
+        """Return a test for rows whose column has the value of a parameter, in any spelling."""
         match = self._spec.rule(name)
         rows = self._view.parts[0].table.rows
         if isinstance(rows, FileRows) and match.type == "id" and rule.column == rows.keys.id:
@@ -440,11 +440,12 @@ class RowsCall(TableCall[RowsAnswer]):
             return part.table.index(key, lambda rows: [canonical_values(row.get(rule.column), match) for row in rows])
 
         wanted = self._wanted(
-            match, given, (value for part in self._view.parts for held in values(part) for value in held)
+            match, given, (value for part in self._view.parts for forms in values(part) for value in forms)
         )
         return lambda part, at: not wanted.isdisjoint(values(part)[at])
 
     def _around(self, name: str, rule: Around) -> Keep:
+        """Return a test for rows in the circle around the point of a parameter."""
         if self._spec.value(self._call, name) is None and rule.ends is not None:
             centre = place_of(self._ground, self._given(name), rule.ends, name)[1]
         else:
@@ -453,19 +454,21 @@ class RowsCall(TableCall[RowsAnswer]):
         metres = number(radius)
         if metres is None or metres < 0:
             raise UnanswerableError(f"{rule.within} is {shown(radius)}, expected metres")
-        indexes = {id(part.table): point_index(part.table, rule.lon, rule.lat) for part in self._view.parts}
+        indexes = {id(part.table): point_index(part.table, *POINT_COLUMNS) for part in self._view.parts}
         if not any(True for index in indexes.values() for _ in index.within(centre, BEYOND_M)):
             where = f"{centre[0]:g},{centre[1]:g}"
             raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
 
     def _point(self, name: str) -> Point:
+        """Return the point in two columns of a row; None where it has none."""
         value = self._spec.value(self._call, name)
         if not isinstance(value, tuple):
             raise UnanswerableError(f"{name} is {shown(value)}, expected a point")
         return value[0], value[1]
 
     def _refers(self, name: str, rule: Refers, given: Json) -> Keep:
+        """Return a test for rows whose column has the id of what a parameter means."""
         ids = {place.id for place in self._ground.places(given, rule.to) if place.id}
         if rule.unknown == "error" and not ids:
             raise self._ground.unknown(given, rule.to)
@@ -478,6 +481,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
 
     def _sorted(self, rows: list[tuple[TablePart, int]]) -> list[tuple[TablePart, int]]:
+        """Return the rows in the order that the tool declares; those without a value come last."""
         for field in reversed(self._answer.sort):
             values = {place: self._value(*place, field.removeprefix("-")) for place in rows}
             valued = [place for place in rows if values[place] is not None]
@@ -486,6 +490,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return rows
 
     def _shown(self, part: TablePart, at: int) -> JsonObject:
+        """Return a row with the columns and computed fields that are given."""
         row = part.table.rows[at]
         names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
         values = {name: self._value(part, at, name) for name in names}
@@ -498,7 +503,7 @@ class RowsCall(TableCall[RowsAnswer]):
         if rule is None:
             return row.get(name)
         if isinstance(rule, MetresFrom):
-            spot = _point(row, rule.lon, rule.lat)
+            spot = _point(row, *POINT_COLUMNS)
             return None if spot is None else round(distance_m(*self._point(rule.parameter), *spot))
         if isinstance(rule, OfRoute):
             return self._of_route(row, rule)
@@ -510,6 +515,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return _next_times(row[rule.column], rule, minute)
 
     def _of_route(self, row: JsonObject, rule: OfRoute) -> Json:
+        """Return a figure of the quickest route between two parameters, for one row."""
         route = self._quickest(rule.routes, self._given(rule.origin), self._given(rule.destination), rule.mode)
         figure = number(route[rule.give]) or 0
         if rule.per_km is not None:
@@ -558,10 +564,10 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [shown_row]}
     if isinstance(answer, RoutesAnswer):
         way = _every(rows.get(answer.ways, ()))
-        columns = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least)
+        columns = (WAY_NAME, answer.metres, answer.minutes, *answer.sums, *answer.least)
         more = {key: value for local in answer.local.values() for key, value in local.more.items()}
         route = {**{column: way[column] for column in columns if column in way}, **more}
-        return {**dict.fromkeys(answer.echo, ""), answer.items: [route]}
+        return {**dict.fromkeys(answer.echo, ""), "routes": [route]}
     if isinstance(answer, RoundAnswer):
         stop = _every(rows.get(answer.places.table, ()))
         leg = {"from": AT_START, "to": WHOLE, "m": 0, "min": 0}
@@ -582,8 +588,8 @@ def _merged(left: Json, right: Json) -> Json:
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **{key: _merged(left.get(key), value) for key, value in right.items()}}
     if isinstance(right, list) and right and isinstance(right[0], dict):
-        held = left[0] if isinstance(left, list) and left else {}
+        first = left[0] if isinstance(left, list) and left else {}
         for member in right:
-            held = _merged(held, member)
-        return [held]
+            first = _merged(first, member)
+        return [first]
     return right if left in (None, [], {}, "") else left

@@ -87,6 +87,7 @@ class Wordbook:
                 yield self._spelt.get(stem, stem)
 
     def _declare(self, text: str, phrase: Phrase) -> None:
+        """Add a phrase in the form in which it is found."""
         words = tuple(self.stems(text))
         if len(words) == 1 and is_run(words[0]):
             self._runs.setdefault(words[0], phrase)
@@ -95,16 +96,9 @@ class Wordbook:
 
     def respelt(self, text: str) -> str:
         """Return a text with the declared words that its unknown words are nearest to ("restaraunt"); empty where there is none."""
-        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
-
-        words, changed = [], False
-        for word in self.stems(text):
-            nearest = None
-            if len(word) >= LEAST_LETTERS and not is_run(word) and (word,) not in self._phrases:
-                nearest = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
-            words.append(str(nearest[0]) if nearest else word)
-            changed = changed or nearest is not None
-        return " ".join(words) if changed else ""
+        words = list(self.stems(text))
+        respelt = [word if (word,) in self._phrases else nearest(word, self._single) for word in words]
+        return " ".join(respelt) if respelt != words else ""
 
     def _read(self, text: str) -> Wording:
         """Take a text apart; longer phrases are found first."""
@@ -123,6 +117,7 @@ class Wordbook:
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
     def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
+        """Give the declared phrases among words, and the words between them."""
         for several, phrase in split(words, self._phrases, _MOST_WORDS):
             if phrase is not None:
                 yield "".join(several), phrase
@@ -132,6 +127,16 @@ class Wordbook:
                     yield from split(word, self._runs, self._longest)
                 else:
                     yield word, None
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return the known word of which a word is another spelling; itself where it is short, Chinese, or like none."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
+
+    if is_run(word) or len(word) < LEAST_LETTERS:
+        return word
+    match = process.extractOne(word, known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+    return str(match[0]) if match else word
 
 
 def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[Any, Meant | None]]:
@@ -153,6 +158,7 @@ def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[
 
 
 def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
+    """Give the phrases that a row of words declares, each with what it stands for."""
     sort = row.get("sort")
     if isinstance(sort, str):
         yield sort, Phrase(sort)
@@ -167,6 +173,7 @@ def is_run(word: str) -> bool:
 
 
 def _stem(word: str) -> str:
+    """Return an English word without its plural."""
     if len(word) <= _SHORT or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
@@ -264,6 +271,8 @@ class SearchIndex:
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
     def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _SearchedText]) -> _Entry:
+        """Return what is searched of a row."""
+
         def of(names: Iterable[str]) -> list[_SearchedText]:
             return [read(text) for column in names for text in texts(row.get(column))]
 
@@ -286,6 +295,7 @@ class SearchIndex:
         )
 
     def _text(self, text: str) -> _SearchedText:
+        """Return what is searched of a text."""
         asked = self._book.read(text)
         words = frozenset(self._book.stems(text))
         return _SearchedText(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
@@ -315,10 +325,10 @@ class SearchIndex:
             return hits
         if self._sorted and asked.sorts:
             return self._of_sort(asked, scope)
-        named = self._with_words(asked, scope)
-        if not named and asked.sorts:
-            named = self._of_sort(asked, scope)
-        return named or _within(self._spelt_alike(text), scope)
+        having = self._with_words(asked, scope)
+        if not having and asked.sorts:
+            having = self._of_sort(asked, scope)
+        return having or _within(self._spelt_alike(text), scope)
 
     def _exact(self, text: str) -> list[RowHit]:
         """Return the rows of this name, then those whose name holds it."""
@@ -377,10 +387,13 @@ class SearchIndex:
                 return _within(near, scope)
             if wanted:
                 return _within([RowHit(1, 0, at) for at in wanted], scope)
-        named = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
-        return self._qualified([RowHit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in named], scope)
+        name_words = frozenset(word for name in mentioned.values() for word in self._book.stems(name))
+        return self._qualified(
+            [RowHit(1, 0, at) for at in mentioned], [w for w in asked.rest if w not in name_words], scope
+        )
 
     def _metres(self, row: int, others: Iterable[int]) -> float:
+        """Return how far a row lies from the nearest of others, metres."""
         here = self.entries[row].point
         points = [self.entries[at].point for at in others]
         return min(
@@ -416,25 +429,22 @@ class SearchIndex:
         plain = [word for word in wanted if not is_run(word)]
         rows = self._rows_with(plain) if plain else range(len(self.entries))
         having = [at for at in sorted(rows) if all(self._has(at, word) for word in wanted)]
-        named = [at for at in having if self._in_name(at, wanted)]
-        return _within([RowHit(5, 0, at) for at in named or having], scope)
+        in_name = [at for at in having if self._in_name(at, wanted)]
+        return _within([RowHit(5, 0, at) for at in in_name or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
+        """Return whether a row has a word."""
         entry = self.entries[row]
         return covered(word, entry.text) if is_run(word) else word in entry.words
 
     def _in_name(self, row: int, words: Sequence[str]) -> bool:
+        """Return whether all of some words stand in the names of a row."""
         names, own = "|".join(self.entries[row].names), frozenset().union(*self.entries[row].name_words)
         return all(covered(word, names) if is_run(word) else word in own for word in words)
 
     def _respelt(self, word: str) -> str:
         """Return a word as the rows write it, where it is one of theirs in another spelling."""
-        if is_run(word) or word in self._by_word or len(word) < LEAST_LETTERS:
-            return word
-        from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where a word is unknown
-
-        nearest = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
-        return str(nearest[0]) if nearest else word
+        return word if word in self._by_word else nearest(word, self._known)
 
     def _spelt_alike(self, text: str) -> list[RowHit]:
         """Return the rows whose name is most like the text, where one is like enough."""
@@ -447,6 +457,7 @@ class SearchIndex:
 
 
 def _within(hits: list[RowHit], scope: Scope) -> list[RowHit]:
+    """Return the hits that the rest of a call leaves."""
     return [hit for hit in hits if scope(hit.row)]
 
 

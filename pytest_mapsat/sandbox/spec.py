@@ -111,6 +111,7 @@ _Trim = Callable[[str], str]
 
 
 def _sure(form: Canonical, expected: str) -> Canonical:
+    """Return a form. Raises UnfitError where there is none."""
     if form is None:
         raise UnfitError(expected)
     return form
@@ -134,6 +135,7 @@ def _point(value: Json) -> Canonical:
 
 
 def _points(value: Json, _trim: _Trim) -> Canonical:
+    """Return the points of a list, of JSON text of one, or of text joined by semicolons."""
     if isinstance(value, str):
         parsed = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else re.split("[;；|]", value.strip(" ;；|"))
         value = [parsed] if isinstance(parsed, dict) else parsed
@@ -152,6 +154,7 @@ def _time(value: Json, _trim: _Trim) -> Canonical:
 
 
 def _json(value: Json, _trim: _Trim) -> Canonical:
+    """Return JSON data as canonical text."""
     try:
         sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
         return None if says_nothing(sorted_out) else canonical_json(sorted_out)
@@ -251,8 +254,8 @@ class AskedText:
 def _made_of(words: Iterable[str], text: str) -> bool:
     """Return whether the text consists of exactly these words: spaces may have been lost."""
     for word in sorted(words, key=len, reverse=True):
-        before, held, after = text.partition(word)
-        if not held:
+        before, word_there, after = text.partition(word)
+        if not word_there:
             return False
         text = before + "\0" + after
     return not text.strip("\0")
@@ -286,10 +289,12 @@ class ParameterLexicon:
 
 
 def _spaced(text: str) -> str:
+    """Return the words of a text, one blank between them."""
     return " ".join(tokens(text))
 
 
 def _whole(word: str) -> str:
+    """Return the pattern of a declared word: whole words only, where words have blanks between them."""
     before = r"(?<![^ ])" if word[0].isascii() else ""
     after = r"(?![^ ])" if word[-1].isascii() else ""
     return before + re.escape(word) + after
@@ -313,8 +318,8 @@ class Fitting:
         #: The first of several that are written alike counts.
         self._spelled = {self._canonical(value): value for value in reversed(self._allowed)}
         kinds = schema.get("type")
-        named = kinds if isinstance(kinds, (list, tuple)) else [kinds]
-        self._kinds = {kind for kind in named if isinstance(kind, str)}
+        listed = kinds if isinstance(kinds, (list, tuple)) else [kinds]
+        self._kinds = {kind for kind in listed if isinstance(kind, str)}
         self._is_set = rule.type == "set"
         items, members = schema.get("items"), _mapping(schema.get("properties"))
         self._items = Fitting(items, rule) if isinstance(items, Mapping) else None
@@ -385,6 +390,7 @@ class Fitting:
                 yield from self._items.broken(item)
 
     def _canonical(self, value: Json) -> Canonical:
+        """Return the canonical form of a value; None where it has none."""
         try:
             return self._canonise(value)
         except UnfitError:
@@ -509,8 +515,8 @@ class ToolSpec:
     def _takes_null(self, name: str) -> bool:
         """Return whether null is a value of a parameter: by its schema, and where that says nothing, unless the parameter is matched as something else."""
         schema = self._schema(name)
-        told = not _RULES.isdisjoint(schema) or name not in self.tool.match
-        return name in self._properties and told and not any(mismatches(schema, None, root=self.tool.parameters))
+        declared = not _RULES.isdisjoint(schema) or name not in self.tool.match
+        return name in self._properties and declared and not any(mismatches(schema, None, root=self.tool.parameters))
 
     def rule(self, name: str) -> ParameterMatch:
         """Return how a parameter is read: as declared, else by the type in its schema."""
@@ -581,8 +587,7 @@ class ToolSpec:
         return None if _empty(value) else value
 
     def _unknown(self, name: object) -> str:
-        hint = did_you_mean(name, self._properties) or f"it has {', '.join(self._properties) or 'none'}"
-        return f"unknown parameter {shown(name)} ({hint})"
+        return f"unknown parameter {shown(name)} ({did_you_mean(name, self._properties, 'it has')})"
 
 
 _specs: dict[int, ToolSpec] = {}
@@ -604,17 +609,18 @@ def rule_of(tool: Tool, name: str) -> ParameterMatch:
     return spec_of(tool).rule(name)
 
 
-def argument_problems(tool: Tool, arguments: Mapping[str, Json], *, complete: bool = True) -> tuple[str, ...]:
-    """Return why a tool cannot take these arguments, one sentence each; a call that is not ``complete`` may lack required ones and break limits."""
+def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return why a tool cannot take these arguments, one sentence each."""
     spec = spec_of(tool)
     try:
-        spec.read(arguments, complete=complete)
+        spec.read(arguments)
     except BadArgumentsError as bad:
         return bad.problems
-    return tuple(spec.limits_broken(arguments)) if complete else ()
+    return tuple(spec.limits_broken(arguments))
 
 
 def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
+    """Return what reads the latitude that goes with a longitude; None where there is none."""
     pair = rules.get(rule.pair or "") if rule.type == "lon" else None
     return None if pair is None else Canoniser(pair)
 

@@ -53,8 +53,20 @@ class Table:
         """Return what was made of the rows under a hashable key, made once for all cases."""
         if key not in self._indexes:
             self._indexes[key] = make(self.rows)
-        made: Index = self._indexes[key]
-        return made
+        index: Index = self._indexes[key]
+        return index
+
+    def having(self, column: str, keys: Callable[[Json], Iterable[str]]) -> Mapping[str, Sequence[int]]:
+        """Return the places of the rows by the keys of what a column holds, made once for all cases."""
+
+        def placed(rows: Sequence[JsonObject]) -> Mapping[str, Sequence[int]]:
+            places: dict[str, list[int]] = {}
+            for at, row in enumerate(rows):
+                for key in keys(row[column]) if column in row else ():
+                    places.setdefault(key, []).append(at)
+            return places
+
+        return self.index(("having", column, keys), placed)
 
 
 class TablePart(NamedTuple):
@@ -124,37 +136,29 @@ def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
     if not overlay.where:
         return
     column = next(iter(overlay.where))
-
-    def by_value(rows: Sequence[JsonObject]) -> Mapping[str, list[int]]:
-        placed: dict[str, list[int]] = {}
-        for at, row in enumerate(rows):
-            if column in row:
-                placed.setdefault(repr(row[column]), []).append(at)
-        return placed
-
-    index = table.index(("by value", column), by_value)
+    index = table.having(column, _as_written)
     for value in _values(overlay.where[column]):
         yield from index.get(repr(value), ())
 
 
+def _as_written(value: Json) -> tuple[str]:
+    return (repr(value),)
+
+
 def _is_about(overlay: RowPatch, row: JsonObject) -> bool:
+    """Return whether a line of an overlay changes or hides a row."""
     return bool(overlay.where) and all(
         column in row and repr(row[column]) in map(repr, _values(wanted)) for column, wanted in overlay.where.items()
     )
 
 
-def rows_meant(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the rows of a table, and of those that overlays have ``added``, that a line of an overlay changes or hides."""
-    rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
-    return [row for row in rows if _is_about(overlay, row)]
-
-
 def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
-    """Give the columns and values by which a line of an overlay finds no row; arguments as for ``rows_meant``."""
-    met = rows_meant(overlay, table, added) if overlay.where else ()
+    """Give the columns and values by which a line of an overlay finds no row, in a table or among those that overlays have ``added``."""
+    rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
+    met = [row for row in rows if _is_about(overlay, row)]
     for column, wanted in overlay.where.items():
-        held = {repr(row[column]) for row in met}
-        yield from ((column, value) for value in _values(wanted) if repr(value) not in held)
+        values = {repr(row[column]) for row in met}
+        yield from ((column, value) for value in _values(wanted) if repr(value) not in values)
 
 
 def _values(wanted: Json) -> Sequence[Json]:
@@ -215,6 +219,7 @@ def plain(value: Any) -> Json:
 
 
 def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: int) -> Any:
+    """Return JSON data with other classes for its objects and lists. Raises TypeError or ValueError for what is no JSON."""
     kind = type(value)
     if kind in _FLAT:
         if kind is float and not isfinite(value):
@@ -258,9 +263,9 @@ class SharedRows(dict[str, Any]):
         row = self.get(cast("str", row_id))
         if row is None or type(row) is Row:
             return row
-        made: Row = frozen(row)
-        self[cast("str", row_id)] = made
-        return made
+        frozen_row: Row = frozen(row)
+        self[cast("str", row_id)] = frozen_row
+        return frozen_row
 
 
 class Rows(Mapping[str, Row]):
@@ -311,6 +316,7 @@ class Rows(Mapping[str, Row]):
         self._write(row_id, None)
 
     def _write(self, row_id: str, row: Row | None) -> None:
+        """Put a row in place, and remember what was there."""
         self._writing.note(self, row_id, self.get(row_id))
         self._own[row_id] = row
 
@@ -427,8 +433,7 @@ def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
 def unknown_table(table: str, tables: Iterable[str]) -> str:
     """Return in words that there is no such table, and which there are."""
     names = sorted(tables)
-    hint = did_you_mean(table, names) or f"it has: {', '.join(names) or 'none'}"
-    return f"the suite has no table {shown(table)} in state/ ({hint})"
+    return f"the suite has no table {shown(table)} in state/ ({did_you_mean(table, names, 'it has:')})"
 
 
 # -- values of a database ----------------------------------------------------------------------------------------------
@@ -469,6 +474,7 @@ def cell_of(value: Any, depth: int = 0) -> Json:  # noqa: C901, PLR0911  a line 
 
 
 def _number_of(value: Decimal) -> Json:
+    """Return a decimal number as a JSON number where it is the same, else its digits."""
     if not value.is_finite() or value.adjusted() > _MOST_DIGITS:
         return str(value)
     if value == value.to_integral_value():
@@ -488,27 +494,28 @@ class Amount(Decimal):
     """A decimal number of a database: it is compared with a float as that is written, so that it is 9.99."""
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(_as_written(other))
+        return super().__eq__(_as_decimal(other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __lt__(self, other: Any) -> bool:
-        return super().__lt__(_as_written(other))
+        return super().__lt__(_as_decimal(other))
 
     def __le__(self, other: Any) -> bool:
-        return super().__le__(_as_written(other))
+        return super().__le__(_as_decimal(other))
 
     def __gt__(self, other: Any) -> bool:
-        return super().__gt__(_as_written(other))
+        return super().__gt__(_as_decimal(other))
 
     def __ge__(self, other: Any) -> bool:
-        return super().__ge__(_as_written(other))
+        return super().__ge__(_as_decimal(other))
 
     __hash__ = Decimal.__hash__
 
 
-def _as_written(other: Any) -> Any:
+def _as_decimal(other: Any) -> Any:
+    """Return a float as the decimal number that it is written as."""
     return Decimal(repr(other)) if isinstance(other, float) else other
 
 
@@ -534,6 +541,7 @@ def face(row: JsonObject, decimals: tuple[str, ...]) -> Row:
 
 
 def _face(value: Json, *, decimal: bool) -> Any:
+    """Return a value as code in Python reads it."""
     if decimal and value is not None:
         with suppress(InvalidOperation):  # SQLite keeps what it is given, whatever the type
             return Amount(str(value))

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -185,14 +184,12 @@ class Common:
         lines.children["truth"] = DocumentLines(old.line, {**old.children, "requirements": spots})
         result["requirements"] = requirements = list(own)
         for name, line in self._used(truth.get("use", ()), filling):
-            requirement = self.requirements[name]
-            if requirement.noun.kind is not None:
-                requirements.append(filling.filled(name, requirement, line))
-                spots.children[len(requirements) - 1] = filling.lines
+            requirements.append(filling.filled(name, self.requirements[name], line))
+            spots.children[len(requirements) - 1] = filling.lines
         return result
 
     def _used(self, names: Sequence[str], filling: _Filling) -> Iterator[tuple[str, int]]:
-        """Yield the ids of the requirements that a case uses, each once, with the line of the case that asks for it."""
+        """Yield the ids of the requirements that a case uses, those of groups for these, each once, with the line of the case that asks for it."""
         seen: set[str] = set()
         for index, first in enumerate(names):
             line = filling.document.lines.at(("truth", "use", index))
@@ -201,13 +198,10 @@ class Common:
                 message = f"truth.use[{index}]: the suite has no common requirement {shown(first)}"
                 filling.problems.append(Problem(filling.path, line, message, hint))
                 continue
-            waiting = [first]
-            while waiting:
-                name = waiting.pop()
-                if name not in seen:
-                    seen.add(name)
-                    yield name, line
-                    waiting += reversed(self.requirements[name].noun.use)
+            members = self.requirements[first].noun.use or (first,)
+            yield from ((name, line) for name in dict.fromkeys(members) if name not in seen)
+            seen.update(members)
+            self.taken.add(first)
         self.taken.update(seen)
 
 
@@ -244,26 +238,22 @@ def read_common(
 
 
 def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
-    """Return what is wrong in the ``use`` of common requirements: ids that do not exist, circles."""
-    problems = [
-        requirement.problem(
+    """Return what is wrong in groups of common requirements: ids that do not exist, or that are of groups."""
+    single = {name: requirement for name, requirement in requirements.items() if not requirement.noun.use}
+    return [
+        group.problem(
             ["use", index],
-            f"there is no common requirement {shown(name)}",
-            did_you_mean(name, requirements) or _known(requirements),
+            f"there is no common requirement {shown(name)}{' that is no group' if name in requirements else ''}",
+            did_you_mean(name, single) or _known(single),
         )
-        for requirement in requirements.values()
-        for index, name in enumerate(requirement.noun.use)
-        if name not in requirements
+        for group in requirements.values()
+        for index, name in enumerate(group.noun.use)
+        if name not in single
     ]
-    uses = {} if problems else {name: requirement.noun.use for name, requirement in requirements.items()}
-    if circle := circle_in(uses)[::-1]:
-        message = f"use goes in a circle: {' uses '.join(circle)}"
-        lines = requirements[circle[0]].lines
-        problems.append(Problem(requirements[circle[0]].path, lines.at(["use"]), message, "leave one of them out"))
-    return problems
 
 
 def _known(requirements: Mapping[str, _Requirement]) -> str:
+    """Return which common requirements there are, or where one is written, as a hint."""
     return (
         f"it has {', '.join(sorted(requirements))}"
         if requirements
@@ -298,8 +288,7 @@ class _Filling:
         """Return a common requirement as one of the case, filled in."""
         self._requirement = f"the common requirement {name} ({requirement.place})"
         self._line = line
-        data = {key: value for key, value in requirement.data.items() if key != "use"}
-        data.setdefault("id", name)
+        data = {"id": name, **requirement.data}
         lines = requirement.lines
         if isinstance(text := data["text"], dict):
             data["text"] = self._in_language(text)
@@ -317,6 +306,7 @@ class _Filling:
                 self.problems.append(Problem(self.path, self.document.lines.at(["vars", name]), message, hint))
 
     def _in_language(self, texts: Mapping[str, str]) -> str:
+        """Return the text of a requirement in the language of the case; the first one, after adding a problem, where it has none."""
         for language in (self._language, self._language.partition("-")[0]):
             if language in texts:
                 return texts[language]
@@ -344,6 +334,7 @@ class _Filling:
         return value, DocumentLines(lines.line)
 
     def _text(self, text: str, lines: DocumentLines) -> tuple[Json, DocumentLines]:
+        """Return a text, filled in: the value itself where the text is one placeholder."""
         whole = _PLACEHOLDER.fullmatch(text)
         if whole is None or "{{" in whole[1]:
             return _PLACEHOLDER.sub(self._within, text), DocumentLines(lines.line)
@@ -386,6 +377,7 @@ class _Filling:
         return name
 
     def _report(self, message: str, hint: str = "") -> None:
+        """Add a problem of the case, once and up to a limit."""
         problem = Problem(self.path, self._line, message, hint)
         if problem not in self.problems and len(self.problems) < limits.PROBLEMS:
             self.problems.append(problem)
@@ -529,6 +521,7 @@ def _value(name: str, raw: bytes) -> Any:
 
 @cache
 def _reader(name: str) -> Callable[[bytes], Any]:
+    """Return what reads the value of a header field from JSON."""
     return TypeAdapter(types_of(_Header)[name]).validate_json
 
 
@@ -592,13 +585,3 @@ def entry_of_yaml(case: Case, path: Path, document: LocatedDocument, index: int)
     header = {name: getattr(case, name) for name in HEADER}
     draft = bool(case.truth.proposals)
     return CaseEntry(path=path, line=document.lines.line, draft=draft, offset=index, **header)
-
-
-def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return names that lead from one to the next, the last to the first; none where no way leads in a circle."""
-    try:
-        TopologicalSorter(edges).prepare()
-    except CycleError as error:
-        circle: list[str] = error.args[1]
-        return circle
-    return []

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from inspect import signature
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -41,10 +42,10 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.sandbox import Table, unknown_table, unmet
 
-from .common import circle_in
-
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
+#: Whose call it is that names a tool.
+_Caller = Literal["agent", "user", "anyone"]
 #: The nouns that name a tool.
 TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
     {ExpectedTool, Calls, CallPattern, Recommends, Bound, Output, PlannedCall, ScriptedCall}
@@ -98,41 +99,36 @@ def errors_of(
             case Bound():
                 yield from _bound_call(noun.call, place, case)
             case Number() if manifest.currency != "CNY":
-                for name in (name for name in ("unit", "equals_unit") if getattr(noun, name) == "yuan"):
+                if noun.unit == "yuan":
                     message = f"found yuan, but the suite's currency is {manifest.currency}"
                     hint = "write unit: money, or change currency in suite.yaml"
-                    yield _error("currency", (*place, name), message, hint)
+                    yield _error("currency", (*place, "unit"), message, hint)
         if (called := tool_of(noun)) is not None:
             field = "name" if isinstance(noun, ExpectedTool) else "tool"
-            yield from _tool_named(called, (*place, field), tools, _caller(noun, place))
+            caller: _Caller = "anyone" if place[:2] == ("truth", "end") else "agent"
+            yield from _tool_named(called, (*place, field), tools, "user" if isinstance(noun, ScriptedCall) else caller)
     yield from _expected(case)
-    yield from _end_of_both(case, tools)
+    yield from _oracle_as_end(case, tools)
     if case.world != World():
         yield from _world(case, tools, tables)
 
 
-def _end_of_both(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Give that the oracle's calls are the reference of a case whose user writes, too."""
+def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Give why the calls of the oracle cannot be the reference of a case: there are none, or the user writes, too."""
+    if case.truth.end != "oracle":
+        return
+    if not case.truth.oracle:
+        yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
     calls = (call.tool for answer in case.truth.user.answers for call in answer.calls)
-    writes = next((name for name in calls if name in tools and tools[name].effect == "write"), None)
-    if case.truth.end == "oracle" and writes is not None:
+    if writes := next((name for name in calls if name in tools and tools[name].effect == "write"), ""):
         message = f"found 'oracle', but the user makes calls of its own that write, such as {writes}"
         yield _error("no-reference", ("truth", "end"), message, "list the calls of agent and user in their order")
 
 
-def _caller(noun: Noun, place: Place) -> Literal["agent", "user", "anyone"]:
-    """Return whose call it is that a noun of the truth names a tool for."""
-    if isinstance(noun, ScriptedCall):
-        return "user"
-    return "anyone" if place[:2] == ("truth", "end") else "agent"
-
-
-def _tool_named(
-    name: str, place: Place, tools: Mapping[str, Tool], caller: Literal["agent", "user", "anyone"]
-) -> Iterator[Remark]:
+def _tool_named(name: str, place: Place, tools: Mapping[str, Tool], caller: _Caller) -> Iterator[Remark]:
     """Give that the suite has no tool of a name, or that it is another's to call."""
     if name not in tools:
-        hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
+        hint = did_you_mean(name, sorted(tools), "known tools:")
         yield _error("unknown-tool", place, f"the suite has no tool {shown(name)}", hint)
     elif (caller == "agent" and not tools[name].for_agent) or (caller == "user" and not tools[name].for_user):
         message = f"the {caller} cannot call {shown(name)}: its tool says by: {tools[name].by}"
@@ -175,16 +171,11 @@ def _end_check(
 ) -> Iterator[Remark]:
     """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with. ``tables``: None where they are not the suite's."""
     if isinstance(check, SameEnd):
-        names: list[tuple[Place, str]]
-        names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(check.ignore)]
         if case.truth.end is None:
             message = "same_end has nothing to compare with: the case has no truth.end"
             yield _error("no-reference", (*place, "kind"), message, "add truth.end: calls, or oracle")
-    else:
-        names = [(("table",), check.table)]
-    for where, name in names:
-        if tables is not None and name not in tables:
-            yield _error("unknown-table", (*place, *where), unknown_table(name, tables))
+    elif tables is not None and check.table not in tables:
+        yield _error("unknown-table", (*place, "table"), unknown_table(check.table, tables))
 
 
 def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
@@ -199,7 +190,7 @@ def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
     hint = ""
     if keys[key] != 1:
         message = "several expected tools are" if keys[key] else "no expected tool has the id or name"
-        hint = "give each an id" if keys[key] else did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
+        hint = "give each an id" if keys[key] else did_you_mean(key, keys, "expected tools:")
     elif key == case.truth.tools[int(place[len(_HOPS)])].key:
         message, hint = "no call can ask for what it returns itself:", "name the call before it"
     else:
@@ -245,33 +236,32 @@ def _expected(case: Case) -> Iterator[Remark]:
         for at, key in enumerate(tool.after):
             here = (*place, "after", at)
             if keys[key] == 0:
-                hint = did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
+                hint = did_you_mean(key, keys, "expected tools:")
                 yield _error("expected-tool", here, f"no expected tool has the id or name {shown(key)}", hint)
             elif keys[key] > 1:
                 message = f"several expected tools are {shown(key)}"
                 yield _error("expected-tool", here, message, "give each an id, and name that")
         for at, requirement in enumerate(tool.evidence):
             if isinstance(requirement, str) and requirement not in requirements:
-                hint = (
-                    did_you_mean(requirement, requirements) or f"its requirements: {', '.join(requirements) or 'none'}"
-                )
+                hint = did_you_mean(requirement, requirements, "its requirements:")
                 here = (*place, "evidence", at)
                 yield _error("expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
-    if circle := circle_in({tool.key: [key for key in tool.waits_for if keys[key]] for tool in tools}):
+    try:
+        TopologicalSorter({tool.key: [key for key in tool.waits_for if keys[key]] for tool in tools}).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
         first = next(index for index, tool in enumerate(tools) if tool.key == circle[0])
         message = f"goes in a circle: {' after '.join(circle)}"
         yield _error("expected-tool", ("truth", "tools", first, "after"), message)
 
 
 def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
-    """Give where a case names an unknown domain, and where its reference or the output of a right answer is not what it asks for."""
+    """Give where a case names an unknown domain, and where the output of a right answer is not what it asks for."""
     for index, domain in enumerate(case.domains):
         if domain not in manifest.domains:
             message = f"the manifest has no domain {shown(domain)}; it has: {', '.join(manifest.domains) or 'none'}"
             hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
             yield _error("unknown-domain", ("domains", index), message, hint)
-    if case.truth.end == "oracle" and not case.truth.oracle:
-        yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
     if case.truth.proposals and case.group is not None:
         message = "a draft stands in no sequence: no run plays it, and later tasks would lack it"
         yield _error("sequence", ("group",), message, "accept its proposals first: mapsat review")
@@ -338,32 +328,25 @@ def _output_check(
         parts: list[tuple[Place, str]] = [(("path",), check.path)] if check.path else []
         parts += [(("id",), path_below(check.path, schema, check.id))] if check.id else []
         parts += [(("entry", name), path_below(check.path, schema, name)) for name in check.entry]
-        wrong = ((where, path, hint) for where, path in parts if (hint := _not_asked(path, schema)))
+        wrong = ((where, path, hint) for where, path in parts if (hint := part_at(path, schema)[1]))
         for where, path, hint in islice(wrong, 1):
             yield _error("output", (*place, *where), f"visible.output_schema has no {shown(path)}", hint)
 
 
 def path_below(path: str, schema: Mapping[str, Any], name: str) -> str:
     """Return the path of what stands in the entries, or the only entry, at a path of an output."""
-    return ".".join(filter(None, (path, "*" if "items" in part_at(path, schema) else "", name)))
+    return ".".join(filter(None, (path, "*" if "items" in part_at(path, schema)[0] else "", name)))
 
 
-def part_at(path: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the part of a schema at a path; empty where it leaves that open."""
+def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the part of a schema at a path, empty where it leaves that open; and where the path leaves it, what it asks for there."""
+    left = ""
     for name in path.split(".") if path else ():
-        schema = schema.get("properties", {}).get(name) or schema.get("items") or {}
-    return schema
-
-
-def _not_asked(path: str, schema: Mapping[str, Any]) -> str:
-    """Return what a schema asks for where a path leaves it; empty where it does not."""
-    here = schema
-    for name in path.split("."):
-        named = here.get("properties", {})
-        if named and name != "*" and name not in named:
-            return did_you_mean(name, named) or f"there are: {', '.join(named)}"
-        here = named.get(name) or here.get("items") or {}
-    return ""
+        properties = schema.get("properties", {})
+        if properties and name != "*" and name not in properties:
+            left = left or did_you_mean(name, properties, "there are:")
+        schema = properties.get(name) or schema.get("items") or {}
+    return schema, left
 
 
 def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:

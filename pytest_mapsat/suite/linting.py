@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
 from pkgutil import resolve_name
@@ -21,11 +21,8 @@ from pytest_mapsat.model import (
     Calls,
     Case,
     ClockTime,
-    Contains,
-    Equal,
     Exempt,
     ExpectedTool,
-    Json,
     JsonObject,
     Located,
     Match,
@@ -33,13 +30,10 @@ from pytest_mapsat.model import (
     Not,
     Noun,
     Number,
-    OneOf,
-    OpenAt,
     Output,
     PlannedCall,
     Problem,
     PythonCheck,
-    SameItems,
     Similar,
     SuiteError,
     Tool,
@@ -47,6 +41,8 @@ from pytest_mapsat.model import (
     WithinM,
     canonical_json,
     did_you_mean,
+    distance_m,
+    impossible,
     leaves,
     listed,
     shown,
@@ -54,7 +50,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import acts_of, words_of
 from pytest_mapsat.registry import added_checks, installed_function
-from pytest_mapsat.sandbox import SandboxHook, distance_m, installed_sandboxes, number
+from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import UserCodeError, call_user_code, installed
 
 from .common import CaseEntry
@@ -116,9 +112,7 @@ class LintFinding:
 
     def to_json(self) -> JsonObject:
         """Return the finding as JSON data."""
-        problem = self.problem
-        place = {"path": problem.path, "line": problem.line, "message": problem.message, "hint": problem.hint}
-        return {"severity": self.severity, "rule": self.rule, **place}
+        return {"severity": self.severity, "rule": self.rule, **asdict(self.problem)}
 
 
 def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
@@ -126,12 +120,14 @@ def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
     walk = _Walk(suite, dialogues=dialogues)
     for find in dict.fromkeys(rule.find for rule in RULES.values() if rule.looks_at in _OF_FILES):
         find(walk)
-    missed = {(found.problem.path, found.problem.line) for found in walk.findings if found.rule == "oracle-miss"}
+    missed = {
+        (finding.problem.path, finding.problem.line) for finding in walk.findings if finding.rule == "oracle-miss"
+    }
     # A miss of an oracle says what is wrong with its call.
     kept = (
-        found
-        for found in walk.findings
-        if found.rule != "unknown-parameter" or (found.problem.path, found.problem.line) not in missed
+        finding
+        for finding in walk.findings
+        if finding.rule != "unknown-parameter" or (finding.problem.path, finding.problem.line) not in missed
     )
     return sorted(kept, key=lambda finding: finding.order)
 
@@ -160,9 +156,11 @@ class _Walk:
         self._finders += [(installed_function(GROUP, name, "rule of lint"), "package") for name in added_rules()]
 
     def _tell(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
+        """Add a finding by one of the rules at a file and line."""
         self._found(rule, Problem(shown_path(place[0]), place[1], message, hint))
 
     def _found(self, rule: str, *problems: Problem) -> None:
+        """Add problems as findings by one of the rules."""
         self.findings += [LintFinding(RULES[rule].severity, rule, problem) for problem in problems]
 
     @contextmanager
@@ -191,6 +189,7 @@ class _Walk:
         self._found("unused-requirement", *self._suite.common.unused())
 
     def _look_at(self, case: Case, entry: CaseEntry) -> None:
+        """Add what the rules find in a case."""
         remarks = [(remark, part) for find, part in self._finders for remark in find(case, self._suite)]
         lines = self._suite.lines_of(entry) if remarks else DocumentLines(entry.line)
         for remark, part in remarks:
@@ -215,8 +214,7 @@ class _Walk:
             tool = self._suite.tools.get(recording.tool)
             if tool is None:
                 message = f"the suite has no tool {shown(recording.tool)}: it is never served"
-                hint = did_you_mean(recording.tool, self._suite.tools)
-                self._tell("unknown-tool", place, message, hint)
+                self._tell("unknown-tool", place, message, did_you_mean(recording.tool, self._suite.tools))
             parameters = recording.arguments if tool is None else tool.parameters.get("properties", {})
             for name in sorted(recording.arguments.keys() - parameters.keys()):
                 message = f"the tool {recording.tool} has no parameter {shown(name)}"
@@ -243,7 +241,8 @@ class _Walk:
 
     def tools(self) -> None:
         """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
-        expected = {name for case in self._cases.values() for name in tools_named(case)}
+        namers = (nouns_in(case.truth, ("truth",), TOOL_NAMERS) for case in self._cases.values())
+        expected = {tool_of(noun) for nouns in namers for _, noun in nouns}
         checks = [check for case in self._cases.values() for check in case.truth.checks for check in leaves(check)]
         agreed = {check.tool for check in checks if isinstance(check, Calls) and check.agreed}
         recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
@@ -273,16 +272,18 @@ class _Walk:
         recordings = [placed_recording.recording for placed_recording in self._recordings]
         results = [(recording.tool, recording.result) for recording in recordings if not recording.cut]
         results += [
-            (name, self._suite.shape(name)) for name, tool in self._suite.tools.items() if tool.answer is not None
+            (name, self._suite.shapes[name]) for name, tool in self._suite.tools.items() if tool.answer is not None
         ]
         undeclared: dict[str, set[str]] = {}
         for name, result in results:
             if (tool := self._suite.tools.get(name)) is not None:
                 undeclared.setdefault(name, set()).update(tool.undeclared(result))
         for name, paths in sorted(undeclared.items()):
-            named = [shown(path) if path else "the result itself" for path in sorted(paths)]
-            if named:
-                message = f"the tool {name} does not declare {listed(named, _SHOWN_PATHS)}: no claim is held against it"
+            shown_paths = [shown(path) if path else "the result itself" for path in sorted(paths)]
+            if shown_paths:
+                message = (
+                    f"the tool {name} does not declare {listed(shown_paths, _SHOWN_PATHS)}: no claim is held against it"
+                )
                 hint = "say in fields what it means, or that it is ignored"
                 self._tell("undeclared-field", self._suite.tool_places[name], message, hint)
 
@@ -382,11 +383,11 @@ def unfulfillable(case: Case, suite: Suite) -> Iterator[Remark]:
         if not isinstance(noun, Output) or not schema:
             continue
         if noun.equals and noun.path:
-            for wrong in _impossible({noun.path: noun.equals}, schema):
-                yield replace(wrong, place=(*place, "equals", *wrong.place[1:]))
+            for _, wrong, hint in impossible({noun.path: noun.equals}, schema):
+                yield remark("never-matches", (*place, "equals"), wrong, hint)
         for name, match in noun.entry.items():
-            for wrong in _impossible({path_below(noun.path, schema, name): match}, schema):
-                yield replace(wrong, place=(*place, "entry", name, *wrong.place[1:]))
+            for _, wrong, hint in impossible({path_below(noun.path, schema, name): match}, schema):
+                yield remark("never-matches", (*place, "entry", name), wrong, hint)
 
 
 def never_failing(case: Case, suite: Suite) -> Iterator[Remark]:
@@ -420,14 +421,14 @@ def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 
         case Number() | Between() if (-inf if noun.min is None else noun.min) <= -_HUGE and (
             inf if noun.max is None else noun.max
         ) >= _HUGE:
-            said = isinstance(noun, Number) and (noun.bounds or noun.if_absent == "fail")
-            return "" if said else "every number lies between them"
+            bounded = isinstance(noun, Number) and (noun.bounds or noun.if_absent == "fail")
+            return "" if bounded else "every number lies between them"
         case WithinM() | Located() if noun.metres >= _FARTHEST_M:
             return "every place on Earth is as near as that"
         case Similar() if noun.at_least == 0:
             return "every text is as similar as that"
         case Not(check=Output() as output) if output.path and not isinstance(output.equals, Absent):
-            asked = part_at(output.path, schema)
+            asked, _ = part_at(output.path, schema)
             return "" if asked else f"no output is asked for {shown(output.path)}: name it in visible.output_schema"
     return ""
 
@@ -449,186 +450,41 @@ def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
         if not patch.set or patch.table not in suite.tables:
             continue
         added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
-        held = {*columns_of(suite.tables[patch.table]), *(column for row in added for column in row)}
-        for column in patch.set.keys() - held - declared:
-            hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
+        columns = {*columns_of(suite.tables[patch.table]), *(column for row in added for column in row)}
+        for column in patch.set.keys() - columns - declared:
+            hint = did_you_mean(column, sorted(columns), "it has")
             message = f"no row of the table {patch.table} has a column {shown(column)}"
             yield remark("unknown-column", ("world", "rows", index, "set", column), message, hint)
 
 
-def tools_named(case: Case) -> Iterator[str]:
-    """Give the tools that a case expects, checks or plays, as often as it names them."""
-    names = (tool_of(noun) for _, noun in nouns_in(case.truth, ("truth",), TOOL_NAMERS))
-    return filter(None, names)
-
-
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
+    """Give the parameters that a noun names and its tool does not have, and matches that no argument can fulfil."""
     declared = tool.parameters.get("properties", {})
     # Expected tools and planned calls are read by metrics: a slip there passes no item.
     severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
-    for where, name in _named_parameters(noun):
+    field, matches = "with", dict[str, Match]()
+    names: list[tuple[Place, str]] = []
+    if isinstance(noun, ExpectedTool):
+        field, matches = "match", noun.match
+        names += [(("required", index), name) for index, name in enumerate(noun.required)]
+        names += [(("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose)]
+    elif isinstance(noun, Calls | CallPattern):
+        matches = noun.arguments
+    elif isinstance(noun, PlannedCall):
+        names += [(("arguments", name), name) for name in noun.arguments]
+    for name, match in matches.items():
+        names.append(((field, name), name))
+        if isinstance(match, WithinM) and match.lat_from is not None:
+            names.append(((field, name, "lat_from"), match.lat_from))
+    for where, name in names:
         if name not in declared and name.partition(".")[0] not in declared:
             message = f"the tool {tool.name} has no parameter {shown(name)}"
             hint = did_you_mean(name, declared) or "no call can ever fulfil this"
             yield remark("unknown-parameter", (*place, *where), message, hint, severity)
-    if isinstance(noun, ExpectedTool):
-        matches, field = noun.match, "match"
-    elif isinstance(noun, (Calls, CallPattern)):
-        matches, field = noun.arguments, "with"
-    else:
-        return
     matches = {path: match for path, match in matches.items() if path in declared or path.partition(".")[0] in declared}
-    for wrong in _impossible(matches, tool.parameters):
-        message = f"no call of {tool.name} can fulfil {wrong.place[0]}: {wrong.message}"
-        yield replace(wrong, severity=severity, place=(*place, field, *wrong.place), message=message)
-
-
-def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
-    if isinstance(noun, ExpectedTool):
-        yield from ((("required", index), name) for index, name in enumerate(noun.required))
-        yield from ((("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose))
-        yield from _matched("match", noun.match)
-    elif isinstance(noun, (Calls, CallPattern)):
-        yield from _matched("with", noun.arguments)
-    elif isinstance(noun, PlannedCall):
-        yield from ((("arguments", name), name) for name in noun.arguments)
-
-
-def _matched(field: str, matches: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    for name, match in matches.items():
-        yield (field, name), name
-        if isinstance(match, WithinM) and match.lat_from is not None:
-            yield (field, name, "lat_from"), match.lat_from
-
-
-# -- matches that no value can fulfil ----------------------------------------------------------------------------------
-
-_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
-_NUMBERS = frozenset({"number", "integer"})
-#: The types of which a value can fulfil a match; other matches take any.
-_TYPES: dict[type[Noun], frozenset[str]] = {
-    Contains: frozenset({"string", "number", "integer", "array"}),
-    Similar: frozenset({"string", "number", "integer"}),
-    Between: frozenset({"string", "number", "integer"}),
-    WithinM: frozenset({"string", "array", "object"}),
-    OpenAt: frozenset({"string"}),
-    SameItems: frozenset({"array"}),
-}
-
-
-def _never(message: str, hint: str = "") -> Remark:
-    return remark("never-matches", (), message, hint)
-
-
-def _impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Remark]:
-    """Yield what among matches no object of a schema can fulfil."""
-    for path, match in matches.items():
-        part = schema
-        names = [path] if path in _properties(schema) else path.split(".")
-        for index, name in enumerate(names):
-            below = _impossible_below(part, name)
-            if isinstance(below, Remark):
-                at = ".".join(names[:index]) or "it"
-                yield replace(below, place=(path,), message=f"{at} {below.message}")
-                break
-            part = below
-        else:
-            yield from (replace(wrong, place=(path, *wrong.place)) for wrong in _unmatched(match, part))
-
-
-def _properties(schema: Json) -> Mapping[str, Json]:
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    return properties if isinstance(properties, Mapping) else {}
-
-
-def _types(schema: Json) -> frozenset[str]:
-    """Return the types that a value may have; none where the schema leaves that open."""
-    types = schema.get("type") if isinstance(schema, Mapping) else None
-    names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
-    return frozenset(name for name in names if isinstance(name, str))
-
-
-def _impossible_below(schema: Json, name: str) -> Json | Remark:
-    """Return the schema of what stands under a name, None where that is open, or why nothing can."""
-    if not isinstance(schema, Mapping):
-        return None
-    types, properties = _types(schema), _properties(schema)
-    if types and types <= _SCALARS:
-        return _never(f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}")
-    if name == "*" or name.isdecimal():
-        return schema.get("items") if "array" in types else None
-    if name in properties:
-        return properties[name]
-    if types == {"array"}:
-        return _never(f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element")
-    hint = did_you_mean(name, properties)
-    closed = bool(properties) and (bool(hint) or schema.get("additionalProperties") is False)
-    return _never(f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
-
-
-def _unmatched(match: Match, schema: Json) -> Iterator[Remark]:  # noqa: C901  a branch per kind of match
-    """Yield why no value of a schema can fulfil a match; nothing where one may."""
-    if not isinstance(schema, Mapping):
-        return
-    types = _types(schema)
-    allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    if isinstance(allowed, list | tuple) and allowed:
-        bound = getattr(match, "bound", None) is not None  # what will be found is not known here
-        if not bound and all(match.fits(value) is False for value in allowed) and not isinstance(match, Absent):
-            hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
-            yield _never(f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
-        return
-    takes = _TYPES.get(type(match), frozenset())
-    if isinstance(match, WithinM) and match.lat_from is not None:
-        takes = _NUMBERS | {"string"}
-    if types and takes and not types & takes:
-        yield _never(f"a value of type {' or '.join(sorted(types))} can never fulfil {match.op}")
-    elif isinstance(match, Between):
-        yield from _out_of_range(match, schema, types)
-    elif isinstance(match, Equal):
-        yield from _unequal(match.value, schema, types)
-    elif isinstance(match, OneOf):
-        wrong = [next(_unequal(value, schema, types), None) for value in match.values]
-        if all(wrong):
-            yield from filter(None, wrong[:1])
-    elif isinstance(match, SameItems):
-        for index, value in enumerate(match.values):
-            item = Equal(op="equal", value=value)
-            yield from (replace(inner, place=("values", index)) for inner in _unmatched(item, schema.get("items")))
-
-
-def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
-    if match.min is not None and match.max is not None and match.min > match.max:
-        yield _never(f"no number is at least {match.min:g} and at most {match.max:g}")
-        return
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if types and types <= _NUMBERS:
-        if isinstance(most, int | float) and match.min is not None and match.min > most:
-            yield _never(f"the schema allows at most {most:g}")
-        elif isinstance(least, int | float) and match.max is not None and match.max < least:
-            yield _never(f"the schema allows at least {least:g}")
-
-
-def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Remark]:
-    """Yield why no value of a schema equals one, however it is written: ``"5"`` equals 5."""
-    if not types:
-        return
-    if isinstance(value, Mapping | list | tuple):
-        if not types & {"object" if isinstance(value, Mapping) else "array", "string"}:
-            yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
-        return
-    figure = number(value)
-    written = {
-        "string": value is not None,
-        "number": figure is not None,
-        "integer": figure is not None and figure.is_integer(),
-        "boolean": isinstance(value, bool) or str(value).strip().casefold() in ("true", "false"),
-        "null": value is None,
-    }
-    if not any(written.get(name) for name in types):
-        yield _never(f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
-    elif figure is not None:
-        yield from _out_of_range(Between(op="between", min=figure, max=figure), schema, types)
+    for path, wrong, hint in impossible(matches, tool.parameters):
+        message = f"no call of {tool.name} can fulfil {path}: {wrong}"
+        yield remark("never-matches", (*place, field, path), message, hint, severity)
 
 
 def of_dialogue(case: Case, suite: Suite) -> Iterable[Remark]:

@@ -288,7 +288,8 @@ class Suite:
 
     def earlier(self, case: Case) -> tuple[CaseEntry, ...]:
         """Return the tasks that stand before a case in its sequence, in order; none for a case that stands alone."""
-        return () if case.group is None else earlier_in(self.sequences, case.group.name, case.group.order)
+        sequence = () if case.group is None else self.sequences.get(case.group.name, ())
+        return tuple(entry for entry in sequence if case.group is not None and _place(entry) < case.group.order)
 
     def histories_before(self, case: Case) -> tuple[History, ...]:
         """Return what passed before a case and before each earlier task of its sequence (H_1, ..., H_i), the case's own last.
@@ -359,6 +360,7 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
+        """Give what keeps a case of this suite from being loaded."""
         added = self.sandboxes is not None
         return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=added)
 
@@ -376,13 +378,12 @@ class Suite:
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_recordings(spans, self._recording_reader))
 
-    def shape(self, tool: str) -> Json:
-        """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
-        return self._shapes[tool]
-
     @cached_property
-    def _shapes(self) -> Mapping[str, Json]:
-        """The made-up results by tool. Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once."""
+    def shapes(self) -> Mapping[str, Json]:
+        """A made-up result by tool, with every field that a computed answer of it may have; None where it computes none.
+
+        Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once.
+        """
         from pytest_mapsat.sandbox import FileRows, shape_of  # noqa: PLC0415 (only where results are made up)
 
         rows = {
@@ -436,6 +437,7 @@ class Suite:
                 raise SuiteError(problem)
 
     def _list_yaml(self, path: Path) -> tuple[CaseEntry, ...]:
+        """Return the entries of a YAML file, each validated whole, and keep their data. Raises SuiteError."""
         problems: list[Problem] = []
         entries: list[CaseEntry] = []
         kept: list[bytes] = []
@@ -503,6 +505,7 @@ _Stamp = tuple[int, int, int]
 
 
 def _stamp(path: Path) -> _Stamp | None:
+    """Return what tells that a file has changed; None where it cannot be asked."""
     try:
         status = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
     except OSError:
@@ -511,6 +514,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _change(before: _Stamp, now: _Stamp | None) -> str:
+    """Return in words how a file has changed."""
     if now is None:
         return "it is gone"
     return f"from {before[0]} to {now[0]} bytes" if now[0] != before[0] else "it was written again"
@@ -571,6 +575,7 @@ def sequences_of(entries: Iterable[CaseEntry]) -> dict[str, tuple[CaseEntry, ...
 
 
 def _place(entry: CaseEntry) -> int:
+    """Return the place of a case in its sequence, 0 where it stands in none."""
     return 0 if entry.group is None else entry.group.order
 
 
@@ -606,11 +611,6 @@ def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator
             yield entry, Remark("error", "sequence", ("visible", "interactions", 0, "date"), message)
         expected, before = place + 1, (entry, dated.now)
         last = dated.visible.interactions[-1].date if dated.visible.interactions else last
-
-
-def earlier_in(sequences: Mapping[str, tuple[CaseEntry, ...]], group: str, order: int) -> tuple[CaseEntry, ...]:
-    """Return the cases that stand before a place of a sequence, in order."""
-    return tuple(entry for entry in sequences.get(group, ()) if _place(entry) < order)
 
 
 # -- the files of a suite ----------------------------------------------------------------------------------------------
@@ -732,12 +732,15 @@ def take_inventory(root: Path) -> Inventory:
 
 
 def _looks_like_cases(path: Path) -> bool:
+    """Return whether the name of a file is one of cases, also where it was put aside."""
     name = path.name.lower().removesuffix(".gz")
     name = next((name.removesuffix(ending) for ending in _PUT_ASIDE if name.endswith(ending)), name)
     return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
 
 
 def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Yield the files below a folder that are in no folder of another suite; what cannot be listed is added to the problems."""
+
     def unreadable(error: OSError) -> None:
         problems.append(Problem(shown_path(Path(error.filename)), 0, f"cannot list the folder: {error.strerror}"))
 
@@ -748,6 +751,7 @@ def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
 
 
 def _is_entered(folder: Path, problems: list[Problem]) -> bool:
+    """Return whether a folder belongs to the suite; a link is added to the problems."""
     if folder.name.startswith(".") or folder.name == "__pycache__":
         return False
     if folder.is_symlink():
@@ -830,6 +834,7 @@ def stale_labels(suite: Suite) -> Iterator[Problem]:
 
 
 def _entries(suite: Suite) -> dict[str, CaseEntry]:
+    """Return the cases of a suite by id. Raises SuiteError."""
     return {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
 
 

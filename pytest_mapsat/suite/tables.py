@@ -26,6 +26,8 @@ from pytest_mapsat.formats import (
     validate,
 )
 from pytest_mapsat.model import (
+    POINT_COLUMNS,
+    WAY_NAME,
     Around,
     Json,
     JsonObject,
@@ -45,9 +47,10 @@ from pytest_mapsat.model import (
     Words,
     canonical_json,
     did_you_mean,
+    point_of,
     shown,
 )
-from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Parts, Spots, Table, point_of, recording_key
+from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Parts, Spots, Table, recording_key
 
 from .common import documents_of_yaml
 
@@ -78,9 +81,9 @@ def read_state(
     """
     problems: list[Problem] = []
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
-    named = [(path.name.partition(".")[0], path) for path in paths]
-    large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
-    for name, path in named:
+    named_paths = [(path.name.partition(".")[0], path) for path in paths]
+    large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named_paths, ranked).items()}
+    for name, path in named_paths:
         if name == "overlays":
             message = "rows that single cases change stand in these cases: world, with rows"
             problems.append(Problem(shown_path(path), 0, message, "docs/reference/suites.md shows it"))
@@ -93,12 +96,9 @@ def read_state(
     return {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
 
 
-def _large(named: Iterable[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
+def _large(named_paths: Sequence[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
     """Return the files of the tables that stay in them: large, not packed, and with the columns that the tool names, so that a wrong tool is told by its own line."""
-    files: dict[str, list[Path]] = {}
-    for name, path in named:
-        if name in ranked:
-            files.setdefault(name, []).append(path)
+    files = {name: [path for other, path in named_paths if other == name] for name in ranked}
     return {
         name: listed
         for name, listed in files.items()
@@ -124,6 +124,7 @@ def _size(path: Path) -> float:
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
+    """Add the rows of a file, each with its place, to those of its table; what is wrong is added to the problems."""
     name = shown_path(path)
     for line in read_lines(path, limits.ROW_BYTES):
         if len(rows) >= limits.TABLE_ROWS:
@@ -214,6 +215,7 @@ class SpanReader:
             raise unreadable(path, error) from error
 
     def _open(self, path: Path) -> IO[bytes]:
+        """Return the file, opened where another one was read last."""
         kept = self._kept
         # Mostly it is the very path: comparing two costs more than reading.
         if kept is not None and (kept[0] is path or kept[0] == path):
@@ -368,16 +370,17 @@ class _Block:
             yield from self._knows_routes(answer.routes, answer.mode)
 
     def _rows(self, answer: RowsAnswer) -> Iterator[_Wrong]:
+        """Give the complaints of an answer that filters rows."""
         yield from self._parameters(*answer.where, *answer.echo.values(), answer.page.number, answer.page.size)
         computed = answer.compute.keys()
-        named = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
-        yield from self._columns(answer.table, named - computed)
+        shown_columns = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
+        yield from self._columns(answer.table, shown_columns - computed)
         for rule in answer.where.values():
             if isinstance(rule, Words):
                 yield from self._columns(answer.table, (*rule.name, *rule.sort, *rule.also, rule.lon, rule.lat))
                 yield from self._words(rule.words)
             elif isinstance(rule, Around):
-                yield from self._columns(answer.table, (rule.lon, rule.lat))
+                yield from self._columns(answer.table, POINT_COLUMNS)
                 yield from self._parameters(rule.within if isinstance(rule.within, str) else None)
             else:
                 yield from self._columns(answer.table, (rule.column,))
@@ -385,7 +388,7 @@ class _Block:
                 yield from self._reference(rule.to)
         for field in answer.compute.values():
             if isinstance(field, MetresFrom):
-                yield from self._columns(answer.table, (field.lon, field.lat))
+                yield from self._columns(answer.table, POINT_COLUMNS)
                 yield from self._parameters(field.parameter)
             elif isinstance(field, OfRoute):
                 yield from self._columns(answer.table, (field.plus, field.per_km))
@@ -395,25 +398,30 @@ class _Block:
                 yield from self._columns(answer.table, (field.column,))
 
     def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
-        named = (answer.text, *answer.where, *answer.echo.values())
-        yield from self._parameters(*named, answer.page.number, answer.page.size)
+        """Give the complaints of an answer that ranks rows."""
+        parameters = (answer.text, *answer.where, *answer.echo.values())
+        yield from self._parameters(*parameters, answer.page.number, answer.page.size)
         yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
         yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
+        """Give the complaints of an answer by routes."""
         yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
-        named = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
-        yield from self._columns(answer.ways, named)
+        yield from self._columns(
+            answer.ways, (WAY_NAME, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
+        )
         if answer.ends is not None:
             yield from self._reference(answer.ends)
 
     def _reference(self, reference: Reference) -> Iterator[_Wrong]:
+        """Give the complaints of how a value names a row."""
         yield from self._columns(
             reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
         )
         yield from self._words(reference.words)
 
     def _words(self, table: str | None) -> Iterator[_Wrong]:
+        """Give that there is no table of words of this name."""
         if table is not None:
             yield from self._columns(table, ())
             if table in self._tables:
@@ -422,24 +430,25 @@ class _Block:
     def _columns(self, table: str, columns: Iterable[str | None]) -> Iterator[_Wrong]:
         """Give the columns that no row of a table has, or the table itself where there is none."""
         if table not in self._tables:
-            known = did_you_mean(table, self._tables) or f"there is {', '.join(self._tables) or 'none'}"
+            known = did_you_mean(table, self._tables, "there is")
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
             return
-        named = dict.fromkeys(filter(None, columns))
+        wanted = dict.fromkeys(filter(None, columns))
         declared = {field for entities in self._tool.entities for field in entities.fields}
-        held = columns_of(self._tables[table])
-        for column in named:
-            if column not in held and column not in declared:  # the rows of single cases may have it
-                hint = did_you_mean(column, held) or f"it has {', '.join(held) or 'none'}"
-                yield f"no row of the table {table} has a column {shown(column)}", hint
+        there = columns_of(self._tables[table])
+        for column in wanted:
+            if column not in there and column not in declared:  # the rows of single cases may have it
+                yield f"no row of the table {table} has a column {shown(column)}", did_you_mean(column, there, "it has")
 
     def _parameters(self, *names: str | None) -> Iterator[_Wrong]:
+        """Give the names that are none of the tool's parameters."""
         declared = self._tool.parameters.get("properties", {})
         for name in dict.fromkeys(filter(None, names)):
             if name not in declared:
                 yield f"the tool has no parameter {shown(name)}", did_you_mean(name, declared)
 
     def _knows_routes(self, name: str, mode: str) -> Iterator[_Wrong]:
+        """Give that another tool has no routes, or none of this way of travelling."""
         other = self._tools.get(name)
         answer = other[0].answer if other else None
         if not isinstance(answer, RoutesAnswer):
@@ -449,6 +458,7 @@ class _Block:
 
 
 def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
+    """Give what a function finds wrong with the rows of a table, each at its line."""
     for row, (path, line) in zip(tables[name].rows, tables[name].spots, strict=True):
         message = wrong(row)
         if message:
@@ -493,6 +503,7 @@ def _timetable_wrong(row: JsonObject, column: str) -> str:
 
 
 def _hour(hour: str, minutes: Json) -> bool:
+    """Return whether an hour and its minutes are those of a timetable."""
     listed = minutes if isinstance(minutes, list) else [None]
     return all(isinstance(minute, str) and _CLOCK.fullmatch(f"{hour}:{minute}") is not None for minute in listed)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_mapsat.formats import DocumentLines, LocatedDocument, limits, replacing, scalar, shown_path, umask, validate
 from pytest_mapsat.model import (
@@ -124,10 +124,12 @@ def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Return a text as YAML, in quotes where it would be read as something else."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if _reads_as_itself(text) else '"')
 
 
 def _reads_as_itself(text: str) -> bool:
+    """Return whether a bare text is read as text."""
     try:
         return isinstance(scalar(text), str)
     except ValueError:
@@ -136,6 +138,7 @@ def _reads_as_itself(text: str) -> bool:
 
 # -- what an importer needs
 
+_Noun = TypeVar("_Noun", Case, Recording)
 #: The entry point group in which installed packages name their importers: each entry is a format and a function.
 GROUP = "pytest_mapsat.importers"
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -213,23 +216,21 @@ class ImportLog:
 
     def case(self, data: JsonObject, place: str) -> Case | None:
         """Return a case of its data, or None after noting why it cannot be one."""
-        problems: list[Problem] = []
-        case = validate(Case, LocatedDocument(data, DocumentLines(0)), place, problems)
-        if case is not None and (problem := id_problem(case.id, place, 0)) is not None:
-            problems.append(problem)
-        self._leave_out(problems, place, "case")
-        return None if problems else case
+        return self._valid(Case, data, place, "case")
 
     def recording(self, data: JsonObject, place: str) -> Recording | None:
         """Return a recording of its data, or None after noting why it cannot be one."""
-        problems: list[Problem] = []
-        recording = validate(Recording, LocatedDocument(data, DocumentLines(0)), place, problems)
-        self._leave_out(problems, place, "recording")
-        return recording
+        return self._valid(Recording, data, place, "recording")
 
-    def _leave_out(self, problems: Iterable[Problem], place: str, noun: str) -> None:
+    def _valid(self, kind: type[_Noun], data: JsonObject, place: str, word: str) -> _Noun | None:
+        """Return data as a noun, or None after noting why it is left out."""
+        problems: list[Problem] = []
+        noun = validate(kind, LocatedDocument(data, DocumentLines(0)), place, problems)
+        if isinstance(noun, Case) and (problem := id_problem(noun.id, place, 0)) is not None:
+            problems.append(problem)
         for problem in problems:
-            self.note("unparsable", place, f"{problem.message}; the {noun} is left out")
+            self.note("unparsable", place, f"{problem.message}; the {word} is left out")
+        return None if problems else noun
 
     def nothing(self, source: Path, message: str) -> SuiteError:
         """Return the error of an import that no case came of: why parts of the source were left out, else the message."""

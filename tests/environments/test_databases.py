@@ -189,7 +189,7 @@ def test_a_write_between_a_reset_and_the_next_start_is_one_of_the_episode_before
 
 
 def test_a_service_that_goes_on_writing_has_an_end_that_is_unknown(hotel, environments, monkeypatch):
-    monkeypatch.setattr("pytest_mapsat.environments.played._LONGEST", 0.2)
+    monkeypatch.setattr("pytest_mapsat.environments.world._LONGEST", 0.2)
     environment = of(hotel)
     numbers = iter(range(1000))
     read = environment.read

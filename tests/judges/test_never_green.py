@@ -94,7 +94,7 @@ def test_a_price_that_nothing_known_has_is_a_claim(reply, fields):
     ],
 )
 def test_a_length_of_time_that_nothing_known_has_is_a_claim(reply, fields):
-    days = figure(path="days", unit="d", equals_unit="d", **fields)
+    days = figure(path="days", unit="d", **fields)
     assert outcome(reply, days, returned("order", {"days": 5})) != "passed"
 
 

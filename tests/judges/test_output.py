@@ -40,7 +40,6 @@ def judge(check, *outputs, text="Done."):
         ({"path": "total", "equals": {"op": "between", "min": 40, "max": 45}}, True),
         ({"path": "items.*.id", "equals": ["A1", "A2"]}, True),
         ({"path": "items.*.id", "equals": "A1"}, False),
-        ({"path": "items.*.id", "equals": "A1", "quantifier": "any"}, True),
         ({"path": "items.1.price", "equals": 2.5}, True),
         ({"path": "items.*.price", "equals": {"op": "between", "max": 40}}, True),
         ({"path": "note", "equals": {"op": "absent"}}, True),
@@ -91,39 +90,13 @@ def test_values_at_a_path_are_held_against_a_match(check, passed):
         ("orders.*.lines.0.price", {"orders": [{"lines": [{"price": 1}]}] * 2}, 1, True),
     ],
 )
-def test_an_element_without_the_path_fails_unless_it_may_be_skipped(path, data, match, passed):
+def test_an_element_without_the_path_fails(path, data, match, passed):
     check = {"kind": "output", "path": path, "equals": match}
     finding = judge(check, data)
     assert finding.passed is passed
-    skipped = judge({**check, "missing": "skip"}, data)
-    if passed:
-        assert skipped.passed is True
     # Put in a list, the same rule holds one star deeper.
     assert judge({**check, "path": f"all.*.{path}"}, {"all": [data]}).passed is passed
     assert judge({"kind": "not", "check": check}, data).passed is not passed
-
-
-@pytest.mark.parametrize(
-    ("data", "match", "skip"),
-    [
-        ([{"price": 1}, {"name": "x"}], {"op": "present"}, True),
-        ([{"price": 1}, {}], 2, False),
-        ([{"name": "x"}, {}], {"op": "present"}, False),
-        ([{}, {"price": 0}], {"op": "absent"}, False),
-    ],
-)
-def test_elements_that_may_be_skipped_decide_nothing_but_one_must_be_there(data, match, skip):
-    check = {"kind": "output", "path": "lines.*.price", "equals": match, "missing": "skip"}
-    assert judge(check, {"lines": data}).passed is skip
-
-
-def test_one_value_that_fits_is_enough_for_any_whatever_other_elements_lack():
-    check = {"kind": "output", "path": "lines.*.price", "equals": 1, "quantifier": "any"}
-    assert judge(check, {"lines": [{}, {"price": 1}]}).passed is True
-    assert judge(check, {"lines": [{}, {"price": 2}]}).passed is False
-    absent = {**check, "equals": {"op": "absent"}}
-    assert judge(absent, {"lines": [{"price": 1}, {}]}).passed is True
-    assert judge({**absent, "missing": "skip"}, {"lines": [{"price": 1}, {}]}).passed is False
 
 
 def test_a_missing_part_is_told_beside_the_values_that_are_wrong():
@@ -136,20 +109,9 @@ def test_a_missing_part_is_told_beside_the_values_that_are_wrong():
 
 def test_of_more_values_than_are_read_nothing_is_sure_that_the_rest_could_turn():
     every = {"kind": "output", "path": "lines.*", "equals": 1}
-    one = {**every, "quantifier": "any"}
-    for size, last, passed, found in ((9_999, 1, True, True), (10_001, 2, None, True), (10_001, 1, None, True)):
-        data = {"lines": [1] * (size - 1) + [last]}
-        assert (judge(every, data).passed, judge(one, data).passed) == (passed, found)
+    for size, last, passed in ((9_999, 1, True), (10_001, 2, None), (10_001, 1, None)):
+        assert judge(every, {"lines": [1] * (size - 1) + [last]}).passed is passed
     assert judge(every, {"lines": [2] + [1] * 10_001}).passed is False
-    assert judge(one, {"lines": [2] * 10_001}).passed is None
-    assert judge(one, {"lines": [2] * 9_999}).passed is False
-
-
-def test_missing_is_only_about_the_elements_of_a_star():
-    with pytest.raises(ValueError, match="missing is about the elements of"):
-        check_of("output", path="total", equals=1, missing="skip")
-    with pytest.raises(ValueError, match="missing is about the elements of"):
-        check_of("output", path="total*", equals=1, missing="skip")
 
 
 def test_in_several_replies_each_element_that_a_star_leads_to_has_the_path():
@@ -252,32 +214,31 @@ JSON = st.recursive(
 )
 
 
-def naive(data, parts):
-    """All values at a path, by hand."""
+def naive(data, parts, *, starred=False):
+    """All values at a path, by hand; None for an element of * that does not have it."""
     if not parts:
         return [data]
     head, rest = parts[0], parts[1:]
-    if head == "*":
-        inside = data.values() if isinstance(data, dict) else data if isinstance(data, list) else []
-    elif isinstance(data, dict):
-        inside = [data[head]] if head in data else []
-    else:
-        inside = [data[int(head)]] if isinstance(data, list) and head.isdigit() and int(head) < len(data) else []
-    return [value for member in inside for value in naive(member, rest)]
+    inside = [] if not starred else None
+    if head == "*" and isinstance(data, dict | list):
+        inside = list(data.values()) if isinstance(data, dict) else data
+    elif isinstance(data, dict) and head in data:
+        inside = [data[head]]
+    elif isinstance(data, list) and head.isdigit() and int(head) < len(data):
+        inside = [data[int(head)]]
+    if inside is None:
+        return [None]
+    return [value for member in inside for value in naive(member, rest, starred=starred or head == "*")]
 
 
 @given(
     st.dictionaries(st.sampled_from("abc"), JSON, max_size=3),
     st.lists(st.sampled_from(["a", "b", "c", "*", "0", "1"]), min_size=1, max_size=3),
-    st.sampled_from(["any", "all"]),
 )
-def test_any_path_into_any_output_is_read_as_by_hand(data, parts, quantifier):
+def test_any_path_into_any_output_is_read_as_by_hand(data, parts):
     values = naive(data, parts)
-    held = [value not in (None, "", [], {}) for value in values]
-    expected = bool(values) and (any(held) if quantifier == "any" else all(held))
-    check = {"kind": "output", "path": ".".join(parts), "equals": {"op": "present"}, "quantifier": quantifier}
-    skip = {"missing": "skip"} if "*" in parts else {}
-    assert judge({**check, **skip}, data).passed is expected
+    check = {"kind": "output", "path": ".".join(parts), "equals": {"op": "present"}}
+    assert judge(check, data).passed is (bool(values) and all(value not in (None, "", [], {}) for value in values))
 
 
 SCHEMA = {

@@ -159,19 +159,6 @@ def test_travels_fails_where_the_user_is_told_to_take_another_way(reply, passed)
     assert judge_reply(reply, "travels", by=["walking"]).passed is passed
 
 
-@pytest.mark.parametrize(
-    ("reply", "passed"),
-    [
-        ("I recommend Copper Kettle.", False),
-        ("I recommend Copper Kettle. You can walk there.", True),
-        ("Copper Kettle is a 12 minute walk away.", True),
-        ("It is a short stroll.", True),
-    ],
-)
-def test_a_way_that_is_to_be_named_is_missed_where_none_is(reply: str, passed: bool) -> None:
-    assert judge_reply(reply, "travels", by=["walking"], named=True).passed is passed
-
-
 def test_a_way_that_the_user_has_named_is_no_way_that_the_user_is_told_to_take():
     turns = (
         Turn(role="user", text="I must catch the ferry."),

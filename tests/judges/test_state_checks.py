@@ -56,12 +56,7 @@ CANCELLED = changed(A1, status="cancelled")
         ({"where": {"status": "open"}, "count": 3}, False, "2 rows", "3 rows of orders"),
         ({"where": {"status": "paid"}, "count": 1}, True, "1 row of", "1 row of orders"),
         ({"where": {"status": "gone"}, "count": 0}, True, "no rows", "no rows of orders"),
-        ({"at_most": 3}, True, "3 rows of orders at the end", "at most 3 rows of orders"),
-        ({"at_most": 2}, False, "3 rows of orders at the end", "at most 2 rows of orders"),
-        ({"at_least": 3}, True, "3 rows of orders at the end", "at least 3 rows of orders"),
-        ({"at_least": 4}, False, "3 rows of orders at the end", "at least 4 rows of orders"),
-        ({"at_least": 2, "at_most": 3}, True, "3 rows", "2 to 3 rows of orders"),
-        ({"at_least": 0, "has": {"total": {"op": "between", "min": 20}}}, True, "3 rows", "all rows of orders, each with total at least 20"),
+        ({"has": {"total": {"op": "between", "min": 20}}}, True, "3 rows", "at least 1 row of orders, each with total at least 20"),
         ({"where": {"id": "A1"}, "count": 1, "has": {"status": "open"}}, True, "1 row", "1 row of orders with id equal to 'A1', with status equal to 'open'"),
         ({"where": {"total": 35}, "has": {"status": "open"}}, False, "orders A3: status is 'paid'", "at least 1 row of orders with total equal to 35, each with status equal to 'open'"),
         ({"where": {"id": "A1"}, "has": {"items.*.sku": "s9"}}, False, "orders A1: items.*.sku is 's1' and 's2'", ""),
@@ -115,8 +110,8 @@ def test_two_rows_with_one_id_are_a_slip_and_two_without_a_match_are_not():
 def test_an_id_that_no_row_had_is_a_slip_only_where_no_row_is_wanted():
     finding = judge("state", table="orders", where={"id": "A9"}, count=1)
     assert (finding.passed, finding.broken) == (False, False)
-    assert judge("state", table="orders", where={"id": "A9"}, at_most=0).broken
-    assert judge("state", table="orders", where={"id": "A1"}, at_most=0).passed is False
+    assert judge("state", table="orders", where={"id": "A9"}, count=0).broken
+    assert judge("state", table="orders", where={"id": "A1"}, count=0).passed is False
 
 
 def test_the_column_of_the_ids_is_that_of_the_changes():
@@ -124,7 +119,7 @@ def test_the_column_of_the_ids_is_that_of_the_changes():
     twin = {**row, "number": "8"}
     change = RowChange(table="orders", id="7", key="number", before=row, after={**row, "status": "paid"})
     tables = (Table("orders", (row, twin)),)
-    finding = judge("state", change, table="orders", at_least=2, has={"status": "paid"}, tables=tables)
+    finding = judge("state", change, table="orders", count=2, has={"status": "paid"}, tables=tables)
     assert (finding.passed, finding.why) == (False, "orders 8: status is 'open'")
     never = judge("state", change, table="orders", where={"number": "9"}, count=0, tables=tables)
     assert (never.broken, never.why) == (True, "no row of orders ever had the number '9'")
@@ -228,11 +223,6 @@ def test_an_end_is_held_against_that_of_the_reference(reference, changes, passed
     assert finding.idle is (not reference and not changes)
     assert finding.compared[:1] == (() if passed else (("reference", "episode"),))
     assert finding.wanted == "the episode ends as it does after the reference calls"
-
-
-def test_columns_that_do_not_count_are_left_out_of_the_comparison():
-    assert judge("same_end", CANCELLED, reference=(), ignore=["orders.status"]).passed is True
-    assert judge("same_end", CANCELLED, reference=(), ignore=["orders.total"]).passed is False
 
 
 def test_a_reference_that_is_missing_or_breaks_decides_nothing():

@@ -9,8 +9,8 @@ from pytest_mapsat.cli import main
 
 STATE = {"kind": "state", "table": "orders", "where": {"id": "o1"}, "has": {"status": "cancelled"}, "count": 1}
 UNCHANGED = {"kind": "unchanged", "except": [{"table": "orders", "where": {"id": "o1"}, "columns": ["status", "why"]}]}
-SAME = {"kind": "same_end", "ignore": ["orders.why"]}
-CANCEL = [{"tool": "cancel_order", "arguments": {"number": "o1", "reason": "too late"}}]
+SAME = {"kind": "same_end"}
+CANCEL = [{"tool": "cancel_order", "arguments": {"number": "o1", "reason": "no longer wanted"}}]
 
 AGENTS = """\
 def good(message, tools):
@@ -133,7 +133,6 @@ def test_what_the_case_gets_wrong_is_no_pass_and_not_the_agents_failure(store, c
         (SAME, {"end": "oracle"}, "*cases.jsonl:1: truth.end: found 'oracle', but the case has no oracle dialogue*"),
         (SAME, {"end": [{"tool": "cancel_ordr"}]}, "*the suite has no tool 'cancel_ordr' (did you mean 'cancel_order'?)*"),
         ({**STATE, "count": -1}, {}, "*cases.jsonl:1: *count: found -1*"),
-        ({"kind": "state", "table": "orders", "at_least": 3, "at_most": 2}, {}, "*at_least is 3, and at_most 2*"),
     ],
 )  # fmt: skip
 def test_a_check_that_cannot_be_judged_is_an_error_of_its_file(store, check, truth, problem):

@@ -2,8 +2,8 @@
 
 from math import cos, radians
 
-from pytest_mapsat.model import Recording, Tool
-from pytest_mapsat.sandbox import RecordedSandbox, distance_m
+from pytest_mapsat.model import Recording, Tool, distance_m
+from pytest_mapsat.sandbox import RecordedSandbox
 
 #: The middle of the made-up town.
 LON, LAT = 10.0, 50.0

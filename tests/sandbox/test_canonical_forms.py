@@ -8,8 +8,8 @@ from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.model import ParameterMatch
-from pytest_mapsat.sandbox import UnfitError, canonical
+from pytest_mapsat.model import ParameterMatch, UnfitError
+from pytest_mapsat.sandbox import canonical
 
 TYPES = ["text", "place", "number", "boolean", "enum", "set", "id", "lon", "lat", "point", "points", "time", "json"]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_samples import LAT, LON, around, east, farthest_m, north, places, recording, sandbox
 
-from pytest_mapsat.sandbox import distance_m
+from pytest_mapsat.model import distance_m
 
 WORDS = ["咖啡", "奶茶", "特来电", "充电站", "海边", "Shell", "LNG", "24"]
 METRES = st.lists(st.integers(1, 3000), max_size=8, unique=True).map(sorted)

@@ -12,7 +12,7 @@ import pytest
 from suite_maker import make_suite
 
 from pytest_mapsat.model import InfrastructureError, SuiteError, UsageError
-from pytest_mapsat.sandbox import large, make_sandbox, ranker_of
+from pytest_mapsat.sandbox import Ranker, large, make_sandbox
 from pytest_mapsat.suite import open_suite
 
 TOOL = {
@@ -351,7 +351,7 @@ def many():
 
 
 def ranks(suite):
-    ranker = ranker_of(suite, "search")
+    ranker = Ranker(suite, "search")
     return [ranker.rank(query, part) for query, part in itertools.product(QUERIES, ranker.parts)]
 
 
@@ -396,11 +396,11 @@ def test_blanks_around_an_id_do_not_count(tmp_path, cache, monkeypatch, large_by
     suite = suite_in(tmp_path, [row | {"id": f" {row['id']} "} for row in merchants("Larkhaven", 5)])
     assert sandbox_of(suite).call("details", {"id": " la0003 "}).result["name"] == "Amber Fox 3"
     assert sandbox_of(suite).call("details", {"id": "la0003"}).status == "ok"
-    assert ranker_of(suite, "search").rank("Amber Fox 3", "Larkhaven")[0] == "la0003"
+    assert Ranker(suite, "search").rank("Amber Fox 3", "Larkhaven")[0] == "la0003"
 
 
 def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):
-    ranker_of(suite_in(tmp_path / "a", many), "search").rank("bar", "Port Elm")
+    Ranker(suite_in(tmp_path / "a", many), "search").rank("bar", "Port Elm")
     assert len(list(cache.glob("*.arrays"))) == 2
 
 
@@ -443,8 +443,8 @@ def test_a_full_disk_leaves_the_search_in_memory(tmp_path, cache, many, monkeypa
 def test_processes_with_other_hash_seeds_build_one_index_and_answer_alike(tmp_path, cache, many):
     suite_in(tmp_path / "a", many)
     script = (
-        "import sys; from pathlib import Path; from pytest_mapsat.suite import open_suite; from pytest_mapsat.sandbox import ranker_of\n"
-        "ranker = ranker_of(open_suite(Path(sys.argv[1])), 'search')\n"
+        "import sys; from pathlib import Path; from pytest_mapsat.suite import open_suite; from pytest_mapsat.sandbox import Ranker\n"
+        "ranker = Ranker(open_suite(Path(sys.argv[1])), 'search')\n"
         "print([ranker.rank(q, p) for q in sys.argv[2:] for p in ranker.parts])"
     )
 
@@ -461,24 +461,24 @@ def test_processes_with_other_hash_seeds_build_one_index_and_answer_alike(tmp_pa
 def test_a_builder_that_is_killed_leaves_nothing_that_holds_others_up(tmp_path, cache, many):
     suite = suite_in(tmp_path / "a", many)
     script = (
-        "import os, signal, sys; from pathlib import Path; from pytest_mapsat.sandbox import large, ranker_of\n"
+        "import os, signal, sys; from pathlib import Path; from pytest_mapsat.sandbox import large, Ranker\n"
         "from pytest_mapsat.suite import open_suite\n"
         "large._prune = lambda path: None\n"
-        "ranker = ranker_of(open_suite(Path(sys.argv[1])), 'search')\n"
+        "ranker = Ranker(open_suite(Path(sys.argv[1])), 'search')\n"
         "large.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
         "ranker.rank('bar', 'Larkhaven')"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], check=False)
     assert killed.returncode == -9
     assert len(list(cache.glob("*.arrays"))) == 1  # the rows; no half of an index
-    assert ranker_of(suite, "search").rank("bar", "Larkhaven")
+    assert Ranker(suite, "search").rank("bar", "Larkhaven")
     assert len(list(cache.glob("*.arrays"))) == 2
 
 
 def test_thousands_of_parts_hold_few_files_open(tmp_path, cache, monkeypatch):
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1)
     rows = [row | {"id": f"{town}-{row['id']}"} for town in range(150) for row in merchants(f"Town {town} Lake", 1)]
-    ranker = ranker_of(suite_in(tmp_path, rows), "search")
+    ranker = Ranker(suite_in(tmp_path, rows), "search")
     before = len(list(Path("/proc/self/fd").iterdir()))
     assert all(
         ranker.rank("cheap bar open at 22:00", part, filters={"district": "Rowan"}) is not None for part in ranker.parts
@@ -487,13 +487,13 @@ def test_thousands_of_parts_hold_few_files_open(tmp_path, cache, monkeypatch):
 
 
 def test_figures_beyond_all_measure_are_none(tmp_path):
-    ranker = ranker_of(suite_in(tmp_path, merchants("Larkhaven", 5, price=10**400)), "search")
+    ranker = Ranker(suite_in(tmp_path, merchants("Larkhaven", 5, price=10**400)), "search")
     assert ranker.rank("bar at most 60 yuan", "Larkhaven", filters={"max_price": 10**9}) == ()
 
 
 def test_a_file_that_changes_after_rows_were_read_is_no_fault_of_the_agent(tmp_path, cache, many):
     suite = suite_in(tmp_path / "a", many)
-    ranker = ranker_of(suite, "search")
+    ranker = Ranker(suite, "search")
     ranker.rank("bar", "Larkhaven")
     (tmp_path / "a" / "state" / "merchants.jsonl").write_text(lines(many[::-1])[10:])
     with pytest.raises(InfrastructureError, match="has changed since it was opened"):
@@ -525,14 +525,14 @@ def test_a_file_that_changes_while_it_is_used_is_no_fault_of_the_agent(tmp_path,
     for change in (lambda: path.write_text(lines(many[:100])), path.unlink):
         change()
         with pytest.raises(InfrastructureError, match="has changed since it was opened"):
-            ranker_of(suite, "search").rank("bar", "Larkhaven")
+            Ranker(suite, "search").rank("bar", "Larkhaven")
 
 
 # -- the order without a case
 
 
 def test_a_ranker_takes_filters_and_refuses_what_the_tool_refuses(suite):
-    ranker = ranker_of(suite, "search")
+    ranker = Ranker(suite, "search")
     assert ranker.parts == ("Larkhaven", "Port Elm", "上海市")
     rated = ranker.rank("bar", "Port Elm", limit=50, filters={"min_rating": 4.8})
     ratings = {row["id"]: row["rating"] for row in CITIES}
@@ -541,4 +541,4 @@ def test_a_ranker_takes_filters_and_refuses_what_the_tool_refuses(suite):
     with pytest.raises(ValueError, match="there is no city 'Elm'; there is Larkhaven, Port Elm, 上海市"):
         ranker.rank("bar", "Elm")
     with pytest.raises(UsageError, match="'serch' is no tool that ranks; there is search"):
-        ranker_of(suite, "serch")
+        Ranker(suite, "serch")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.sandbox import distance_m, normalise, text_similarity, tokens
+from pytest_mapsat.model import distance_m, normalise, text_similarity, tokens
 
 DEGREES = st.tuples(st.floats(-180, 180), st.floats(-90, 90))
 
@@ -73,7 +73,7 @@ def test_distance_is_a_metric(a, b, c):
 _TWO_AT_ONCE = """
 import sys, threading
 from pytest_mapsat.sandbox.search import Wordbook
-from pytest_mapsat.sandbox import text_similarity
+from pytest_mapsat.model import text_similarity
 
 book = Wordbook([{"sort": "cafe", "words": ["restaurant"]}])
 ways = [lambda: text_similarity("Old Mill", "Old Hill"), lambda: book.respelt("restaraunt")]

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from shipped_runs import CASES, SUITE, looked_around
 
-from pytest_mapsat.sandbox import distance_m
+from pytest_mapsat.model import distance_m
 
 #: By mode: metres a minute on a slow and on a fast way, and minutes of waiting, parking or unlocking.
 SPEEDS = {"walking": (60, 80, 1), "cycling": (150, 300, 2), "driving": (200, 900, 3), "transit": (200, 500, 8)}

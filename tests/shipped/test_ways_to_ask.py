@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from shipped_runs import CASES, SUITE
 
-from pytest_mapsat.sandbox import distance_m, make_sandbox
+from pytest_mapsat.model import distance_m
+from pytest_mapsat.sandbox import make_sandbox
 
 #: For each case calls in words, languages, forms and places of their own; ``fruitful``: what the oracle asks likewise brings something.
 CALLS = json.loads((Path(__file__).parent / "ways_to_ask.json").read_text("utf-8"))

@@ -26,7 +26,6 @@ named:
   kind: hard
   text: The place is named
   check: {kind: says, any: "{{names}}"}
-  use: [phone]
 nice: {kind: soft, text: It is nice, weight: 0.5}
 asked: {kind: asked, text: What is asked for is there}
 once: {kind: policy, text: It looks once, check: {kind: calls, tool: find, at_most: 1}}
@@ -228,9 +227,8 @@ def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
 @pytest.mark.parametrize(
     ("common", "told"),
     [
-        ("a: {use: [b]}\nb: {use: [c]}\nc: {use: [a]}\n", "requirements/all.yaml:1: use goes in a circle: a uses b uses c uses a (leave one of them out)"),
-        ("a: {use: [a]}\n", "requirements/all.yaml:1: use goes in a circle: a uses a (leave one of them out)"),
-        ("phone: {use: [fone]}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'fone' (did you mean 'phone'?)"),
+        ("a: {use: [b]}\nb: {use: [c]}\nc: {kind: fact, text: x}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'b' that is no group (it has c)"),
+        ("all: {use: [fone]}\nphone: {kind: fact, text: x}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'fone' (did you mean 'phone'?)"),
         ("a: {kind: fact, text: x}\n---\na: {kind: fact, text: y}\n", "the common requirement 'a' stands twice; first in "),
         ("- a\n", "requirements/all.yaml:1: common requirements are a mapping"),
         ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (asked, hard, soft, fact, policy)"),
@@ -283,8 +281,8 @@ def test_lint_tells_of_a_requirement_that_no_case_uses(tmp_path):
         if one.rule == "unused-requirement"
     ]
     assert [line.removeprefix(f"{tmp_path}{os.sep}requirements") for line in found] == [
-        f"{os.sep}all.yaml:16: no case uses the common requirement nice [note: unused-requirement]",
-        f"{os.sep}all.yaml:17: no case uses the common requirement asked [note: unused-requirement]",
+        f"{os.sep}all.yaml:15: no case uses the common requirement nice [note: unused-requirement]",
+        f"{os.sep}all.yaml:16: no case uses the common requirement asked [note: unused-requirement]",
     ]
 
 

@@ -28,10 +28,11 @@ from pytest_mapsat.model import (
     all_true,
     any_true,
     mismatches,
+    same_value,
     tool_name,
     values_of,
 )
-from pytest_mapsat.sandbox import argument_problems, same_value
+from pytest_mapsat.sandbox import argument_problems
 
 _METRICS = (
     # What a broken episode has earned depends on what the case asks for, so the metric set itself says it.

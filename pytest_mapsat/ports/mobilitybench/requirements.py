@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from pytest_mapsat.model import Json, JsonObject, shown
-from pytest_mapsat.sandbox import distance_m
+from pytest_mapsat.model import Json, JsonObject, distance_m, shown
 
 from .rows import (
     MODE_WORDS,

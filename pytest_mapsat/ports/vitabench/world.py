@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_mapsat import Refused
-from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, did_you_mean, shown
-from pytest_mapsat.sandbox import Row, SandboxFactory, SandboxSuite, State, distance_m
+from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, did_you_mean, distance_m, shown
+from pytest_mapsat.sandbox import Row, SandboxFactory, SandboxSuite, State
 
 #: The tables of a case, and the id of the one row of ``task``, with the moment and the user.
 TABLES = ("task", "places", "weather", "habits", "shops", "products", "orders", "books", "reservations")

@@ -3,7 +3,8 @@
 import pytest
 from mapsatisfybench_samples import calls, recordings, tools
 
-from pytest_mapsat.sandbox import RecordedSandbox, distance_m
+from pytest_mapsat.model import distance_m
+from pytest_mapsat.sandbox import RecordedSandbox
 
 #: Tools without any recording in the data cannot be replayed.
 UNRECORDED = {"search_poi", "ainative_kuake_search"}
