@@ -1,6 +1,6 @@
-"""Where trajectories come from: callables, baselines, the oracle, models, recorded files. ``isolation`` is a room of its own in it.
+"""Where trajectories come from: callables, baselines, the oracle, models, recorded files.
 
-What only some runs need is imported from its module: ``baselines``, ``memory``, ``models``, ``recorded``, ``service_file``, ``tool_server``.
+What only some runs need is imported from its module: ``baselines``, ``isolated``, ``memory``, ``models``, ``recorded``, ``service_file``, ``tool_server``.
 """
 
 from pytest_mapsat.reply import Reply as Reply

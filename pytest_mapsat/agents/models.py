@@ -21,7 +21,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reply import Reply
 
 from .returned import AgentFault
-from .source import AgentContext, HandedConversation, ModelKind, SourceElsewhere, SourceSpec, trial_of
+from .source import AgentContext, Conversation, ModelKind, SourceElsewhere, SourceSpec, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
@@ -38,7 +38,7 @@ _ELSEWHERE = ("instructions", "output_schema", "locale")
 _SHOWN = 200
 
 
-class ModelConversation(HandedConversation):
+class ModelConversation(Conversation):
     """One episode with a model: what was said, what it called, and what came back."""
 
     _source: ModelSource

@@ -19,14 +19,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from pytest_mapsat.formats import DocumentLines, LocatedDocument, object_in, validate
-from pytest_mapsat.model import (
-    Blame,
-    Fault,
-    Json,
-    JsonObject,
-    Problem,
-    Usage,
-)
+from pytest_mapsat.model import Blame, Fault, Json, JsonObject, Problem, Usage
 from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, frames_of
@@ -224,9 +217,9 @@ def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException |
         left: gives as many numbers as exceptions may be looked at.
     """
     while error is not None and next(left, None) is not None:
-        told = _is_unreachable(error)
-        if told is not None:
-            return error if told else None
+        unreachable = _is_unreachable(error)
+        if unreachable is not None:
+            return error if unreachable else None
         if isinstance(error, BaseExceptionGroup):
             reasons = [_reason(member, left) for member in error.exceptions]
             return None if any(reason is None for reason in reasons) else reasons[0]
@@ -321,9 +314,11 @@ def with_data(reply: Reply, schema: JsonObject) -> Reply:
     data, _, alone = object_in(reply.text)
     if data is None:
         return reply
-    made = checked(data)
+    data_reply = checked(data)
     # Words around a block of code are what the user reads.
-    return replace(made, text=made.text if alone else reply.text, thoughts=reply.thoughts, usage=reply.usage)
+    return replace(
+        data_reply, text=data_reply.text if alone else reply.text, thoughts=reply.thoughts, usage=reply.usage
+    )
 
 
 def _named(value: object) -> str:

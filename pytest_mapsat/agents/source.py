@@ -164,7 +164,7 @@ def with_earlier(message: str, session: Session) -> str:
 
 
 class Conversation:
-    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled.
+    """An agent in one episode, with what ``AgentSource.open`` hands it. Most hold nothing that has to be given back.
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
@@ -175,6 +175,13 @@ class Conversation:
     builds: frozenset[str] = frozenset()
     reports: bool = False
     reports_all: Literal["", "reply", "dialogue"] = ""
+
+    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
+        self._source = source
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
+        self._cancelled = Event()
 
     @property
     def refused(self) -> str:
@@ -202,25 +209,14 @@ class Conversation:
         return ()
 
     def cancel(self) -> None:
-        """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""
+        """Stop waiting for the reply that another thread waits for; called when the time is over.
+
+        Best effort: where the event is next looked at, in a pause or between two pieces of an answer.
+        """
+        self._cancelled.set()
 
     def close(self) -> None:
         """Give back what the agent holds; called once its episode is over."""
-
-
-class HandedConversation(Conversation):
-    """An agent in one episode, with what ``AgentSource.open`` hands it."""
-
-    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
-        self._cancelled = Event()
-
-    def cancel(self) -> None:
-        """Stop waiting: where that is next looked at, in a pause or between two pieces of an answer."""
-        self._cancelled.set()
 
 
 class AgentSource:
@@ -242,7 +238,7 @@ class AgentSource:
     agent: object
     shared: bool = False
     waits: bool = False
-    conversation: ClassVar[type[HandedConversation]]
+    conversation: ClassVar[type[Conversation]]
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
         """Return the agent for one episode.

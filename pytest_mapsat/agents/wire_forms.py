@@ -73,15 +73,15 @@ class FormExchange:
 
     def fields(self, template: Json, message: str) -> Any:
         """Return a template with its placeholders filled."""
-        named = {name.partition(".")[0] for _, name, _ in placeholders(template)}
+        names = {name.partition(".")[0] for _, name, _ in placeholders(template)}
         makers: Mapping[str, Callable[[], Json]] = {
             "message": lambda: message,
             "messages": lambda: self.session.messages,
             "context": self.context,
             "tools": self.toolbox.schemas,
         }
-        made = {name: make() for name, make in makers.items() if name in named}
-        return filled(template, {**self.values, **made})
+        values = {name: make() for name, make in makers.items() if name in names}
+        return filled(template, {**self.values, **values})
 
 
 # -- reading answers -----------------------------------------------------------------------------------------------------
@@ -349,8 +349,8 @@ class WireCall(NamedTuple):
 
     def reported(self, result: Json) -> ReportedCall:
         """Return it as a call that the service has made itself; without a result where there is none."""
-        told: ReportedCall = {"tool": self.name, "arguments": self.arguments or {}, "id": self.id}
-        return told if result is None else {**told, "result": result}
+        report: ReportedCall = {"tool": self.name, "arguments": self.arguments or {}, "id": self.id}
+        return report if result is None else {**report, "result": result}
 
 
 class WireStep(NamedTuple):
@@ -448,8 +448,8 @@ class ChatForm(ToolForm):
         text = texts_of(assistant.get("content")) or texts_of(assistant.get("refusal"))
         if thought := "".join(texts_of(assistant.get(name)) for name in self._REASONING):
             self._exchange.session.think(thought)
-        made = members_of(assistant, "tool_calls", "its message")
-        calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
+        entries = members_of(assistant, "tool_calls", "its message")
+        calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in entries), "id")
         require_complete(finish, ("stop", "tool_calls") if calls else ("stop",), "finish_reason")
         # The message goes back with those fields only that every service takes.
         self._messages.append({"role": "assistant", "content": text or None})
@@ -538,11 +538,11 @@ class ResponsesForm(ToolForm):
             body["previous_response_id"] = self._previous
         answer = self._exchange.post(self._extended(body, message), {})
         data = answer.data if answer.events is None else self._last(answer.events)
-        told: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
-        if told.get("error"):
-            raise told_error(told["error"])
-        details = told.get("incomplete_details")
-        status = told.get("status") or ("incomplete" if details else "completed")
+        answered: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
+        if answered.get("error"):
+            raise told_error(answered["error"])
+        details = answered.get("incomplete_details")
+        status = answered.get("status") or ("incomplete" if details else "completed")
         require_complete(status, ("completed",), "its status", details)
         part_of(data, "output", list)
         output = members_of(data, "output", "its answer")
@@ -593,8 +593,8 @@ class AgUiForm(ToolForm):
 
     def _hear(self, message: str) -> None:
         earlier = [] if self._messages else self._exchange.session.earlier
-        told = [*earlier, {"role": "user", "content": message}]
-        self._messages += [{"id": str(uuid4()), **turn} for turn in told]
+        turns = [*earlier, {"role": "user", "content": message}]
+        self._messages += [{"id": str(uuid4()), **turn} for turn in turns]
 
     def _answer(self, call: WireCall, result: str) -> None:
         self._messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call.id, "content": result})
@@ -824,10 +824,7 @@ class A2AForm(WireForm):
         context, key = message.get("contextId"), message.get("taskId" if task is None else "id")
         require_same(context, self._ids.get("contextId"), "context")
         require_same(key, self._ids.get("taskId"), "task")
-        ids = {
-            "contextId": context or self._ids.get("contextId"),
-            "taskId": key if state == self._ASKS else None,
-        }
+        ids = {"contextId": context or self._ids.get("contextId"), "taskId": key if state == self._ASKS else None}
         self._ids = {key: value for key, value in ids.items() if isinstance(value, str)}
         objects = (part.get("data") for part in parts if isinstance(part, dict))
         data = next((value for value in objects if isinstance(value, dict)), None)
