@@ -28,7 +28,7 @@ from pytest_mapsat.formats import OtlpSpan, SpanCall, Unknown, calls_in_spans, l
 from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .tool_server import Scope, body_of, respond, serve_app
+from .tool_server import Scope, body_of, refuse, respond, serve_app
 
 #: Bytes of a message, unpacked; spans of a trace; traces that are kept, and others that are counted.
 _MOST_BYTES, _MOST_SPANS, _MOST_TRACES = 16 * limits.MIB, 10_000, 1_000
@@ -297,8 +297,7 @@ class ProxiedCalls:
                 if isinstance(message, dict) and message.get("method") == "tools/call":
                     calls[str(message.get("id"))] = self._begun(message)
         except (ValueError, ToolsClosed) as refusal:
-            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": str(refusal)}}
-            await respond(send, 400, json.dumps(error).encode())
+            await refuse(send, 400, str(refusal))
             return
         await to_thread.run_sync(self._exchange, scope["headers"], body, calls, partial(from_thread.run, send))
 
@@ -316,14 +315,11 @@ class ProxiedCalls:
 
     def _exchange(self, asked: _Headers, body: bytes, calls: dict[str, ReportedCall], send: _Send) -> None:
         pool, target, own = self._upstream
-        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS} | dict(
-            own
-        )
-        ask = partial(
-            pool.urlopen, retries=False, redirect=False, preload_content=False, timeout=Timeout(_ANSWER, _LONGEST)
-        )
+        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS}
+        options: Any = {"retries": False, "redirect": False, "preload_content": False}
+        time_out = Timeout(_ANSWER, _LONGEST)
         try:
-            response, lost = ask("POST", target, body, headers), ""
+            response, lost = pool.urlopen("POST", target, body, {**headers, **own}, timeout=time_out, **options), ""
             if 300 <= response.status < 400:  # noqa: PLR2004
                 lost = f"it redirects to {response.headers.get('Location')}: name that address"
         except exceptions.HTTPError as error:
@@ -340,9 +336,8 @@ class ProxiedCalls:
             while piece := response.read1(_PIECE):
                 text = text + piece if len(text) < _MOST_BYTES else text
                 send({"type": "http.response.body", "body": piece, "more_body": True})
-        _note(
-            calls, text.decode("utf-8", "replace"), streamed="event-stream" in response.headers.get("Content-Type", "")
-        )
+        streamed = "event-stream" in response.headers.get("Content-Type", "")
+        _note(calls, text.decode("utf-8", "replace"), streamed=streamed)
         send({"type": "http.response.body"})
 
 

@@ -157,6 +157,11 @@ def context_of(visible: Visible, memory: str = "") -> AgentContext:
     )
 
 
+def filled_fields(context: AgentContext) -> dict[str, Any]:
+    """Return the fields of a context that the case fills."""
+    return {name: value for name, value in context.items() if value not in (None, [], {}, "")}
+
+
 def with_earlier(message: str, session: Session) -> str:
     """Return the first message of an episode, for agents that take no others, with those of the dialogue before it in front."""
     lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]

@@ -180,7 +180,7 @@ class ToolServer:
                 if token in self._ended:
                     await _call_late(self._ended[token], receive)
             if refusal is not None:
-                await _refuse(send, *refusal)
+                await refuse(send, *refusal)
             elif forward is not None:
                 await forward(scope, receive, send)
             else:
@@ -259,7 +259,7 @@ async def respond(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
+async def refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
     """Answer with a status and an error that MCP clients show."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}}
     await respond(send, status, json.dumps(error).encode())

@@ -269,7 +269,7 @@ class FrameworkConversation:
     async def reply(self, message: str) -> Reply:
         """Return the agent's answer, or its question; where its run has stopped, the message gives or denies the go-ahead."""
         self.begin()
-        stops, self.stops = self.stops, ()
+        stops, self.stops = self.stops, []
         output = await self.run(self.resumed_input(stops, message) if stops else self.run_input(message))
         if self.stops:
             return Reply(self.question(), self.thoughts, self.spent.usage())
