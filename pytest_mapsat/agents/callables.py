@@ -191,7 +191,7 @@ def callable_source(target: object, spec: str) -> CallableSource:
     try:
         parameters = parameters_of(function)
         is_factory = is_class or not takes_message(parameters)
-        takes = wants(parameters, _FOR_FACTORIES if is_factory else OFFERED, renaming=not is_class)
+        takes = arguments_taken(parameters, _FOR_FACTORIES if is_factory else OFFERED, renaming=not is_class)
     except WrongSignature as error:
         raise UsageError(f"agent {spec!r} cannot be called: {error}; {_EXAMPLE}") from None
     return CallableSource(spec, target, function, takes, is_factory)
@@ -219,7 +219,7 @@ def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSou
             f"agent {spec!r} is {_what(target)}; expected a {names}, or a function of `tools` that returns one"
         )
     try:
-        takes = wants(parameters_of(target), _FOR_FACTORIES)
+        takes = arguments_taken(parameters_of(target), _FOR_FACTORIES)
     except WrongSignature as error:
         raise UsageError(f"agent {spec!r} cannot be called to make an agent of {adapter.name}: {error}") from None
     return CallableSource(spec, target, target, takes, is_factory=True, adapter=adapter, gives_native=True)
@@ -256,6 +256,7 @@ def _entry(target: object) -> Callable[..., Any] | None:
 
 
 def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """Return what is called of an object that a factory has made, and the arguments that it takes. Raises AgentFault where it is no agent."""
     function = None if inspect.isclass(product) else _entry(product)
     if function is None:
         raise AgentFault(
@@ -263,7 +264,7 @@ def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str,
         )
     try:
         parameters = parameters_of(function)
-        takes = wants(parameters)
+        takes = arguments_taken(parameters)
     except WrongSignature as error:
         raise AgentFault(f"what the factory {spec!r} returned cannot be called: {error}") from None
     if not takes_message(parameters):
@@ -284,7 +285,7 @@ class WrongSignature(Exception):  # noqa: N818  # becomes a UsageError or a faul
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Return the parameters.
+    """Return the parameters of a callable.
 
     Raises:
         WrongSignature: the callable does not tell them (some built-in functions).
@@ -300,7 +301,7 @@ def takes_message(parameters: tuple[Parameter, ...]) -> bool:
     return any(parameter.name == "message" or parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def wants(
+def arguments_taken(
     parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED, *, renaming: bool = True
 ) -> tuple[str, ...]:
     """Return which of the offered arguments, each given by its name, a callable with these parameters takes.

@@ -29,17 +29,7 @@ from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
 from .source import FORM_NAMES, Conversation, FormName, SourceElsewhere, SourceSpec, seconds_left
 from .tool_server import serve_tools
-from .wire_forms import (
-    A2AForm,
-    AgUiForm,
-    ChatForm,
-    FormExchange,
-    JsonForm,
-    ResponsesForm,
-    ServiceAnswer,
-    ServiceFault,
-    told_error,
-)
+from .wire_forms import FORMS, FormExchange, ServiceAnswer, ServiceFault, told_error
 
 #: Bytes of one answer, unpacked: some times what a reply and its output may hold; and what is read of a refusal.
 MOST_BYTES = 16 * limits.MIB
@@ -106,7 +96,7 @@ def open_source(spec: SourceSpec) -> HttpSource:
     else:
         file = ServiceFile.model_validate({"form": form or "json"})
     url = url or str(filled(file.url, {}))
-    address = _address(url, agent, _FORMS[file.form].path)
+    address = _address(url, agent, FORMS[file.form].path)
     upstream = None
     if file.mcp is not None:
         where, own = f"{agent}: mcp.upstream", str(filled(file.mcp.upstream, {}))
@@ -192,7 +182,7 @@ class HttpConversation(Conversation):
             **{name: str(filled(value, values)).strip() for name, value in file.headers.items()},
         }
         self._exchange = FormExchange(self._post, self._pause, watched, self._session, self._context, values, file)
-        self._form = _FORMS[file.form](self._exchange)
+        self._form = FORMS[file.form](self._exchange)
 
     def reply(self, message: str) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
@@ -230,7 +220,7 @@ class HttpConversation(Conversation):
         protocol = _PROTOCOLS.get(speaks)
         if protocol is None:
             return ""
-        behind = _FORMS[speaks].path
+        behind = FORMS[speaks].path
         goes = "" if address.endswith(behind) else f", where requests go to {behind} behind that address"
         name = f"form: {speaks} in the service file" if self._source.files else f"--mapsat-agent={speaks}:{address}"
         return f"; this looks like {protocol}: {name}{goes}"
@@ -259,7 +249,7 @@ class HttpConversation(Conversation):
         raise AssertionError("unreachable")
 
     def _sent(self, data: bytes, headers: Mapping[str, str], *, last: bool) -> BaseHTTPResponse | None:
-        """Return the head of the answer; None where nothing was sent, and it may be tried again."""
+        """Send a request and return the head of its answer; None where nothing was sent, and it may be tried again."""
         left = min(max(seconds_left(self._session), 0), _DAY)
         time_out = Timeout(connect=max(min(_CONNECT, left * _SHARE), 0.01), read=left + 1)
         send = partial(self._source.pool.urlopen, "POST", self._source.target, data, headers)
@@ -386,7 +376,7 @@ class HttpConversation(Conversation):
         advice = _ADVICE.get(response.status) or (_ADVICE_4XX if client else _ADVICE_5XX)
         path = urlsplit(self._source.url).path
         asked_in_json = client and self._source.file.form == "json"
-        meant = (form for form in _PROTOCOLS if _FORMS[form].path and path.endswith(_FORMS[form].path))
+        meant = (form for form in _PROTOCOLS if FORMS[form].path and path.endswith(FORMS[form].path))
         speaks: FormName = next(meant, "json") if asked_in_json else "json"
         return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}", speaks=speaks)
 
@@ -416,14 +406,6 @@ class HttpSource(SourceElsewhere):
     shared: bool = True
     upstream: Upstream | None = None
 
-
-_FORMS: Mapping[str, Any] = {
-    "json": JsonForm,
-    "openai-chat": ChatForm,
-    "openai-responses": ResponsesForm,
-    "a2a": A2AForm,
-    "ag-ui": AgUiForm,
-}
 
 #: What users call the forms that an answer may show.
 _PROTOCOLS: Mapping[FormName, str] = {

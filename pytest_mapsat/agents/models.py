@@ -12,20 +12,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
-from pytest_mapsat.model import (
-    InfrastructureError,
-    Json,
-    JsonObject,
-    UsageError,
-    canonical_json,
-    mismatches,
-    total_usage,
-)
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, UsageError, mismatches, total_usage
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
 from .returned import AgentFault
-from .source import AgentContext, Conversation, ModelKind, Session, SourceElsewhere, SourceSpec, filled_fields, trial_of
+from .source import Conversation, ModelKind, Session, SourceElsewhere, SourceSpec, declared, filled_fields, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
@@ -112,7 +104,7 @@ class ModelConversation(ToolSteps, Conversation):
         self._language = context.locale or "en"
         self._spent = []
         if not self._messages:
-            self._messages += [_said("system", self._system(context)), *self._session.earlier]
+            self._messages += [_said("system", self._system()), *self._session.earlier]
         self._messages.append(_said("user", message))
         output: JsonObject = {}
         if self._source.name == "plan":
@@ -123,16 +115,15 @@ class ModelConversation(ToolSteps, Conversation):
         usage = total_usage(answer.usage for answer in self._spent).model_dump(exclude_none=True)
         return Reply(text, usage=usage, output=output or None)
 
-    def _system(self, context: AgentContext) -> str:
+    def _system(self) -> str:
+        context = self._context()
         shared_context = {name: value for name, value in filled_fields(context).items() if name not in _ELSEWHERE}
         text = prompt("react", self._language).fill(context=json.dumps(shared_context, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
     def _plan(self, schema: JsonObject) -> JsonObject:
         """Have the model write a plan, which is kept as a thought and stays in what it reads; return what of it the case asks for as data."""
-        tools = "\n".join(
-            f"- {tool['function']['name']}: {tool['function']['description']}" for tool in self._toolbox.schemas()
-        )
+        tools = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in declared(self._toolbox))
         asked = _said("user", prompt("plan", self._language).fill(tools=tools))
         plan = self._ask([*self._messages, asked]).text
         self._session.think(plan)
@@ -171,7 +162,7 @@ class ModelConversation(ToolSteps, Conversation):
     def _result_of(self, call: ToolCall) -> Json:
         """Make a call, but not the same one again and again."""
         if call.arguments is not None:
-            key = canonical_json([call.name, call.arguments])
+            key = json.dumps([call.name, call.arguments], sort_keys=True)
             self._made[key] += 1
             if self._made[key] > MOST_EQUAL_CALLS:
                 self._session.think(f"{call.name} was to be called with the same arguments once more, and was not")
@@ -182,7 +173,7 @@ class ModelConversation(ToolSteps, Conversation):
 
     def _in_full(self, call: ToolCall) -> JsonObject:
         """Return the arguments of a call with those that it left out: their defaults, else null."""
-        schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in self._toolbox.schemas()}
+        schemas = {tool["name"]: tool["parameters"] for tool in declared(self._toolbox)}
         properties = schemas.get(call.name, {}).get("properties", {})
         return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 

@@ -185,13 +185,13 @@ class SpansOfReplies:
         """
         calls: dict[str, SpanCall] = {}
         for trace, parent in self._replies if self._waited else self._replies[-1:]:
-            spans = self._receiver.spans(trace) if self._waited else self._come(trace, parent, is_over)
+            spans = self._receiver.spans(trace) if self._waited else self._arrived(trace, parent, is_over)
             calls |= {trace + call.span: call for call in calls_in_spans(spans) if trace + call.span not in self._told}
         self._waited = True
         self._told |= calls.keys()
         return [_reported(call, key) for key, call in calls.items()]
 
-    def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
+    def _arrived(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
         """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
         spans: list[OtlpSpan] = []
         until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False

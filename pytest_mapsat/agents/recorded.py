@@ -346,38 +346,32 @@ def _published(case: str, trial: int, listed: Sequence[_Message], name: str) -> 
         case=case,
         trial=trial,
         source="recorded",
-        turns=tuple(map(_turn, messages)),
+        turns=tuple(_turn(message, name) for message in messages),
         ending=_ending(messages, failed),
         fault=None if failed is None else _fault(failed),
         warnings=tuple(_oddities(messages)),
     )
 
 
-def _turn(message: _Message) -> Turn:
+def _turn(message: _Message, name: str) -> Turn:
     milliseconds = message.milliseconds
     return Turn(
         role="user" if message.role == "user" else "agent",
         text=writable(message.content),
-        steps=tuple(map(_step, message.calls)),
+        steps=tuple(_step(call, message, name) for call in message.calls),
         usage=Usage(input_tokens=message.input_tokens, output_tokens=message.output_tokens),
         timing=None if milliseconds is None else TurnTiming(seconds=milliseconds / 1000),
     )
 
 
-def _step(call: _Call) -> Step:
+def _step(call: _Call, message: _Message, name: str) -> Step:
     result = as_json(call.result)
     if isinstance(call.result, str):  # data as JSON text, or words
         with suppress(ValueError):
             result = as_json(parse_json(call.result))
-    return Step(
-        kind="call",
-        id=writable(call.id),
-        tool=writable(call.name),
-        arguments=as_json(call.arguments),
-        result=result,
-        status=status_of(result),
-        provenance=RECORDED,
-    )
+    own: JsonObject = {"status": status_of(result)}
+    as_span = SpanCall(call.name, call.id, call.arguments, result, answered=True, line=message.line, own=own)
+    return step_of(as_span, name)
 
 
 def _ending(messages: Sequence[_Message], failed: _Message | None) -> Ending:
@@ -472,14 +466,13 @@ def step_of(call: SpanCall, name: str) -> Step:
         part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown", "usage")
     }
     known = {"arguments": call.arguments is not None, "result": call.answered, "changed": bool(own)}
-    status = "ok" if call.answered else "unknown"
     data = {
         "kind": "call",
         "id": writable(call.id),
         "tool": writable(call.name),
         "arguments": as_json(call.arguments or {}),
         "result": result,
-        "status": "error" if call.failed else status_of(result) if call.answered else status,
+        "status": "error" if call.failed else status_of(result) if call.answered else "unknown",
         "unknown": [part for part, is_told in known.items() if not is_told],
     }
     return _checked(Step, {**data, **own}, name, call.line).model_copy(update={"provenance": RECORDED})

@@ -157,6 +157,11 @@ def context_of(visible: Visible, memory: str = "") -> AgentContext:
     )
 
 
+def declared(tools: Toolbox) -> list[dict[str, Any]]:
+    """Return name, description and parameters (JSON Schema) of each tool."""
+    return [schema["function"] for schema in tools.schemas()]
+
+
 def filled_fields(context: AgentContext) -> dict[str, Any]:
     """Return the fields of a context that the case fills."""
     return {name: value for name, value in context.items() if value not in (None, [], {}, "")}

@@ -20,7 +20,7 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .models import ToolSteps, function_call
 from .service_file import ServiceFile, filled, placeholders
-from .source import AgentContext, FormName, Session, filled_fields, with_earlier
+from .source import AgentContext, FormName, Session, declared, filled_fields, with_earlier
 
 #: The most answers with tool calls in one reply. The episode limits calls as well, but does not count those whose arguments are no JSON.
 MOST_ROUNDS = 200
@@ -370,10 +370,6 @@ class ToolForm(ToolSteps, WireForm):
             raise ServiceFault(f"the agent went on calling tools after {MOST_ROUNDS} answers in one reply", "agent")
         return Reply(text, usage=summed(self._spent) or None)
 
-    def _tools(self) -> list[JsonObject]:
-        """Return name, description and parameters of the tools of the case."""
-        return [schema["function"] for schema in self._toolbox.schemas()]
-
     def _result_of(self, call: ToolCall) -> Json:
         try:
             return super()._result_of(call)
@@ -495,7 +491,7 @@ class ResponsesForm(ToolForm):
             "instructions": _introduction(self._exchange.context()),
             "input": self._items,
         }
-        if tools := self._tools():
+        if tools := declared(self._toolbox):
             body["tools"] = [{"type": "function", **tool} for tool in tools]
         if self._previous:
             body["previous_response_id"] = self._previous
@@ -573,7 +569,7 @@ class AgUiForm(ToolForm):
             "runId": str(uuid4()),
             "state": self._state,
             "messages": self._messages,
-            "tools": self._tools(),
+            "tools": declared(self._toolbox),
             "context": context,
             "forwardedProps": {},
         }
@@ -806,3 +802,12 @@ class A2AForm(WireForm):
         results = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
         status = members_of(task["status"].get("message") or {}, "parts", "a message")
         return (results or status) if state == "completed" else (status or results)
+
+
+FORMS: Mapping[str, type[WireForm]] = {
+    "json": JsonForm,
+    "openai-chat": ChatForm,
+    "openai-responses": ResponsesForm,
+    "a2a": A2AForm,
+    "ag-ui": AgUiForm,
+}

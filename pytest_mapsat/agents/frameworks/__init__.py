@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
-from pytest_mapsat.agents.source import AgentContext, Session
+from pytest_mapsat.agents.source import AgentContext, Session, declared
 from pytest_mapsat.guard import GuardedCall, is_stand_in
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, canonical_json, total_usage
 from pytest_mapsat.reply import Reply
@@ -64,7 +64,7 @@ class AdapterEpisode:
 
     @classmethod
     def of(cls, tools: Toolbox) -> AdapterEpisode:
-        """Return an episode that is only called."""
+        """Return an episode of tools alone, for tools of a framework that are made before there is a context."""
         return cls(tools, AgentContext(), Session("", lambda _: None))
 
     def call(self, name: str, arguments: Any) -> ToolAnswer:
@@ -117,19 +117,14 @@ def team_of(agent: Any, link: str) -> list[Any]:
     return team
 
 
-def unanswerable(kinds: Iterable[str]) -> str:
+def refusal_of(kinds: Iterable[str]) -> str:
     """Return why an agent with tools of some kinds cannot be played; empty where it has none."""
     names = ", ".join(sorted(kinds))
     return f"no sandbox can answer its {names}; give it functions in their place" if names else ""
 
 
-def declared(tools: Toolbox) -> list[dict[str, Any]]:
-    """Return name, description and parameters (JSON Schema) of each tool, to make a framework's own tools from."""
-    return [schema["function"] for schema in tools.schemas()]
-
-
 def natively(make: Callable[[str, str, JsonObject, AdapterEpisode], Any]) -> Callable[[Toolbox], list[Any]]:
-    """Return what makes a framework's own tools from a toolbox, by a function that makes one from its name, description and parameters, and an episode that answers."""
+    """Return a function that makes a framework's own tools from a toolbox; ``make`` makes one from its name, description and parameters, and an episode that answers."""
 
     def native(tools: Toolbox) -> list[Any]:
         episode = AdapterEpisode.of(tools)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, must_answer, natively, team_of, unanswerable
+from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, must_answer, natively, refusal_of, team_of
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
 _OWN = (
@@ -187,7 +187,7 @@ def _refusal(agent: Any) -> str:
     team = team_of(agent.root_agent if hasattr(agent, "plugins") else agent, "sub_agents")
     kinds = {type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} & _HOSTED
     runs_code = any(getattr(member, "code_executor", None) is not None for member in team)
-    return unanswerable(kinds | ({"code_executor"} if runs_code else set()))
+    return refusal_of(kinds | ({"code_executor"} if runs_code else set()))
 
 
 ADAPTER = Adapter(

@@ -10,17 +10,7 @@ from uuid import uuid4
 from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.guard import GuardedCall
 
-from . import (
-    Adapter,
-    AdapterEpisode,
-    FrameworkConversation,
-    Spent,
-    data_from,
-    go_ahead,
-    must_answer,
-    natively,
-    question,
-)
+from . import Adapter, AdapterEpisode, FrameworkConversation, data_from, go_ahead, must_answer, natively, question
 
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
@@ -75,7 +65,7 @@ class _GraphConversation(FrameworkConversation):
 
     async def run(self, given: Any) -> Any:
         """Run the graph; the output is its structured response, or a state without messages."""
-        config = {**self._config, "callbacks": [_counter(self.spent)]}
+        config = {**self._config, "callbacks": [_counter(self)]}
         # values: what the graph returns, for other modes of streaming, too.
         state = await self.agent.ainvoke(given, config, stream_mode="values", **self._context)
         self.stops = (await self.agent.aget_state(self._config)).interrupts
@@ -128,7 +118,7 @@ def _thoughts(message: Any) -> Iterator[str]:
             yield block["reasoning"]
 
 
-def _counter(spent: Spent) -> Any:
+def _counter(conversation: FrameworkConversation) -> Any:
     """Return a callback that counts what each model used, wherever in the graph it was called."""
     from langchain_core.callbacks import BaseCallbackHandler
 
@@ -136,7 +126,7 @@ def _counter(spent: Spent) -> Any:
         def on_llm_end(self, response: Any, **_: Any) -> None:
             for generations in response.generations:
                 used = getattr(getattr(generations[0], "message", None), "usage_metadata", None) or {}
-                spent.add(used.get("input_tokens"), used.get("output_tokens"))
+                conversation.spent.add(used.get("input_tokens"), used.get("output_tokens"))
 
     return Counter()
 

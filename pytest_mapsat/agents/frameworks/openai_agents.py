@@ -9,17 +9,7 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, is_sandboxed
 
-from . import (
-    Adapter,
-    AdapterEpisode,
-    FrameworkConversation,
-    ToolAnswer,
-    go_ahead,
-    is_ours,
-    natively,
-    team_of,
-    unanswerable,
-)
+from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, is_ours, natively, refusal_of, team_of
 
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
@@ -131,8 +121,7 @@ def _invoker(tool: Any, call: GuardedCall) -> Callable[[Any, str], Awaitable[str
     async def invoke(ctx: Any, input: str) -> str:  # noqa: A002, ARG001  # the framework's names
         if not call.is_answered(tool):
             call.refuse(tool.name)
-        answer: ToolAnswer = call.episode.call(tool.name, input)
-        return answer.text
+        return str(call.episode.call(tool.name, input).text)
 
     return invoke
 
@@ -147,7 +136,7 @@ def _thoughts(items: list[Any]) -> Iterator[str]:
 def _refusal(agent: Any) -> str:
     """Name the tools of an agent, and of those that it hands over to, that are no functions of ours to answer."""
     team = team_of(agent, "handoffs")
-    return unanswerable({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
+    return refusal_of({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
 
 
 def _is_there() -> bool:
