@@ -36,7 +36,7 @@ _SHOWN = 200
 
 
 class ToolSteps:
-    """A reply in steps: whoever is asked has tools called, and reads their results, until it answers in words."""
+    """A reply in steps: a model or a service has tools called, and reads their results, until it answers in words."""
 
     _toolbox: Toolbox
     _session: Session
@@ -62,7 +62,7 @@ class ToolSteps:
         raise NotImplementedError
 
     def _result_of(self, call: ToolCall) -> Json:
-        """Make a call and return its result; whoever gives bad arguments reads what is wrong with them."""
+        """Make a call and return its result; a model that gives bad arguments reads what is wrong with them."""
         if call.arguments is None:
             shown = call.text[:_SHOWN]
             self._session.think(f"{call.name} was to be called with arguments that are no JSON object: {shown}")
