@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -131,9 +131,6 @@ def natively(make: Callable[[str, str, JsonObject, AdapterEpisode], Any]) -> Cal
         return [make(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
 
     return native
-
-
-Turn = Callable[[str], "Reply | Awaitable[Reply]"]
 
 
 @dataclass(frozen=True)
