@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, hint_at
 from pytest_mapsat.reply import Reply
@@ -49,14 +49,15 @@ class BaselineSource(AgentSource):
         """The baseline itself: there is nothing behind it."""
         return self
 
-    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> _Prepared:  # noqa: ARG002
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:
         """Return the baseline for one episode."""
         if self.name in ("silent", "constant"):
-            return _Prepared(repeat(Reply(_SAME_FOR_ALL if self.name == "constant" else "")))
-        dialogue = self.dialogue
-        if self.name == "oracle":
-            dialogue = Dialogue(case.truth.oracle, case.truth.output)
-        return _Prepared(_by_heart(case, self.name, dialogue, toolbox))
+            replies: Iterator[Reply] = repeat(Reply(_SAME_FOR_ALL if self.name == "constant" else ""))
+        else:
+            oracle = self.name == "oracle"
+            dialogue = Dialogue(case.truth.oracle, case.truth.output) if oracle else self.dialogue
+            replies = _by_heart(case, self.name, dialogue, toolbox)
+        return _Prepared(replies, self, toolbox, context, session)
 
 
 NAMES = ", ".join(f"baseline:{name}" for name in get_args(_Name))
@@ -76,7 +77,8 @@ def open_source(spec: SourceSpec) -> BaselineSource:
 class _Prepared(Conversation):
     """An episode whose replies are known before the messages."""
 
-    def __init__(self, replies: Iterator[Reply]) -> None:
+    def __init__(self, replies: Iterator[Reply], *handed: Any) -> None:
+        super().__init__(*handed)
         self._replies = replies
 
     def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument

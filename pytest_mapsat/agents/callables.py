@@ -11,7 +11,6 @@ from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, iscoroutinefunction
-from itertools import takewhile
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -23,22 +22,22 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 
 from .frameworks import Adapter, AdapterEpisode, adapter_for, unwatch, watch
 from .returned import AgentFault, checked, described
-from .source import AgentContext, AgentSource, HandedConversation, kept_of, with_earlier
+from .source import AgentContext, AgentSource, Conversation, kept_of, with_earlier
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
-#: What an agent may take, in the order in which it takes them by position.
+#: What an agent may take, by name.
 OFFERED = ("message", "tools", "context", "session")
 _FOR_FACTORIES = OFFERED[1:]
 
 
-class CallableConversation(HandedConversation):
+class CallableConversation(Conversation):
     """One episode with a callable."""
 
     _source: CallableSource
 
     def __init__(self, *handed: Any) -> None:
         super().__init__(*handed)
-        self._agent: tuple[Callable[..., Any], Wants] | None = None
+        self._agent: tuple[Callable[..., Any], tuple[str, ...]] | None = None
         self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
@@ -91,37 +90,40 @@ class CallableConversation(HandedConversation):
             if self._adapted:
                 message = with_earlier(message, self._session)
         function, takes = self._agent
-        return checked(self._call(function, takes, {**self._offered(takes), "message": message}))
+        return checked(self._call(function, self._arguments(takes, message)))
 
-    def _offered(self, takes: Wants) -> dict[str, Any]:
-        """Return what is offered besides the message; a context is made for a callable that takes one."""
-        offered: dict[str, Any] = {"tools": self._toolbox, "session": self._session}
-        if "context" in takes.by_name or "context" in takes.by_position:
-            offered["context"] = self._context()
-        return offered
+    def _arguments(self, takes: tuple[str, ...], message: str = "") -> dict[str, Any]:
+        """Return the arguments of a callable that takes those of some names."""
+        makers: dict[str, Callable[[], Any]] = {
+            "message": lambda: message,
+            "tools": lambda: self._toolbox,
+            "context": self._context,
+            "session": lambda: self._session,
+        }
+        return {name: makers[name]() for name in takes}
 
-    def _make(self) -> tuple[Callable[..., Any], Wants]:
+    def _make(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
         source = self._source
         if not source.is_factory:
             return source.function, source.takes
-        offered = self._offered(source.takes)
-        if source.gives_native and source.adapter is not None and "tools" in offered:
-            offered["tools"] = source.adapter.native(self._toolbox)
+        arguments = self._arguments(source.takes)
+        if source.gives_native and source.adapter is not None and "tools" in arguments:
+            arguments["tools"] = source.adapter.native(self._toolbox)
         kept = kept_of(self._session)
-        made = None if kept is None else kept.made
-        if made is None:
-            made = self._call(source.function, source.takes, offered)
+        agent = None if kept is None else kept.made
+        if agent is None:
+            agent = self._call(source.function, arguments)
         if kept is not None:
-            kept.made = made
-        adapter = _adapter_of(made, source)
+            kept.made = agent
+        adapter = _adapter_of(agent, source)
         if adapter is not None:
             self._adapted = self._scope.answers = True
-            made = adapter.start(made, AdapterEpisode(self._toolbox, self._context(), self._session))
-            self._close = getattr(made, "close", None)
-        return _product(made, source.spec)
+            agent = adapter.start(agent, AdapterEpisode(self._toolbox, self._context(), self._session))
+            self._close = getattr(agent, "close", None)
+        return _product(agent, source.spec)
 
-    def _call(self, function: Callable[..., Any], takes: Wants, offered: Mapping[str, Any]) -> Any:
-        result = takes.call(function, offered)
+    def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        result = function(**arguments)
         if not inspect.isawaitable(result):
             return result
         self._waiting = _submit(result)
@@ -141,6 +143,7 @@ class CallableSource(AgentSource):
     """An agent that is called, or a factory that is asked for one in each episode.
 
     Attributes:
+        takes: the names of the arguments that it takes.
         adapter: of the framework that the agent is built with, where that is known before an episode.
         gives_native: whether the factory is given the tools as the framework's own objects.
     """
@@ -149,7 +152,7 @@ class CallableSource(AgentSource):
     spec: str
     agent: object
     function: Callable[..., Any]
-    takes: Wants
+    takes: tuple[str, ...]
     is_factory: bool
     adapter: Adapter | None = None
     gives_native: bool = False
@@ -188,7 +191,7 @@ def callable_source(target: object, spec: str) -> CallableSource:
     try:
         parameters = parameters_of(function)
         is_factory = is_class or not takes_message(parameters)
-        takes = wants(parameters, _FOR_FACTORIES if is_factory else OFFERED, renaming=not is_class)
+        takes = arguments_taken(parameters, _FOR_FACTORIES if is_factory else OFFERED, renaming=not is_class)
     except WrongSignature as error:
         raise UsageError(f"agent {spec!r} cannot be called: {error}; {_EXAMPLE}") from None
     return CallableSource(spec, target, function, takes, is_factory)
@@ -209,36 +212,36 @@ def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSou
     if adapter.recognises(target):
         if refusal := adapter.refusal(target):
             raise UsageError(f"agent {spec!r}: {refusal}")
-        return CallableSource(spec, target, lambda: target, Wants((), ()), is_factory=True, adapter=adapter)
+        return CallableSource(spec, target, lambda: target, (), is_factory=True, adapter=adapter)
     if not callable(target):
         names = " or ".join(sorted(name for _, name in adapter.classes))
         raise UsageError(
             f"agent {spec!r} is {_what(target)}; expected a {names}, or a function of `tools` that returns one"
         )
     try:
-        takes = wants(parameters_of(target), _FOR_FACTORIES)
+        takes = arguments_taken(parameters_of(target), _FOR_FACTORIES)
     except WrongSignature as error:
         raise UsageError(f"agent {spec!r} cannot be called to make an agent of {adapter.name}: {error}") from None
     return CallableSource(spec, target, target, takes, is_factory=True, adapter=adapter, gives_native=True)
 
 
-def _adapter_of(made: object, source: CallableSource) -> Adapter | None:
+def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
     """Return the adapter for what a factory has made; None: it is called as it is.
 
     Raises:
         AgentFault: it is not what the spec says, or cannot be played.
     """
-    adapter = source.adapter or adapter_for(made)
+    adapter = source.adapter or adapter_for(product)
     if adapter is None:
         return None
-    if not adapter.recognises(made):
-        raise AgentFault(f"the factory {source.spec!r} returned {_what(made)}; expected an agent of {adapter.name}")
+    if not adapter.recognises(product):
+        raise AgentFault(f"the factory {source.spec!r} returned {_what(product)}; expected an agent of {adapter.name}")
     if source.adapter is None or source.gives_native:
         try:
             adapter.check()
         except UsageError as error:
             raise AgentFault(str(error)) from None
-        if refusal := adapter.refusal(made):
+        if refusal := adapter.refusal(product):
             raise AgentFault(f"what the factory {source.spec!r} returned cannot be played: {refusal}")
     return adapter
 
@@ -252,15 +255,16 @@ def _entry(target: object) -> Callable[..., Any] | None:
     return target if callable(target) else None
 
 
-def _product(made: object, spec: str) -> tuple[Callable[..., Any], Wants]:
-    function = None if inspect.isclass(made) else _entry(made)
+def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """Return what is called of an object that a factory has made, and the arguments that it takes. Raises AgentFault where it is no agent."""
+    function = None if inspect.isclass(product) else _entry(product)
     if function is None:
         raise AgentFault(
-            f"the factory {spec!r} returned {_what(made)}; expected a callable that takes message, or an object with reply()"
+            f"the factory {spec!r} returned {_what(product)}; expected a callable that takes message, or an object with reply()"
         )
     try:
         parameters = parameters_of(function)
-        takes = wants(parameters)
+        takes = arguments_taken(parameters)
     except WrongSignature as error:
         raise AgentFault(f"what the factory {spec!r} returned cannot be called: {error}") from None
     if not takes_message(parameters):
@@ -280,26 +284,8 @@ class WrongSignature(Exception):  # noqa: N818  # becomes a UsageError or a faul
     """The callable wants an argument that does not exist."""
 
 
-@dataclass(frozen=True)
-class Wants:
-    """Which of the offered arguments a callable takes.
-
-    Attributes:
-        by_position: those that can only be given by position, in their order.
-        by_name: the others.
-    """
-
-    by_position: tuple[str, ...]
-    by_name: tuple[str, ...]
-
-    def call(self, function: Callable[..., Any], offered: Mapping[str, Any]) -> Any:
-        """Call the function with those of the offered arguments that it takes."""
-        named = {name: offered[name] for name in self.by_name}
-        return function(*(offered[name] for name in self.by_position), **named)
-
-
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Return the parameters.
+    """Return the parameters of a callable.
 
     Raises:
         WrongSignature: the callable does not tell them (some built-in functions).
@@ -312,16 +298,13 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 def takes_message(parameters: tuple[Parameter, ...]) -> bool:
     """Return whether a callable with these parameters is an agent, and not something that makes one."""
-    return any(
-        parameter.name == "message"
-        or parameter.kind is Parameter.VAR_KEYWORD
-        or parameter.kind is Parameter.VAR_POSITIONAL
-        for parameter in parameters
-    )
+    return any(parameter.name == "message" or parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED, *, renaming: bool = True) -> Wants:
-    """Return which of the offered arguments a callable with these parameters takes.
+def arguments_taken(
+    parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED, *, renaming: bool = True
+) -> tuple[str, ...]:
+    """Return which of the offered arguments, each given by its name, a callable with these parameters takes.
 
     Args:
         parameters: what it takes.
@@ -329,27 +312,22 @@ def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED,
         renaming: whether one that is not offered may be the message by another name.
 
     Raises:
-        WrongSignature: it insists on another one.
+        WrongSignature: it insists on another one, or on one without its name.
     """
-    kinds = {parameter.kind for parameter in parameters}
     single = [p for p in parameters if p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
-    required = [p.name for p in single if p.default is Parameter.empty]
-    unknown = [name for name in required if name not in OFFERED]
+    required = [p for p in single if p.default is Parameter.empty]
+    unknown = [p.name for p in required if p.name not in OFFERED]
     if renaming and len(unknown) == 1 and not takes_message(parameters):
         raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
-    for name in required:
-        if name not in offered:
-            given = ", ".join(offered) + hint_at(name, offered)
-            raise WrongSignature(f"it insists on {name!r}, and what is given, by name, is {given}")
-    # Behind one that is not ours nothing can be given by position.
-    positional = (p.name for p in single if p.kind is Parameter.POSITIONAL_ONLY)
-    by_position = tuple(takewhile(offered.__contains__, positional))
-    if Parameter.VAR_KEYWORD in kinds:
-        return Wants(by_position, tuple(name for name in offered if name not in by_position))
-    by_name = tuple(p.name for p in single if p.kind is not Parameter.POSITIONAL_ONLY and p.name in offered)
-    if Parameter.VAR_POSITIONAL in kinds and not by_position and not by_name:
-        by_position = tuple(name for name in ("message", "tools") if name in offered)
-    return Wants(by_position, by_name)
+    for parameter in required:
+        if parameter.name not in offered:
+            given = ", ".join(offered) + hint_at(parameter.name, offered)
+            raise WrongSignature(f"it insists on {parameter.name!r}, and what is given, by name, is {given}")
+        if parameter.kind is Parameter.POSITIONAL_ONLY:
+            raise WrongSignature(f"it takes {parameter.name!r} by its place alone, and arguments are given by name")
+    if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
+        return offered
+    return tuple(p.name for p in single if p.kind is not Parameter.POSITIONAL_ONLY and p.name in offered)
 
 
 # -- one event loop, for every agent that is a coroutine -----------------------------------------------------------------

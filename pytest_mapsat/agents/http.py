@@ -14,33 +14,22 @@ from dataclasses import dataclass
 from functools import partial
 from http.client import IncompleteRead
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
+
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Timeout, connection_from_url, exceptions
 
 from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
 from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, ReportedCall, UsageError, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
+from .own_calls import ProxiedCalls, SpansOfReplies, Upstream, receiver_at
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
-from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, SourceSpec, seconds_left
-from .wire_forms import (
-    A2AForm,
-    AgUiForm,
-    ChatForm,
-    FormExchange,
-    JsonForm,
-    ResponsesForm,
-    ServiceAnswer,
-    ServiceFault,
-    told_error,
-)
-
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse, HTTPConnectionPool
-
-    from .own_calls import ProxiedCalls, SpansOfReplies, Upstream
+from .source import FORM_NAMES, Conversation, FormName, SourceElsewhere, SourceSpec, seconds_left
+from .tool_server import serve_tools
+from .wire_forms import FORMS, FormExchange, ServiceAnswer, ServiceFault, told_error
 
 #: Bytes of one answer, unpacked: some times what a reply and its output may hold; and what is read of a refusal.
 MOST_BYTES = 16 * limits.MIB
@@ -86,7 +75,7 @@ def open_source(spec: SourceSpec) -> HttpSource:
         UsageError: the address or the form cannot be used, or a variable of the environment is missing.
         SuiteError: the service file is broken; its problems say where.
     """
-    named, url, form = f"agent {spec.text!r}", spec.text, spec.http
+    agent, url, form = f"agent {spec.text!r}", spec.text, spec.http
     names = re.findall(r"[?&]([^=&#]+)=", spec.text)
     secret = next((name for name in names if is_obvious(name) or name == "key"), "")
     if secret:
@@ -103,19 +92,17 @@ def open_source(spec: SourceSpec) -> HttpSource:
     elif form and form not in FORM_NAMES:
         hint = f"did you mean 'http://{form.strip('/')}'?" if form.startswith("/") else did_you_mean(form, FORM_NAMES)
         expected = f"expected {', '.join(FORM_NAMES)} or the path of a service file that ends in .yaml"
-        raise UsageError(f"{named}: found the form {form!r}, {expected}" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"{agent}: found the form {form!r}, {expected}" + (f" ({hint})" if hint else ""))
     else:
         file = ServiceFile.model_validate({"form": form or "json"})
     url = url or str(filled(file.url, {}))
-    address = _address(url, named, _FORMS[file.form].path)
+    address = _address(url, agent, FORMS[file.form].path)
     upstream = None
     if file.mcp is not None:
-        from .own_calls import Upstream  # noqa: PLC0415 (where the service's tools are those of an MCP server)
-
-        where, own = f"{named}: mcp.upstream", str(filled(file.mcp.upstream, {}))
+        where, own = f"{agent}: mcp.upstream", str(filled(file.mcp.upstream, {}))
         headers = {key: str(filled(value, {})) for key, value in file.mcp.headers.items()}
         upstream = Upstream(_pool(own, where), _target(_address(own, where, "")), headers)
-    return HttpSource(spec.text, address, _target(address), file, files, _pool(url, named), upstream=upstream)
+    return HttpSource(spec.text, address, _target(address), file, files, _pool(url, agent), upstream=upstream)
 
 
 def _target(address: str) -> str:
@@ -123,7 +110,7 @@ def _target(address: str) -> str:
     return urlunsplit(("", "", *urlsplit(address)[2:]))
 
 
-def _address(url: str, named: str, path: str) -> str:
+def _address(url: str, place: str, path: str) -> str:
     """Return where requests go: the address that the user wrote, and behind it the path of a form. Raises UsageError."""
     example = "expected an address such as http://127.0.0.1:8000/chat"
     try:
@@ -132,20 +119,18 @@ def _address(url: str, named: str, path: str) -> str:
     except ValueError:
         sound = False
     if not sound or not url.isprintable() or " " in url:
-        raise UsageError(f"{named}: found {shown(url)}, {example}")
+        raise UsageError(f"{place}: found {shown(url)}, {example}")
     if "@" in parts.netloc:
-        raise UsageError(f"{named}: an address with a password would stand in reports; {_ADVICE[401]}")
+        raise UsageError(f"{place}: an address with a password would stand in reports; {_ADVICE[401]}")
     whole = parts.path if parts.path.endswith(path) else parts.path.rstrip("/") + path
     return urlunsplit((parts.scheme, parts.netloc, whole or "/", parts.query, ""))
 
 
-def _pool(url: str, named: str) -> HTTPConnectionPool:
-    import urllib3  # noqa: PLC0415 (only where a service is asked)
-
+def _pool(url: str, place: str) -> HTTPConnectionPool:
     try:
-        return urllib3.connection_from_url(url, maxsize=_MOST_AT_ONCE)
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise UsageError(f"{named}: found {shown(url)}: {error}") from None
+        return connection_from_url(url, maxsize=_MOST_AT_ONCE)
+    except (exceptions.HTTPError, ValueError) as error:
+        raise UsageError(f"{place}: found {shown(url)}: {error}") from None
 
 
 # -- an episode ----------------------------------------------------------------------------------------------------------
@@ -165,7 +150,7 @@ class _WatchedToolbox:
         return self._toolbox.call(name, arguments)
 
 
-class HttpConversation(HandedConversation):
+class HttpConversation(Conversation):
     """One episode with a service."""
 
     _source: HttpSource
@@ -179,27 +164,16 @@ class HttpConversation(HandedConversation):
         identity = f"{self._session.id}-{token_hex(4)}"
         values: dict[str, Json] = {"session": identity}
         file, watched = source.file, cast("Toolbox", self._tools)
-        self._proxied: ProxiedCalls | None = None
-        self._spans: SpansOfReplies | None = None
+        self._proxied = None if source.upstream is None else ProxiedCalls(source.upstream, watched)
+        self._spans = None if file.spans is None else SpansOfReplies(receiver_at(file.spans.port), file.spans.wait)
         self.reports = bool(file.tells_calls)
         self.reports_all = file.response.calls.all if file.response.calls else ""
         #: How many lists of calls came with the reply that is under way: one list tells all of them, several may repeat some.
         self._lists = 0
-        if source.upstream is not None:
-            from .own_calls import ProxiedCalls  # noqa: PLC0415 (where the service's tools are those of an MCP server)
-
-            self._proxied = ProxiedCalls(source.upstream, watched)
         if wants_tools(file):
-            from .tool_server import serve_tools  # noqa: PLC0415 (an extra)
-
             forward = None if self._proxied is None else self._proxied.forward
             endpoint = self._held.enter_context(serve_tools(watched, forward=forward))
             values |= {"mcp_url": endpoint.url, "mcp_token": endpoint.token}
-        if file.spans is not None:
-            from .own_calls import SpansOfReplies, receiver_at  # noqa: PLC0415 (where a service exports its spans)
-
-            self._spans = SpansOfReplies(receiver_at(file.spans.port), file.spans.wait)
-        made = _FORMS[file.form]
         self._headers = {
             "Accept": "application/json, text/plain;q=0.9, */*;q=0.1",
             "Content-Type": "application/json",
@@ -208,7 +182,7 @@ class HttpConversation(HandedConversation):
             **{name: str(filled(value, values)).strip() for name, value in file.headers.items()},
         }
         self._exchange = FormExchange(self._post, self._pause, watched, self._session, self._context, values, file)
-        self._form = made(self._exchange)
+        self._form = FORMS[file.form](self._exchange)
 
     def reply(self, message: str) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
@@ -234,19 +208,19 @@ class HttpConversation(HandedConversation):
 
     def reported(self) -> Sequence[Sequence[ReportedCall]]:
         """Return the reports of calls of its own tools since this was last asked; see ``Conversation.reported``."""
-        told, self._exchange.own_calls = self._exchange.own_calls, []
+        reports, self._exchange.own_calls = self._exchange.own_calls, []
         if self._proxied is not None:
-            told.append(self._proxied.taken())
+            reports.append(self._proxied.taken())
         if self._spans is not None:
-            told.append(self._spans.calls(self._cancelled.is_set))
-        return told
+            reports.append(self._spans.calls(self._cancelled.is_set))
+        return reports
 
     def _advice(self, speaks: FormName, address: str) -> str:
         """Return how to name the form that an answer seems to be in; empty where it is in the form that was asked for."""
         protocol = _PROTOCOLS.get(speaks)
         if protocol is None:
             return ""
-        behind = _FORMS[speaks].path
+        behind = FORMS[speaks].path
         goes = "" if address.endswith(behind) else f", where requests go to {behind} behind that address"
         name = f"form: {speaks} in the service file" if self._source.files else f"--mapsat-agent={speaks}:{address}"
         return f"; this looks like {protocol}: {name}{goes}"
@@ -275,9 +249,7 @@ class HttpConversation(HandedConversation):
         raise AssertionError("unreachable")
 
     def _sent(self, data: bytes, headers: Mapping[str, str], *, last: bool) -> BaseHTTPResponse | None:
-        """Return the head of the answer; None where nothing was sent, and it may be tried again."""
-        from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
-
+        """Send a request and return the head of its answer; None where nothing was sent, and it may be tried again."""
         left = min(max(seconds_left(self._session), 0), _DAY)
         time_out = Timeout(connect=max(min(_CONNECT, left * _SHARE), 0.01), read=left + 1)
         send = partial(self._source.pool.urlopen, "POST", self._source.target, data, headers)
@@ -359,8 +331,8 @@ class HttpConversation(HandedConversation):
                         )
                 except ValueError as error:
                     raise ServiceFault(str(error)) from None
-                named = values_at(part, place.path)[:1] if place.path else []
-                names |= {str(name) for name in named if isinstance(name, str | int | float)}
+                values = values_at(part, place.path)[:1] if place.path else []
+                names |= {str(name) for name in values if isinstance(name, str | int | float)}
                 yield part
         finally:
             if (place.header or place.path) and len(self.builds) < _MOST_BUILDS:
@@ -368,8 +340,6 @@ class HttpConversation(HandedConversation):
 
     def _pieces(self, response: BaseHTTPResponse, most: int) -> Iterator[bytes]:
         """Yield an answer as it comes, unpacked, and no more of it than may come. Raises ServiceFault."""
-        from urllib3 import exceptions  # noqa: PLC0415 (only where a service is asked)
-
         size = 0
         while True:
             if self._cancelled.is_set():
@@ -406,7 +376,7 @@ class HttpConversation(HandedConversation):
         advice = _ADVICE.get(response.status) or (_ADVICE_4XX if client else _ADVICE_5XX)
         path = urlsplit(self._source.url).path
         asked_in_json = client and self._source.file.form == "json"
-        meant = (form for form in _PROTOCOLS if _FORMS[form].path and path.endswith(_FORMS[form].path))
+        meant = (form for form in _PROTOCOLS if FORMS[form].path and path.endswith(FORMS[form].path))
         speaks: FormName = next(meant, "json") if asked_in_json else "json"
         return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}", speaks=speaks)
 
@@ -436,14 +406,6 @@ class HttpSource(SourceElsewhere):
     shared: bool = True
     upstream: Upstream | None = None
 
-
-_FORMS: Mapping[str, Any] = {
-    "json": JsonForm,
-    "openai-chat": ChatForm,
-    "openai-responses": ResponsesForm,
-    "a2a": A2AForm,
-    "ag-ui": AgUiForm,
-}
 
 #: What users call the forms that an answer may show.
 _PROTOCOLS: Mapping[FormName, str] = {

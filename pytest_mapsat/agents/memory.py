@@ -195,15 +195,18 @@ def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
 # -- the kinds ------------------------------------------------------------------------------------------------------------
 
 
-class FullMemory:
+class _FreshMemory:
+    """A memory of ours, each made for one user in one trial."""
+
+    def reset(self) -> None:
+        """Do nothing: a memory that was just made has nothing to forget."""
+
+
+class FullMemory(_FreshMemory):
     """Every interaction, word for word, up to the latest 102,400 tokens."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._lines = []
 
     def update(self, interactions: Sequence[JsonObject]) -> None:
         """Add the lines of what happened."""
@@ -216,7 +219,7 @@ class FullMemory:
 
 
 @dataclass
-class AgenticMemory:
+class AgenticMemory(_FreshMemory):
     """A summary that a model rewrites at each update."""
 
     _client: ModelClient
@@ -224,10 +227,6 @@ class AgenticMemory:
     _parameters: JsonObject
     _trial: int
     _text: str = ""
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._text = ""
 
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
         """Have the model merge what happened into the summary; what it writes beyond 4,096 tokens is cut off."""
@@ -250,15 +249,11 @@ class AgenticMemory:
         return self._text
 
 
-class ChunkMemory:
+class ChunkMemory(_FreshMemory):
     """Chunks of 512 tokens; a task gets the eight best by BM25, over words, or over pairs of characters in scripts without blanks."""
 
     def __init__(self) -> None:
         self.chunks: list[str] = []
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self.chunks = []
 
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
         """Cut what happened into chunks and index them."""
@@ -310,11 +305,6 @@ class EmbeddedMemory(ChunkMemory):
         self._client = client
         self._model = model
         self._vectors: list[np.ndarray] = []
-
-    def reset(self) -> None:
-        """Forget everything."""
-        super().reset()
-        self._vectors = []
 
     def index(self, chunks: Sequence[str]) -> Usage:
         """Embed chunks, all in one request."""

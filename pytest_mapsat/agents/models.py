@@ -1,4 +1,7 @@
-"""Agents that are a model of ours to run: ``react:MODEL`` takes a step at a time, ``plan:MODEL`` makes a plan first."""
+"""Agents that are a model of ours to run: ``react:MODEL`` takes a step at a time, ``plan:MODEL`` makes a plan first.
+
+The steps of their replies, in which tools are called, are those of services whose answers hold calls as well (``wire_forms.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
-from pytest_mapsat.model import (
-    InfrastructureError,
-    Json,
-    JsonObject,
-    UsageError,
-    canonical_json,
-    mismatches,
-    total_usage,
-)
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, UsageError, mismatches, total_usage
 from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
 
 from .returned import AgentFault
-from .source import AgentContext, HandedConversation, ModelKind, SourceElsewhere, SourceSpec, trial_of
+from .source import Conversation, ModelKind, Session, SourceElsewhere, SourceSpec, declared, filled_fields, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
@@ -35,10 +31,53 @@ MOST_EQUAL_CALLS = 3
 _BEFORE = ("intent", "constraints", "plan")
 #: What of the context stands elsewhere in what the model reads.
 _ELSEWHERE = ("instructions", "output_schema", "locale")
+#: What is shown of arguments that are no JSON object, characters.
 _SHOWN = 200
 
 
-class ModelConversation(HandedConversation):
+class ToolSteps:
+    """A reply in steps: a model or a service has tools called, and reads their results, until it answers in words."""
+
+    _toolbox: Toolbox
+    _session: Session
+
+    def take_steps(self, most: int) -> str | None:
+        """Return the words that end the steps; None: so many steps were taken, and none has ended them."""
+        for _ in range(most):
+            text, calls = self._step()
+            if not calls:
+                return text
+            if text.strip():
+                self._session.think(text)
+            for call in calls:
+                self._take_result(call, json.dumps(self._result_of(call), ensure_ascii=False))
+        return None
+
+    def _step(self) -> tuple[str, Sequence[ToolCall]]:
+        """Ask, and return the words and the calls of the answer."""
+        raise NotImplementedError
+
+    def _take_result(self, call: ToolCall, result: str) -> None:
+        """Take the result of a call, for the next step."""
+        raise NotImplementedError
+
+    def _result_of(self, call: ToolCall) -> Json:
+        """Make a call and return its result; a model that gives bad arguments reads what is wrong with them."""
+        if call.arguments is None:
+            shown = call.text[:_SHOWN]
+            self._session.think(f"{call.name} was to be called with arguments that are no JSON object: {shown}")
+            message = "the arguments are no JSON object; give one, as the tool's schema says"
+            return {"status": "error", "message": message}
+        return self._toolbox.call(call.name, call.arguments)
+
+
+def function_call(call: ToolCall) -> JsonObject:
+    """Return a call as those who asked for it read it again: services refuse arguments that are no JSON object, their own model's included."""
+    arguments = "{}" if call.arguments is None else call.text
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+class ModelConversation(ToolSteps, Conversation):
     """One episode with a model: what was said, what it called, and what came back."""
 
     _source: ModelSource
@@ -65,7 +104,7 @@ class ModelConversation(HandedConversation):
         self._language = context.locale or "en"
         self._spent = []
         if not self._messages:
-            self._messages += [_said("system", self._system(context)), *self._session.earlier]
+            self._messages += [_said("system", self._system()), *self._session.earlier]
         self._messages.append(_said("user", message))
         output: JsonObject = {}
         if self._source.name == "plan":
@@ -76,18 +115,15 @@ class ModelConversation(HandedConversation):
         usage = total_usage(answer.usage for answer in self._spent).model_dump(exclude_none=True)
         return Reply(text, usage=usage, output=output or None)
 
-    def _system(self, context: AgentContext) -> str:
-        shared_context = {
-            name: value for name, value in context.items() if name not in _ELSEWHERE and value not in (None, [], {}, "")
-        }
+    def _system(self) -> str:
+        context = self._context()
+        shared_context = {name: value for name, value in filled_fields(context).items() if name not in _ELSEWHERE}
         text = prompt("react", self._language).fill(context=json.dumps(shared_context, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
     def _plan(self, schema: JsonObject) -> JsonObject:
         """Have the model write a plan, which is kept as a thought and stays in what it reads; return what of it the case asks for as data."""
-        tools = "\n".join(
-            f"- {tool['function']['name']}: {tool['function']['description']}" for tool in self._toolbox.schemas()
-        )
+        tools = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in declared(self._toolbox))
         asked = _said("user", prompt("plan", self._language).fill(tools=tools))
         plan = self._ask([*self._messages, asked]).text
         self._session.think(plan)
@@ -98,49 +134,46 @@ class ModelConversation(HandedConversation):
 
     def _answer(self) -> str:
         """Take steps until the model answers in words."""
-        tools = self._toolbox.schemas()
-        for _ in range(MOST_STEPS):
-            answer = self._ask(self._messages, tools)
-            if not answer.tool_calls:
-                self._messages.append(_said("assistant", answer.text))
-                return answer.text
-            if answer.text.strip():
-                self._session.think(answer.text)
-            self._messages.append(_calling(answer))
-            for call in answer.tool_calls:
-                result = json.dumps(self._called(call), ensure_ascii=False)
-                self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        text = self.take_steps(MOST_STEPS)
+        if text is not None:
+            return text
         now = _said("user", prompt("answer_now", self._language).text)
-        answer = self._ask([*self._messages, now], tools)
+        answer = self._ask([*self._messages, now], self._toolbox.schemas())
         if answer.tool_calls:
             raise AgentFault(f"the model went on calling tools after {MOST_STEPS} steps in one reply")
         self._messages += [now, _said("assistant", answer.text)]
         return answer.text
 
-    def _called(self, call: ToolCall) -> Json:
-        """Make a call and return what the model reads of it."""
-        if call.arguments is None:
-            self._session.think(
-                f"{call.name} was to be called with arguments that are no JSON object: {call.text[:_SHOWN]}"
-            )
-            return {
-                "status": "error",
-                "message": "the arguments are no JSON object; give one, as the tool's schema says",
+    def _step(self) -> tuple[str, Sequence[ToolCall]]:
+        answer = self._ask(self._messages, self._toolbox.schemas())
+        message = _said("assistant", answer.text)
+        if answer.tool_calls:
+            message = {
+                "role": "assistant",
+                "content": answer.text or None,
+                "tool_calls": list(map(function_call, answer.tool_calls)),
             }
-        key = canonical_json([call.name, call.arguments])
-        self._made[key] += 1
-        if self._made[key] > MOST_EQUAL_CALLS:
-            self._session.think(f"{call.name} was to be called with the same arguments once more, and was not")
-            refusal = (
-                f"this call was made {MOST_EQUAL_CALLS} times already and is not made again; go on with what you know"
-            )
-            return {"status": "error", "message": refusal}
-        self._taken.append({"tool": call.name, "arguments": self._in_full(call)})
-        return self._toolbox.call(call.name, call.arguments)
+        self._messages.append(message)
+        return answer.text, answer.tool_calls
+
+    def _take_result(self, call: ToolCall, result: str) -> None:
+        self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+
+    def _result_of(self, call: ToolCall) -> Json:
+        """Make a call, but not the same one again and again."""
+        if call.arguments is not None:
+            key = json.dumps([call.name, call.arguments], sort_keys=True)
+            self._made[key] += 1
+            if self._made[key] > MOST_EQUAL_CALLS:
+                self._session.think(f"{call.name} was to be called with the same arguments once more, and was not")
+                refusal = f"this call was made {MOST_EQUAL_CALLS} times already and is not made again; go on with what you know"
+                return {"status": "error", "message": refusal}
+            self._taken.append({"tool": call.name, "arguments": self._in_full(call)})
+        return super()._result_of(call)
 
     def _in_full(self, call: ToolCall) -> JsonObject:
         """Return the arguments of a call with those that it left out: their defaults, else null."""
-        schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in self._toolbox.schemas()}
+        schemas = {tool["name"]: tool["parameters"] for tool in declared(self._toolbox)}
         properties = schemas.get(call.name, {}).get("properties", {})
         return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 
@@ -226,17 +259,3 @@ def _part(schema: JsonObject, names: Collection[str]) -> JsonObject:
 
 def _said(role: str, text: str) -> JsonObject:
     return {"role": role, "content": text}
-
-
-def _calling(answer: Answer) -> JsonObject:
-    """Return the message of a model that calls tools, as it is to read it again."""
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            # Services refuse arguments that are no JSON, their own model's included.
-            "function": {"name": call.name, "arguments": "{}" if call.arguments is None else call.text},
-        }
-        for call in answer.tool_calls
-    ]
-    return {"role": "assistant", "content": answer.text or None, "tool_calls": calls}

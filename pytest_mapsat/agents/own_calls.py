@@ -8,7 +8,6 @@ the service file names, and nothing to anywhere else, and keeps the calls with t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import zlib
@@ -21,16 +20,15 @@ from importlib.util import find_spec
 from secrets import token_hex
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from urllib3 import HTTPConnectionPool, Timeout, exceptions, request
 
 from pytest_mapsat.formats import OtlpSpan, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
 from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .tool_server import Scope, body_of, respond, serve_app
-
-if TYPE_CHECKING:
-    from urllib3 import HTTPConnectionPool
+from .tool_server import Scope, body_of, refuse, respond, serve_app
 
 #: Bytes of a message, unpacked; spans of a trace; traces that are kept, and others that are counted.
 _MOST_BYTES, _MOST_SPANS, _MOST_TRACES = 16 * limits.MIB, 10_000, 1_000
@@ -71,8 +69,8 @@ class Receiver:
 
     def spans(self, trace: str) -> list[OtlpSpan]:
         """Return what has come of a trace, and keep what comes from now on. Raises InfrastructureError where the port belongs to another program."""
-        if not self._listens and (told := self._of_other(trace)) is not None:
-            return told
+        if not self._listens and (received := self._of_other(trace)) is not None:
+            return received
         with self._lock:
             spans = list(self._traces.setdefault(trace, {}).values())
             if len(self._traces) > _MOST_TRACES:
@@ -81,18 +79,18 @@ class Receiver:
 
     def _of_other(self, trace: str) -> list[OtlpSpan] | None:
         """Return what the process has that holds the port; None where this one holds it now."""
-        import urllib3  # noqa: PLC0415 (only where a service is asked)
-
         try:
             listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
         except OSError as error:
             try:
                 url = f"http://127.0.0.1:{self.port}{_OURS}{trace}"
-                told = urllib3.request("GET", url, retries=False, timeout=_ANSWER).json()
-                return [OtlpSpan(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in told["spans"]]
-            except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
+                answer = request("GET", url, retries=False, timeout=_ANSWER).json()
+                return [OtlpSpan(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in answer["spans"]]
+            except (exceptions.HTTPError, ValueError, KeyError, TypeError):
                 why = f"port {self.port} of the loopback interface cannot be listened on ({error.strerror})"
                 raise InfrastructureError(f"spans: {why}: name another one, as in spans: {{port: 4319}}") from None
+        import asyncio  # noqa: PLC0415 (with the server)
+
         self._listens = True
         Thread(target=lambda: asyncio.run(serve_app(self._app, listening)), name="mapsat-spans", daemon=True).start()
         return None
@@ -185,15 +183,15 @@ class SpansOfReplies:
         Raises:
             InfrastructureError: the port is taken from us.
         """
-        made: dict[str, SpanCall] = {}
+        calls: dict[str, SpanCall] = {}
         for trace, parent in self._replies if self._waited else self._replies[-1:]:
-            spans = self._receiver.spans(trace) if self._waited else self._come(trace, parent, is_over)
-            made |= {trace + call.span: call for call in calls_in_spans(spans) if trace + call.span not in self._told}
+            spans = self._receiver.spans(trace) if self._waited else self._arrived(trace, parent, is_over)
+            calls |= {trace + call.span: call for call in calls_in_spans(spans) if trace + call.span not in self._told}
         self._waited = True
-        self._told |= made.keys()
-        return [_reported(call, key) for key, call in made.items()]
+        self._told |= calls.keys()
+        return [_reported(call, key) for key, call in calls.items()]
 
-    def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
+    def _arrived(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
         """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
         spans: list[OtlpSpan] = []
         until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False
@@ -211,14 +209,14 @@ class SpansOfReplies:
 
 
 def _reported(call: SpanCall, key: str) -> ReportedCall:
-    told: ReportedCall = {"tool": call.name, "id": key}
+    report: ReportedCall = {"tool": call.name, "id": key}
     if call.arguments is not None:
-        told["arguments"] = call.arguments
+        report["arguments"] = call.arguments
     if call.answered:
-        told["result"] = call.result
+        report["result"] = call.result
     if call.failed:
-        told["status"] = "error"
-    return told
+        report["status"] = "error"
+    return report
 
 
 _receivers: dict[int, Receiver] = {}
@@ -292,17 +290,16 @@ class ProxiedCalls:
         """Pass a request on, and its answer back as it comes."""
         from anyio import from_thread, to_thread  # noqa: PLC0415 (with the SDK)
 
-        body, made = await body_of(receive, _MOST_BYTES), dict[str, ReportedCall]()
+        body, calls = await body_of(receive, _MOST_BYTES), dict[str, ReportedCall]()
         try:
             asked = parse_json(body.decode(), depth=limits.RUN_DEPTH)
             for message in asked if isinstance(asked, list) else [asked]:
                 if isinstance(message, dict) and message.get("method") == "tools/call":
-                    made[str(message.get("id"))] = self._begun(message)
+                    calls[str(message.get("id"))] = self._begun(message)
         except (ValueError, ToolsClosed) as refusal:
-            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": str(refusal)}}
-            await respond(send, 400, json.dumps(error).encode())
+            await refuse(send, 400, str(refusal))
             return
-        await to_thread.run_sync(self._exchange, scope["headers"], body, made, partial(from_thread.run, send))
+        await to_thread.run_sync(self._exchange, scope["headers"], body, calls, partial(from_thread.run, send))
 
     def _begun(self, message: JsonObject) -> ReportedCall:
         """Keep a call that is asked for. Raises ToolsClosed where no reply is under way."""
@@ -316,18 +313,13 @@ class ProxiedCalls:
         self._calls.append(call)
         return call
 
-    def _exchange(self, asked: _Headers, body: bytes, made: dict[str, ReportedCall], send: _Send) -> None:
-        from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
-
+    def _exchange(self, asked: _Headers, body: bytes, calls: dict[str, ReportedCall], send: _Send) -> None:
         pool, target, own = self._upstream
-        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS} | dict(
-            own
-        )
-        ask = partial(
-            pool.urlopen, retries=False, redirect=False, preload_content=False, timeout=Timeout(_ANSWER, _LONGEST)
-        )
+        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS}
+        options: Any = {"retries": False, "redirect": False, "preload_content": False}
+        time_out = Timeout(_ANSWER, _LONGEST)
         try:
-            response, lost = ask("POST", target, body, headers), ""
+            response, lost = pool.urlopen("POST", target, body, {**headers, **own}, timeout=time_out, **options), ""
             if 300 <= response.status < 400:  # noqa: PLR2004
                 lost = f"it redirects to {response.headers.get('Location')}: name that address"
         except exceptions.HTTPError as error:
@@ -337,27 +329,26 @@ class ProxiedCalls:
             send({"type": "http.response.start", "status": 502, "headers": []})
             send({"type": "http.response.body"})
             return
-        told = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers.items()]
-        passed, text = [pair for pair in told if pair[0] not in _OWN_HEADERS], b""
+        headers_back = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers.items()]
+        passed, text = [pair for pair in headers_back if pair[0] not in _OWN_HEADERS], b""
         send({"type": "http.response.start", "status": response.status, "headers": passed})
         with suppress(exceptions.HTTPError):
             while piece := response.read1(_PIECE):
                 text = text + piece if len(text) < _MOST_BYTES else text
                 send({"type": "http.response.body", "body": piece, "more_body": True})
-        _note(
-            made, text.decode("utf-8", "replace"), streamed="event-stream" in response.headers.get("Content-Type", "")
-        )
+        streamed = "event-stream" in response.headers.get("Content-Type", "")
+        _note(calls, text.decode("utf-8", "replace"), streamed=streamed)
         send({"type": "http.response.body"})
 
 
-def _note(made: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> None:
+def _note(calls: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> None:
     """Keep the results of calls that an answer brings: one message, a list of them, or a stream of them."""
     lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
-    for told in lines if streamed else [text]:
+    for message_text in lines if streamed else [text]:
         with suppress(ValueError):
-            data = parse_json(told, depth=limits.RUN_DEPTH)
+            data = parse_json(message_text, depth=limits.RUN_DEPTH)
             for message in data if isinstance(data, list) else [data]:
-                call = made.get(str(message.get("id"))) if isinstance(message, dict) else None
+                call = calls.get(str(message.get("id"))) if isinstance(message, dict) else None
                 result = message.get("error", message.get("result")) if call is not None else None
                 if call is not None and isinstance(result, dict):
                     content = result.get("structuredContent")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -76,64 +77,6 @@ class RecordedConversation(NamedTuple):
         return f"span {shown(self.dialogue.span)} (line {self.dialogue.line})"
 
 
-@dataclass(frozen=True)
-class Unplaced:
-    """Conversations whose spans do not name the case: looked up by their session, else by their query.
-
-    Attributes:
-        by_session: those with a session.
-        by_query: all, by the words that they begin with.
-    """
-
-    by_session: Mapping[str, RecordedConversation] = field(default_factory=dict)
-    by_query: Mapping[str, Sequence[RecordedConversation]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, conversations: Iterable[RecordedConversation]) -> Unplaced:
-        """Return them, ready to be looked up."""
-        by_query: dict[str, list[RecordedConversation]] = defaultdict(list)
-        by_session: dict[str, RecordedConversation] = {}
-        for conversation in conversations:
-            by_query[" ".join((conversation.dialogue.query or "").split())].append(conversation)
-            if conversation.dialogue.session:
-                by_session[conversation.dialogue.session] = conversation
-        return cls(by_session, by_query)
-
-    def of_case(self, case: Case, trial: int) -> Trajectory | None:
-        """Return the conversation of a case and trial, with a warning that names the session or query it matched; None where there is none.
-
-        Raises:
-            InfrastructureError: several begin with the case's query.
-        """
-        named = self.by_session.get(case.id if trial == 1 else f"{case.id}-t{trial}")
-        begun = self.by_query.get(" ".join(case.visible.query.split()), ()) if trial == 1 else ()
-        if len(begun) > 1:
-            begun = [shorter for shorter in begun if not any(_is_begun_by(longer, shorter) for longer in begun)]
-        if named is None and len(begun) > 1:
-            places = " and ".join(conversation.place for conversation in begun[:3])
-            raise InfrastructureError(
-                f"{len(begun)} conversations begin with the query of case {case.id}: {places}; tell them apart by an attribute mapsat.case"
-            )
-        conversation = named or next(iter(begun), None)
-        if conversation is None:
-            return None
-        by = "session" if conversation is named else "query"
-        warning = f"{conversation.place} was taken for this case by its {by}"
-        update = {"case": case.id, "trial": trial, "warnings": (*conversation.trajectory.warnings, warning)}
-        return conversation.trajectory.model_copy(update=update)
-
-    def told(self) -> str:
-        """Return the end of the message that a case has no conversation: which conversations name no case. Empty where each names one."""
-        every = [conversation for begun in self.by_query.values() for conversation in begun]
-        if not every:
-            return ""
-        first = every[0]
-        return (
-            f"; of {len(every)} conversations without an attribute mapsat.case none has its id as session, or its query; "
-            f"the first, {first.place}, begins with {shown(first.dialogue.query or '')}"
-        )
-
-
 def _is_begun_by(longer: RecordedConversation, shorter: RecordedConversation) -> bool:
     """Return whether a longer conversation begins with the whole of a shorter one, as where each model call is a trace of its own."""
     whole, start = (
@@ -152,13 +95,13 @@ class RecordedSource:
         spec: the text it was resolved from.
         file: the file's name, as the user typed it.
         trajectories: the dialogues, by case id and trial; without a query at the front where the file has none.
-        unplaced: the conversations in spans of which none names a case.
+        unplaced: the conversations whose spans do not name the case: looked up by their session, else by their query.
     """
 
     spec: str
     file: str
     trajectories: Mapping[tuple[str, int], Trajectory]
-    unplaced: Unplaced = field(default_factory=Unplaced)
+    unplaced: Sequence[RecordedConversation] = ()
     kind: Literal["recorded"] = "recorded"
     name: str = "recorded"
     agent: object = None
@@ -175,10 +118,10 @@ class RecordedSource:
         Raises:
             InfrastructureError: the file has none, or it is not clear which is the one.
         """
-        recorded = self.trajectories.get((case.id, trial)) or self.unplaced.of_case(case, trial)
+        recorded = self.trajectories.get((case.id, trial)) or self._unplaced_of(case, trial)
         if recorded is None:
             which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
-            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}{self.unplaced.told()}")
+            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}{self._others()}")
         if not recorded.turns or recorded.turns[0].role != "user":
             query = Turn(role="user", text=case.visible.query)
             return recorded.model_copy(update={"turns": (query, *recorded.turns)})
@@ -186,26 +129,63 @@ class RecordedSource:
             return recorded.model_copy(update={"warnings": tuple(dict.fromkeys((*recorded.warnings, _ANOTHER_QUERY)))})
         return recorded
 
+    @cached_property
+    def _by_session(self) -> Mapping[str, RecordedConversation]:
+        return {each.dialogue.session: each for each in self.unplaced if each.dialogue.session}
+
+    @cached_property
+    def _by_query(self) -> Mapping[str, Sequence[RecordedConversation]]:
+        """The unplaced conversations, by the words that they begin with."""
+        by_query: dict[str, list[RecordedConversation]] = defaultdict(list)
+        for conversation in self.unplaced:
+            by_query[" ".join((conversation.dialogue.query or "").split())].append(conversation)
+        return by_query
+
+    def _unplaced_of(self, case: Case, trial: int) -> Trajectory | None:
+        """Return the unplaced conversation of a case and trial, with a warning that names the session or query it matched; None where there is none.
+
+        Raises:
+            InfrastructureError: several begin with the case's query.
+        """
+        by_session = self._by_session.get(case.id if trial == 1 else f"{case.id}-t{trial}")
+        begun = self._by_query.get(" ".join(case.visible.query.split()), ()) if trial == 1 else ()
+        if len(begun) > 1:
+            begun = [shorter for shorter in begun if not any(_is_begun_by(longer, shorter) for longer in begun)]
+        if by_session is None and len(begun) > 1:
+            places = " and ".join(conversation.place for conversation in begun[:3])
+            raise InfrastructureError(
+                f"{len(begun)} conversations begin with the query of case {case.id}: {places}; tell them apart by an attribute mapsat.case"
+            )
+        conversation = by_session or next(iter(begun), None)
+        if conversation is None:
+            return None
+        by = "session" if conversation is by_session else "query"
+        warning = f"{conversation.place} was taken for this case by its {by}"
+        update = {"case": case.id, "trial": trial, "warnings": (*conversation.trajectory.warnings, warning)}
+        return conversation.trajectory.model_copy(update=update)
+
+    def _others(self) -> str:
+        """Return the end of the message that a case has no conversation: which conversations name no case. Empty where each names one."""
+        if not self.unplaced:
+            return ""
+        first = self.unplaced[0]
+        return (
+            f"; of {len(self.unplaced)} conversations without an attribute mapsat.case none has its id as session, or its query; "
+            f"the first, {first.place}, begins with {shown(first.dialogue.query or '')}"
+        )
+
 
 def open_source(spec: SourceSpec) -> RecordedSource:
-    """Return the source that ``recorded:PATH`` names. Raises as ``open_recorded`` does."""
-    return open_recorded(spec.rest, root=spec.root)
-
-
-def open_recorded(path: str, *, root: Path) -> RecordedSource:
-    """Return the source for a file, whose layout is told from its content.
-
-    Args:
-        path: absolute, or relative to ``root``.
-        root: the directory pytest was started in.
+    """Return the source that ``recorded:PATH`` names; the layout of the file is told from its content.
 
     Raises:
         UsageError: there is no such file.
         SuiteError: it cannot be read, or holds two dialogues of one case and trial; with the line.
     """
+    path = spec.rest
     if not path:
         raise UsageError("recorded: names no file; give recorded:PATH")
-    file, name = root / path, printable(path)
+    file, name = spec.root / path, printable(path)
     require_file(file, name)
     trajectories: dict[tuple[str, int], Trajectory] = {}
     lines: dict[tuple[str, int], int] = {}
@@ -219,7 +199,7 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
             message = f"a second dialogue of case {key[0]}, trial {key[1]}: line {lines[key]} has one"
             raise SuiteError(Problem(name, line, message, "keep one"))
         trajectories[key], lines[key] = trajectory, line
-    return RecordedSource(f"recorded:{path}", printable(file.name), trajectories, Unplaced.of(unplaced))
+    return RecordedSource(f"recorded:{path}", printable(file.name), trajectories, unplaced)
 
 
 def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | RecordedConversation]]:
@@ -366,38 +346,32 @@ def _published(case: str, trial: int, listed: Sequence[_Message], name: str) -> 
         case=case,
         trial=trial,
         source="recorded",
-        turns=tuple(map(_turn, messages)),
+        turns=tuple(_turn(message, name) for message in messages),
         ending=_ending(messages, failed),
         fault=None if failed is None else _fault(failed),
         warnings=tuple(_oddities(messages)),
     )
 
 
-def _turn(message: _Message) -> Turn:
+def _turn(message: _Message, name: str) -> Turn:
     milliseconds = message.milliseconds
     return Turn(
         role="user" if message.role == "user" else "agent",
         text=writable(message.content),
-        steps=tuple(map(_step, message.calls)),
+        steps=tuple(_step(call, message, name) for call in message.calls),
         usage=Usage(input_tokens=message.input_tokens, output_tokens=message.output_tokens),
         timing=None if milliseconds is None else TurnTiming(seconds=milliseconds / 1000),
     )
 
 
-def _step(call: _Call) -> Step:
+def _step(call: _Call, message: _Message, name: str) -> Step:
     result = as_json(call.result)
     if isinstance(call.result, str):  # data as JSON text, or words
         with suppress(ValueError):
             result = as_json(parse_json(call.result))
-    return Step(
-        kind="call",
-        id=writable(call.id),
-        tool=writable(call.name),
-        arguments=as_json(call.arguments),
-        result=result,
-        status=status_of(result),
-        provenance=RECORDED,
-    )
+    own: JsonObject = {"status": status_of(result)}
+    as_span = SpanCall(call.name, call.id, call.arguments, result, answered=True, line=message.line, own=own)
+    return step_of(as_span, name)
 
 
 def _ending(messages: Sequence[_Message], failed: _Message | None) -> Ending:
@@ -491,16 +465,15 @@ def step_of(call: SpanCall, name: str) -> Step:
     own = {
         part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown", "usage")
     }
-    told = {"arguments": call.arguments is not None, "result": call.answered, "changed": bool(own)}
-    status = "ok" if call.answered else "unknown"
+    known = {"arguments": call.arguments is not None, "result": call.answered, "changed": bool(own)}
     data = {
         "kind": "call",
         "id": writable(call.id),
         "tool": writable(call.name),
         "arguments": as_json(call.arguments or {}),
         "result": result,
-        "status": "error" if call.failed else status_of(result) if call.answered else status,
-        "unknown": [part for part, is_told in told.items() if not is_told],
+        "status": "error" if call.failed else status_of(result) if call.answered else "unknown",
+        "unknown": [part for part, is_told in known.items() if not is_told],
     }
     return _checked(Step, {**data, **own}, name, call.line).model_copy(update={"provenance": RECORDED})
 

@@ -31,7 +31,7 @@ def _refused(message: str, hint: str) -> UsageError:
 #: The module whose ``open_source`` makes the sources of a scheme, loaded where there is such a source. A new kind of agent is a module and a line here.
 _SCHEMES: Mapping[str, str] = {
     "baseline": "baselines",
-    "cmd": "command",
+    "cmd": "process",
     "recorded": "recorded",
     **dict.fromkeys(MODEL_KINDS, "models"),
     **dict.fromkeys(SERVICE_SCHEMES, "http"),
@@ -100,11 +100,11 @@ def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools", "ra
         example = f"expected module:attribute, as in my_{what}:{what}"
         raise _refused(f"{what} {spec!r}: {example}", _suggestion(module_name, attribute or what))
     search_first(root)
-    named = f"{what} {spec!r}"
-    target: object = _import(module_name, named, root)
+    what_named = f"{what} {spec!r}"
+    target: object = _import(module_name, what_named, root)
     for done, name in enumerate(attribute.split(".")):
         target = _member(
-            target, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), named
+            target, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), what_named
         )
     return target
 
@@ -125,7 +125,7 @@ def search_first(root: Path) -> None:
     importlib.invalidate_caches()
 
 
-def _import(name: str, named: str, root: Path) -> object:
+def _import(name: str, spec: str, root: Path) -> object:
     try:
         return call_user_code(importlib.import_module, name)
     except UserCodeError as broken:
@@ -133,10 +133,10 @@ def _import(name: str, named: str, root: Path) -> object:
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and (name == missing or name.startswith(missing + ".")):
         raise _refused(
-            f"{named}: there is no module {missing!r} in {root} or on sys.path", hint_at(name, _modules_in(root))
+            f"{spec}: there is no module {missing!r} in {root} or on sys.path", hint_at(name, _modules_in(root))
         )
     words = f"SyntaxError: {error.msg}" if type(error) is SyntaxError else describe_error(error)
-    raise UsageError(f"{named}: importing {name!r} failed: {_place(error, root)}{words}")
+    raise UsageError(f"{spec}: importing {name!r} failed: {_place(error, root)}{words}")
 
 
 def _modules_in(root: Path) -> list[str]:
@@ -160,12 +160,12 @@ def _relative(filename: str, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else filename
 
 
-def _member(owner: object, name: str, where: str, named: str) -> object:
+def _member(owner: object, name: str, where: str, spec: str) -> object:
     try:
         return call_user_code(getattr, owner, name)
     except UserCodeError as broken:
         error = broken.error
     if not isinstance(error, AttributeError):
-        raise UsageError(f"{named}: {name!r} of {where!r} cannot be had: {describe_error(error)}")
+        raise UsageError(f"{spec}: {name!r} of {where!r} cannot be had: {describe_error(error)}")
     hint = hint_at(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
-    raise UsageError(f"{named}: {where!r} has no attribute {name!r}{hint}")
+    raise UsageError(f"{spec}: {where!r} has no attribute {name!r}{hint}")

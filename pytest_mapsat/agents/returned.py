@@ -19,14 +19,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from pytest_mapsat.formats import DocumentLines, LocatedDocument, object_in, validate
-from pytest_mapsat.model import (
-    Blame,
-    Fault,
-    Json,
-    JsonObject,
-    Problem,
-    Usage,
-)
+from pytest_mapsat.model import Blame, Fault, Json, JsonObject, Problem, Usage
 from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, frames_of
@@ -224,9 +217,9 @@ def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException |
         left: gives as many numbers as exceptions may be looked at.
     """
     while error is not None and next(left, None) is not None:
-        told = _is_unreachable(error)
-        if told is not None:
-            return error if told else None
+        unreachable = _is_unreachable(error)
+        if unreachable is not None:
+            return error if unreachable else None
         if isinstance(error, BaseExceptionGroup):
             reasons = [_reason(member, left) for member in error.exceptions]
             return None if any(reason is None for reason in reasons) else reasons[0]
@@ -295,9 +288,9 @@ def checked(value: object) -> Reply:
         written = output.get("text")
         return Reply(written if isinstance(written, str) else json.dumps(output, ensure_ascii=False), output=output)
     if not isinstance(value, Reply):
-        raise AgentFault(f"the agent returned {_named(value)}; {_EXPECTED}")
+        raise AgentFault(f"the agent returned {_with_article(value)}; {_EXPECTED}")
     if not isinstance(value.text, str):
-        raise AgentFault(f"the agent returned a Reply whose text is {_named(value.text)}; expected a string")
+        raise AgentFault(f"the agent returned a Reply whose text is {_with_article(value.text)}; expected a string")
     return Reply(
         writable(value.text),
         _thoughts(value.thoughts),
@@ -321,12 +314,14 @@ def with_data(reply: Reply, schema: JsonObject) -> Reply:
     data, _, alone = object_in(reply.text)
     if data is None:
         return reply
-    made = checked(data)
+    data_reply = checked(data)
     # Words around a block of code are what the user reads.
-    return replace(made, text=made.text if alone else reply.text, thoughts=reply.thoughts, usage=reply.usage)
+    return replace(
+        data_reply, text=data_reply.text if alone else reply.text, thoughts=reply.thoughts, usage=reply.usage
+    )
 
 
-def _named(value: object) -> str:
+def _with_article(value: object) -> str:
     if value is None:
         return "None"
     name = type(value).__name__
@@ -340,7 +335,7 @@ def _thoughts(thoughts: object) -> tuple[str, ...]:
         return (writable(thoughts),)
     if not isinstance(thoughts, Sequence) or isinstance(thoughts, bytes):
         raise AgentFault(
-            f"the agent returned a Reply whose thoughts are {_named(thoughts)}; expected a list of strings"
+            f"the agent returned a Reply whose thoughts are {_with_article(thoughts)}; expected a list of strings"
         )
     if not all(isinstance(thought, str) for thought in thoughts) or len(thoughts) > _MANY:
         raise AgentFault(f"the agent returned a Reply whose thoughts are not up to {_MANY} strings")
@@ -352,7 +347,7 @@ def _usage(usage: object) -> dict[str, Any] | None:
         return None
     if not isinstance(usage, Mapping):
         expected = f"expected a dict of {', '.join(Usage.model_fields)}"
-        raise AgentFault(f"the agent returned a Reply whose usage is {_named(usage)}; {expected}")
+        raise AgentFault(f"the agent returned a Reply whose usage is {_with_article(usage)}; {expected}")
     data: JsonObject = as_json(usage)
     for name, amount in data.items():
         number = isinstance(amount, int | float) and not isinstance(amount, bool) and amount <= _MOST_USED
@@ -371,7 +366,7 @@ def _jsonable(value: Any) -> Any:
         return call_user_code(to_jsonable_python, value)
     except UserCodeError as broken:
         raise AgentFault(
-            f"the agent returned data with {_named(value)} in it: {describe_error(broken.error)}"
+            f"the agent returned data with {_with_article(value)} in it: {describe_error(broken.error)}"
         ) from None
 
 
@@ -382,9 +377,11 @@ def _is_data(value: object) -> bool:
 
 def _output(output: object) -> JsonObject:
     if not _is_data(output):
-        raise AgentFault(f"the agent returned a Reply whose output is {_named(output)}; expected a dict")
+        raise AgentFault(f"the agent returned a Reply whose output is {_with_article(output)}; expected a dict")
     plain = output if isinstance(output, Mapping) else _jsonable(output)
     if not isinstance(plain, Mapping):
-        raise AgentFault(f"the agent returned {_named(output)} that is {_named(plain)} in JSON; expected an object")
+        raise AgentFault(
+            f"the agent returned {_with_article(output)} that is {_with_article(plain)} in JSON; expected an object"
+        )
     data: JsonObject = as_json(plain, _jsonable)
     return data

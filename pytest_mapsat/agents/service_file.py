@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.secrets import name_secrets
 
+from . import own_calls, tool_server
 from .source import SHOWS_CALLS, AgentContext, FormName, SourceSpec, context_of
 
 #: What ``request`` and ``headers`` of a service file may take from the episode.
@@ -73,13 +74,13 @@ class CallPaths(Noun):
         for listed in values_at(answer, self.at) if self.at else ():
             for each in listed if isinstance(listed, list) else () if listed is None else [listed]:
                 parts = {name: values_at(each, path) for name, path in self if path and name not in {"at", "all"}}
-                told = {name: values[0] for name, values in parts.items() if values}
-                if not isinstance(told.get("tool"), str) or not told["tool"].strip():
+                call = {name: values[0] for name, values in parts.items() if values}
+                if not isinstance(call.get("tool"), str) or not call["tool"].strip():
                     raise ValueError(
                         f"expected a list of calls at {self.at!r}, each with its tool at {self.tool!r} (response.calls), found {shown(each)}"
                     )
-                failed = {"status": "error"} if told.pop("error", None) else {}
-                yield cast("ReportedCall", {**told, **failed})
+                failed = {"status": "error"} if call.pop("error", None) else {}
+                yield cast("ReportedCall", {**call, **failed})
 
 
 class SpansPlace(Noun):
@@ -239,16 +240,10 @@ def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLin
     yield from _call_problems(file, form, lines)
     if not file.url and spec.rest == form:
         yield lines.problem(form, (), "has no url: add one, such as url: http://127.0.0.1:8000/chat")
-    if wants_tools(file):
-        from .tool_server import missing_extra  # noqa: PLC0415 (only where the tools are asked for)
-
-        if missing := missing_extra():
-            yield lines.problem(form, (), f"$mcp_url and $mcp_token: {missing}")
-    if file.spans is not None:
-        from .own_calls import missing_extra as missing_for_spans  # noqa: PLC0415 (only where spans are asked for)
-
-        if missing := missing_for_spans():
-            yield lines.problem(form, ("spans",), missing)
+    if wants_tools(file) and (missing := tool_server.missing_extra()):
+        yield lines.problem(form, (), f"$mcp_url and $mcp_token: {missing}")
+    if file.spans is not None and (missing := own_calls.missing_extra()):
+        yield lines.problem(form, ("spans",), missing)
 
 
 def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
@@ -314,5 +309,5 @@ def _unknown_field(name: str) -> tuple[str, str]:
 
 def wants_tools(file: ServiceFile) -> bool:
     """Return whether a service is to call the tools itself, over MCP."""
-    named = [name for part in _templates(file).values() for _, name, _ in placeholders(part)]
-    return not {"mcp_url", "mcp_token"}.isdisjoint(named)
+    names = [name for part in _templates(file).values() for _, name, _ in placeholders(part)]
+    return not {"mcp_url", "mcp_token"}.isdisjoint(names)

@@ -157,6 +157,16 @@ def context_of(visible: Visible, memory: str = "") -> AgentContext:
     )
 
 
+def declared(tools: Toolbox) -> list[dict[str, Any]]:
+    """Return name, description and parameters (JSON Schema) of each tool."""
+    return [schema["function"] for schema in tools.schemas()]
+
+
+def filled_fields(context: AgentContext) -> dict[str, Any]:
+    """Return the fields of a context that the case fills."""
+    return {name: value for name, value in context.items() if value not in (None, [], {}, "")}
+
+
 def with_earlier(message: str, session: Session) -> str:
     """Return the first message of an episode, for agents that take no others, with those of the dialogue before it in front."""
     lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]
@@ -164,7 +174,7 @@ def with_earlier(message: str, session: Session) -> str:
 
 
 class Conversation:
-    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled.
+    """An agent in one episode, with what ``AgentSource.open`` hands it. Most hold nothing that has to be given back.
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
@@ -175,6 +185,13 @@ class Conversation:
     builds: frozenset[str] = frozenset()
     reports: bool = False
     reports_all: Literal["", "reply", "dialogue"] = ""
+
+    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
+        self._source = source
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
+        self._cancelled = Event()
 
     @property
     def refused(self) -> str:
@@ -202,25 +219,14 @@ class Conversation:
         return ()
 
     def cancel(self) -> None:
-        """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""
+        """Stop waiting for the reply that another thread waits for; called when the time is over.
+
+        Best effort: where the event is next looked at, in a pause or between two pieces of an answer.
+        """
+        self._cancelled.set()
 
     def close(self) -> None:
         """Give back what the agent holds; called once its episode is over."""
-
-
-class HandedConversation(Conversation):
-    """An agent in one episode, with what ``AgentSource.open`` hands it."""
-
-    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
-        self._cancelled = Event()
-
-    def cancel(self) -> None:
-        """Stop waiting: where that is next looked at, in a pause or between two pieces of an answer."""
-        self._cancelled.set()
 
 
 class AgentSource:
@@ -242,7 +248,7 @@ class AgentSource:
     agent: object
     shared: bool = False
     waits: bool = False
-    conversation: ClassVar[type[HandedConversation]]
+    conversation: ClassVar[type[Conversation]]
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
         """Return the agent for one episode.

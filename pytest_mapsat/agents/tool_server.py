@@ -23,6 +23,8 @@ from pytest_mapsat.formats import parse_json
 from pytest_mapsat.model import Json, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
+from .source import declared
+
 if TYPE_CHECKING:
     from mcp.server import Server
 
@@ -152,9 +154,7 @@ class ToolServer:
             asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        from mcp.server.streamable_http_manager import (  # noqa: PLC0415 (heavy, and of an extra)
-            StreamableHTTPSessionManager,
-        )
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 (heavy)
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
         hosts = {*_LOOPBACK, self._host}
@@ -180,7 +180,7 @@ class ToolServer:
                 if token in self._ended:
                     await _call_late(self._ended[token], receive)
             if refusal is not None:
-                await _refuse(send, *refusal)
+                await refuse(send, *refusal)
             elif forward is not None:
                 await forward(scope, receive, send)
             else:
@@ -259,7 +259,7 @@ async def respond(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
+async def refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
     """Answer with a status and an error that MCP clients show."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}}
     await respond(send, status, json.dumps(error).encode())
@@ -312,12 +312,8 @@ def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
 
     async def list_tools(context: Any, _: object) -> types.ListToolsResult:
         tools = [
-            types.Tool(
-                name=schema["function"]["name"],
-                description=schema["function"]["description"],
-                input_schema=schema["function"]["parameters"],
-            )
-            for schema in toolbox_of(context).schemas()
+            types.Tool(name=tool["name"], description=tool["description"], input_schema=tool["parameters"])
+            for tool in declared(toolbox_of(context))
         ]
         return types.ListToolsResult(tools=tools)
 

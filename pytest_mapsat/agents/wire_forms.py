@@ -6,19 +6,21 @@ A form knows nothing of HTTP: it hands a body to ``FormExchange.post`` and gets 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 
 from pytest_mapsat.formats import parse_json
-from pytest_mapsat.llm import summed, usage_of
+from pytest_mapsat.llm import ToolCall, summed, usage_of
 from pytest_mapsat.model import Blame, Json, JsonObject, ReportedCall, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
+from .models import ToolSteps, function_call
 from .service_file import ServiceFile, filled, placeholders
-from .source import AgentContext, FormName, Session, with_earlier
+from .source import AgentContext, FormName, Session, declared, filled_fields, with_earlier
 
 #: The most answers with tool calls in one reply. The episode limits calls as well, but does not count those whose arguments are no JSON.
 MOST_ROUNDS = 200
@@ -73,15 +75,15 @@ class FormExchange:
 
     def fields(self, template: Json, message: str) -> Any:
         """Return a template with its placeholders filled."""
-        named = {name.partition(".")[0] for _, name, _ in placeholders(template)}
+        names = {name.partition(".")[0] for _, name, _ in placeholders(template)}
         makers: Mapping[str, Callable[[], Json]] = {
             "message": lambda: message,
             "messages": lambda: self.session.messages,
             "context": self.context,
             "tools": self.toolbox.schemas,
         }
-        made = {name: make() for name, make in makers.items() if name in named}
-        return filled(template, {**self.values, **made})
+        values = {name: make() for name, make in makers.items() if name in names}
+        return filled(template, {**self.values, **values})
 
 
 # -- reading answers -----------------------------------------------------------------------------------------------------
@@ -131,21 +133,35 @@ def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
     return list(members)
 
 
-def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[WireCall]:
-    """Return tool calls.
+def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
+    """Return a tool call.
 
     Args:
-        calls: for each call the object that holds its id, and the object that holds its name and arguments.
+        call: the object that holds its id.
         key: the name of the id.
+        function: the object that holds its name and arguments.
 
     Raises:
-        ServiceFault: an id or a name is missing.
+        ServiceFault: the id or the name is missing.
     """
     what = "a tool call"
-    return [
-        WireCall(part_of(call, key, str, what), part_of(function, "name", str, what), function.get("arguments"))
-        for call, function in calls
-    ]
+    identity, name = part_of(call, key, str, what), part_of(function, "name", str, what)
+    return tool_call(identity, name, function.get("arguments"))
+
+
+def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
+    """Return a tool call whose arguments came as an object, or as JSON text."""
+    text = (arguments or "{}") if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    with suppress(ValueError):
+        arguments = parse_json(text) if isinstance(arguments, str) else arguments
+    return ToolCall(id=identity, name=name, arguments=arguments if isinstance(arguments, dict) else None, text=text)
+
+
+def own_call(call: ToolCall, result: Json) -> ReportedCall:
+    """Return a call as one that the service has made itself; without a result where there is none."""
+    arguments = call.text if call.arguments is None else call.arguments
+    report: ReportedCall = {"tool": call.name, "arguments": arguments, "id": call.id}
+    return report if result is None else {**report, "result": result}
 
 
 def told_error(error: Json) -> ServiceFault:
@@ -223,11 +239,6 @@ def texts_of(parts: Json, key: str = "text") -> str:
         return parts
     members = parts if isinstance(parts, list) else []
     return "".join(part[key] for part in members if isinstance(part, Mapping) and isinstance(part.get(key), str))
-
-
-def filled_fields(context: AgentContext) -> JsonObject:
-    """Return the fields of a context that the case fills."""
-    return {key: value for key, value in context.items() if value not in (None, [], {}, "")}
 
 
 def _introduction(context: AgentContext) -> str:
@@ -340,76 +351,33 @@ class JsonForm(WireForm):
         raise ServiceFault(f"expected {expected}, found {content}{hint}", speaks=speaks)
 
 
-class WireCall(NamedTuple):
-    """A tool call in an answer; ``arguments`` as they came, a JSON text or an object."""
-
-    id: str
-    name: str
-    arguments: Json
-
-    def reported(self, result: Json) -> ReportedCall:
-        """Return it as a call that the service has made itself; without a result where there is none."""
-        told: ReportedCall = {"tool": self.name, "arguments": self.arguments or {}, "id": self.id}
-        return told if result is None else {**told, "result": result}
-
-
-class WireStep(NamedTuple):
-    """One answer of a service that calls tools: its text, its calls and its usage."""
-
-    text: str
-    calls: list[WireCall]
-    usage: dict[str, float]
-
-
-class ToolForm(WireForm):
+class ToolForm(ToolSteps, WireForm):
     """A form in which tool calls come back in answers: they are made here, and their results sent with the next request."""
+
+    def __init__(self, exchange: FormExchange) -> None:
+        super().__init__(exchange)
+        self._toolbox = exchange.toolbox
+        self._session = exchange.session
+        self._message = ""
+        self._spent: list[dict[str, float]] = []
 
     def reply(self, message: str) -> Reply:
         """Return the reply to a message; see ``WireForm.reply``."""
+        self._message, self._spent = message, []
         self._hear(message)
-        tools = [schema["function"] for schema in self._exchange.toolbox.schemas()]
-        spent: list[dict[str, float]] = []
-        for _ in range(MOST_ROUNDS):
-            step = self._ask(tools, message)
-            spent.append(step.usage)
-            if not step.calls:
-                return Reply(step.text, usage=summed(spent) or None)
-            if step.text.strip():
-                self._exchange.session.think(step.text)
-            for call in step.calls:
-                self._answer(call, json.dumps(self._made(call), ensure_ascii=False))
-        raise ServiceFault(f"the agent went on calling tools after {MOST_ROUNDS} answers in one reply", "agent")
+        text = self.take_steps(MOST_ROUNDS)
+        if text is None:
+            raise ServiceFault(f"the agent went on calling tools after {MOST_ROUNDS} answers in one reply", "agent")
+        return Reply(text, usage=summed(self._spent) or None)
 
-    def _made(self, call: WireCall) -> Json:
-        """Make a call and return its result; a service that gives bad arguments reads what is wrong with them."""
-        arguments = call.arguments
-        if isinstance(arguments, str):
-            try:
-                arguments = parse_json(arguments or "{}")
-            except ValueError:
-                arguments = None
-        if not isinstance(arguments, dict):
-            thought = f"{call.name} was to be called with arguments that are no JSON object: {shown(call.arguments)}"
-            self._exchange.session.think(thought)
-            return {
-                "status": "error",
-                "message": "the arguments are no JSON object; give one, as the tool's schema says",
-            }
+    def _result_of(self, call: ToolCall) -> Json:
         try:
-            return self._exchange.toolbox.call(call.name, arguments)
+            return super()._result_of(call)
         except ToolsClosed as error:
             raise ServiceFault(f"the agent called {call.name!r:.80}: {error}", "agent") from None
 
     def _hear(self, message: str) -> None:
         """Take the user's message."""
-        raise NotImplementedError
-
-    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
-        """Send a request and read the answer."""
-        raise NotImplementedError
-
-    def _answer(self, call: WireCall, result: str) -> None:
-        """Take the result of a call, for the next request."""
         raise NotImplementedError
 
 
@@ -427,17 +395,17 @@ class ChatForm(ToolForm):
     def _hear(self, message: str) -> None:
         if not self._messages:
             self._messages.append({"role": "system", "content": _introduction(self._exchange.context())})
-            self._messages += self._exchange.session.earlier
+            self._messages += self._session.earlier
         self._messages.append({"role": "user", "content": message})
 
-    def _answer(self, call: WireCall, result: str) -> None:
+    def _take_result(self, call: ToolCall, result: str) -> None:
         self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
-    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
+    def _step(self) -> tuple[str, Sequence[ToolCall]]:
         body: JsonObject = {"model": "agent", "messages": self._messages}
-        if tools:
-            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
-        body = self._extended(body, message)
+        if tools := self._toolbox.schemas():
+            body["tools"] = tools
+        body = self._extended(body, self._message)
         if body.get("stream") is True:
             body.setdefault("stream_options", {"include_usage": True})
         answer = self._exchange.post(body, {})
@@ -447,15 +415,16 @@ class ChatForm(ToolForm):
             raise ServiceFault(f"it calls {shown(name)} by function_call, which is no longer made: use tool_calls")
         text = texts_of(assistant.get("content")) or texts_of(assistant.get("refusal"))
         if thought := "".join(texts_of(assistant.get(name)) for name in self._REASONING):
-            self._exchange.session.think(thought)
-        made = members_of(assistant, "tool_calls", "its message")
-        calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
+            self._session.think(thought)
+        entries = members_of(assistant, "tool_calls", "its message")
+        calls = [call_of(entry, "id", part_of(entry, "function", dict, "a tool call")) for entry in entries]
         require_complete(finish, ("stop", "tool_calls") if calls else ("stop",), "finish_reason")
         # The message goes back with those fields only that every service takes.
         self._messages.append({"role": "assistant", "content": text or None})
         if calls:
-            self._messages[-1]["tool_calls"] = [function_call(call) for call in calls]
-        return WireStep(text, calls, usage_of(usage))
+            self._messages[-1]["tool_calls"] = list(map(function_call, calls))
+        self._spent.append(usage_of(usage))
+        return text, calls
 
     @staticmethod
     def _whole(data: Json) -> tuple[JsonObject, Json, Json]:
@@ -497,16 +466,6 @@ class ChatForm(ToolForm):
         return assistant, usage, finish
 
 
-def function_call(call: WireCall) -> JsonObject:
-    """Return a call as the service reads it again; arguments that are no JSON are left out, which services refuse."""
-    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-    try:
-        parse_json(arguments)
-    except ValueError:
-        arguments = "{}"
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
 class ResponsesForm(ToolForm):
     """OpenAI's responses: all items are sent again, or with ``store: true`` the new ones behind ``previous_response_id``."""
 
@@ -520,29 +479,29 @@ class ResponsesForm(ToolForm):
 
     def _hear(self, message: str) -> None:
         if not self._items and not self._previous:
-            self._items += self._exchange.session.earlier
+            self._items += self._session.earlier
         self._items.append({"role": "user", "content": message})
 
-    def _answer(self, call: WireCall, result: str) -> None:
+    def _take_result(self, call: ToolCall, result: str) -> None:
         self._items.append({"type": "function_call_output", "call_id": call.id, "output": result})
 
-    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
+    def _step(self) -> tuple[str, Sequence[ToolCall]]:
         body: JsonObject = {
             "model": "agent",
             "instructions": _introduction(self._exchange.context()),
             "input": self._items,
         }
-        if tools:
+        if tools := declared(self._toolbox):
             body["tools"] = [{"type": "function", **tool} for tool in tools]
         if self._previous:
             body["previous_response_id"] = self._previous
-        answer = self._exchange.post(self._extended(body, message), {})
+        answer = self._exchange.post(self._extended(body, self._message), {})
         data = answer.data if answer.events is None else self._last(answer.events)
-        told: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
-        if told.get("error"):
-            raise told_error(told["error"])
-        details = told.get("incomplete_details")
-        status = told.get("status") or ("incomplete" if details else "completed")
+        answered: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
+        if answered.get("error"):
+            raise told_error(answered["error"])
+        details = answered.get("incomplete_details")
+        status = answered.get("status") or ("incomplete" if details else "completed")
         require_complete(status, ("completed",), "its status", details)
         part_of(data, "output", list)
         output = members_of(data, "output", "its answer")
@@ -550,19 +509,20 @@ class ResponsesForm(ToolForm):
         self._items = [] if self._stored else [*self._items, *output]
         self._previous = part_of(data, "id", str) if self._stored else ""
         results = {item.get("call_id"): item for item in output if item.get("type") == "function_call_output"}
-        asked = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
+        asked = [call_of(item, "call_id", item) for item in output if item.get("type") == "function_call"]
         results |= {item.get("id"): item for item in output if item.get("type") == "mcp_call"}
-        asked += calls_of(((item, item) for item in output if item.get("type") == "mcp_call"), "id")
+        asked += [call_of(item, "id", item) for item in output if item.get("type") == "mcp_call"]
         # What stands beside its result has the service carried out itself.
-        own = [call.reported(results[call.id].get("output")) for call in asked if call.id in results]
+        own = [own_call(call, results[call.id].get("output")) for call in asked if call.id in results]
         self._exchange.own_calls.append(own)
         calls = [call for call in asked if call.id not in results]
         spoken = [item.get("content") for item in output if item.get("type") == "message"]
         for item in output:
             if item.get("type") == "reasoning" and (thought := texts_of(item.get("summary"))):
-                self._exchange.session.think(thought)
+                self._session.think(thought)
         text = "\n\n".join(texts_of(content) or texts_of(content, "refusal") for content in spoken)
-        return WireStep(text, calls, usage_of(data.get("usage")))
+        self._spent.append(usage_of(data.get("usage")))
+        return text, calls
 
     @staticmethod
     def _last(events: Iterator[JsonObject]) -> Json:
@@ -592,14 +552,14 @@ class AgUiForm(ToolForm):
         self._state: Json = {}
 
     def _hear(self, message: str) -> None:
-        earlier = [] if self._messages else self._exchange.session.earlier
-        told = [*earlier, {"role": "user", "content": message}]
-        self._messages += [{"id": str(uuid4()), **turn} for turn in told]
+        earlier = [] if self._messages else self._session.earlier
+        turns = [*earlier, {"role": "user", "content": message}]
+        self._messages += [{"id": str(uuid4()), **turn} for turn in turns]
 
-    def _answer(self, call: WireCall, result: str) -> None:
+    def _take_result(self, call: ToolCall, result: str) -> None:
         self._messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call.id, "content": result})
 
-    def _ask(self, tools: list[JsonObject], message: str) -> WireStep:
+    def _step(self) -> tuple[str, Sequence[ToolCall]]:
         context = [
             {"description": key, "value": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
             for key, value in filled_fields(self._exchange.context()).items()
@@ -609,11 +569,11 @@ class AgUiForm(ToolForm):
             "runId": str(uuid4()),
             "state": self._state,
             "messages": self._messages,
-            "tools": tools,
+            "tools": declared(self._toolbox),
             "context": context,
             "forwardedProps": {},
         }
-        body = self._extended(body, message)
+        body = self._extended(body, self._message)
         answer = self._exchange.post(body, {"Accept": "text/event-stream"})
         if answer.events is None:
             raise ServiceFault("expected a stream of events (text/event-stream), found one answer")
@@ -628,7 +588,7 @@ class AgUiForm(ToolForm):
                 require_same(event.get("runId"), asked["runId"], "run")
             yield event
 
-    def _read(self, events: Iterator[JsonObject]) -> WireStep:
+    def _read(self, events: Iterator[JsonObject]) -> tuple[str, Sequence[ToolCall]]:
         run = _Run()
         snapshot: list[JsonObject] | None = None
         for event in events:
@@ -646,12 +606,13 @@ class AgUiForm(ToolForm):
                 state = outcome.get("type") if isinstance(outcome, Mapping) else outcome
                 require_complete(state, ("success", "interrupt"), "the outcome of the run", event.get("message"))
                 if run.thought.strip():
-                    self._exchange.session.think(run.thought)
+                    self._session.think(run.thought)
                 self._exchange.own_calls.append(run.own_calls())
                 self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
                 usage = event.get("usage")
                 entries = [usage_of(entry) for entry in usage] if isinstance(usage, list) else []
-                return WireStep(run.text(event), run.calls(), summed(entries) if entries else {})
+                self._spent.append(summed(entries))
+                return run.text(event), run.calls()
             else:
                 run.take(kind, event)
         raise ServiceFault("its stream ended before the run did: no RUN_FINISHED came")
@@ -663,7 +624,8 @@ class _Run:
     def __init__(self) -> None:
         self.thought = ""
         self._texts: dict[str, str] = {}
-        self._made: dict[str, WireCall] = {}
+        self._tools: dict[str, str] = {}
+        self._arguments: dict[str, str] = {}
         self._results: dict[str, JsonObject] = {}
         self._open = ""
 
@@ -679,17 +641,18 @@ class _Run:
         place = f"the event {kind}"
         if not kind.endswith("_CHUNK") or event.get(key):
             self._open = part_of(event, key, str, place)
-        opens = kind.endswith("_START") or (kind.endswith("_CHUNK") and self._open not in {**self._texts, **self._made})
+        opens = kind.endswith("_START") or (
+            kind.endswith("_CHUNK") and self._open not in {**self._texts, **self._tools}
+        )
         if opens and key == "messageId":
             self._texts[self._open] = ""
         elif opens:
-            self._made[self._open] = WireCall(self._open, part_of(event, "toolCallName", str, place), "")
+            self._tools[self._open], self._arguments[self._open] = part_of(event, "toolCallName", str, place), ""
         delta = "" if kind.endswith("_START") else text_of(event, "delta", place)
         if key == "messageId" and self._open in self._texts:
             self._texts[self._open] += delta
-        elif key == "toolCallId" and self._open in self._made:
-            call = self._made[self._open]
-            self._made[self._open] = call._replace(arguments=f"{call.arguments}{delta}")
+        elif key == "toolCallId" and self._open in self._tools:
+            self._arguments[self._open] += delta
         else:
             raise ServiceFault(f"{place} goes on with {self._open!r:.80}, which was not started")
 
@@ -700,22 +663,24 @@ class _Run:
         texts = [text for text in self._texts.values() if text]
         return "\n\n".join(texts) or texts_of(interrupts, "message")
 
-    def calls(self) -> list[WireCall]:
+    def calls(self) -> list[ToolCall]:
         """Return the calls that wait for a result: tools of the service's own have theirs already."""
-        return [call for key, call in self._made.items() if key not in self._results]
+        return [call for call in self._calls() if call.id not in self._results]
 
     def own_calls(self) -> list[ReportedCall]:
         """Return the calls of tools of the service's own, with their results."""
-        return [
-            call.reported(self._results[key].get("content")) for key, call in self._made.items() if key in self._results
-        ]
+        answered = (call for call in self._calls() if call.id in self._results)
+        return [own_call(call, self._results[call.id].get("content")) for call in answered]
+
+    def _calls(self) -> list[ToolCall]:
+        return [tool_call(key, name, self._arguments[key]) for key, name in self._tools.items()]
 
     def messages(self) -> list[JsonObject]:
         """Return the messages that the run adds to the dialogue."""
         text = "\n\n".join(text for text in self._texts.values() if text)
         assistant: JsonObject = {"id": next(iter(self._texts), str(uuid4())), "role": "assistant", "content": text}
-        if self._made:
-            assistant["toolCalls"] = [function_call(call) for call in self._made.values()]
+        if self._tools:
+            assistant["toolCalls"] = list(map(function_call, self._calls()))
         results = [
             {
                 "id": result.get("messageId") or str(uuid4()),
@@ -824,10 +789,7 @@ class A2AForm(WireForm):
         context, key = message.get("contextId"), message.get("taskId" if task is None else "id")
         require_same(context, self._ids.get("contextId"), "context")
         require_same(key, self._ids.get("taskId"), "task")
-        ids = {
-            "contextId": context or self._ids.get("contextId"),
-            "taskId": key if state == self._ASKS else None,
-        }
+        ids = {"contextId": context or self._ids.get("contextId"), "taskId": key if state == self._ASKS else None}
         self._ids = {key: value for key, value in ids.items() if isinstance(value, str)}
         objects = (part.get("data") for part in parts if isinstance(part, dict))
         data = next((value for value in objects if isinstance(value, dict)), None)
@@ -840,3 +802,12 @@ class A2AForm(WireForm):
         results = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
         status = members_of(task["status"].get("message") or {}, "parts", "a message")
         return (results or status) if state == "completed" else (status or results)
+
+
+FORMS: Mapping[str, type[WireForm]] = {
+    "json": JsonForm,
+    "openai-chat": ChatForm,
+    "openai-responses": ResponsesForm,
+    "a2a": A2AForm,
+    "ag-ui": AgUiForm,
+}

@@ -239,7 +239,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from pytest_mapsat.agents import ToolServer, serve_stdio
+    from pytest_mapsat.agents.tool_server import ToolServer, serve_stdio
     from pytest_mapsat.reports import printable
     from pytest_mapsat.sandbox import Toolbox, make_sandbox
 

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from time import monotonic
 from urllib.parse import urlsplit
 
-from pytest_mapsat.agents import filled, placeholders
+from pytest_mapsat.agents.service_file import filled, placeholders
 from pytest_mapsat.formats import limits, parse_json, redacted
 from pytest_mapsat.model import Case, InfrastructureError, UsageError, shown
 from pytest_mapsat.secrets import name_secrets

@@ -57,7 +57,7 @@ from .channel import (
 )
 
 if TYPE_CHECKING:
-    from pytest_mapsat.agents import RecordedSource
+    from pytest_mapsat.agents.recorded import RecordedSource
 
 _UNKNOWN = Usage()
 #: Seconds that whoever reports calls has for them, after a reply.

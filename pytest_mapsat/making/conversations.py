@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.agents import as_json, span_trajectory
+from pytest_mapsat.agents import as_json
+from pytest_mapsat.agents.recorded import span_trajectory
 from pytest_mapsat.formats import (
     ChatMessage,
     PersonalData,

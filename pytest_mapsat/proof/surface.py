@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import combinations, islice, product
 from typing import Any, NamedTuple
 
-from pytest_mapsat.agents import Dialogue
+from pytest_mapsat.agents.baselines import Dialogue
 from pytest_mapsat.judges import ChecksJudge, JudgedDialogue, KnownFigure
 from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.model import (

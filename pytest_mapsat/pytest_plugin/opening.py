@@ -25,8 +25,8 @@ from .items import call_hook
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from pytest_mapsat.agents import MemorySource
-    from pytest_mapsat.agents.isolation import Isolation
+    from pytest_mapsat.agents.isolated import Isolation
+    from pytest_mapsat.agents.memory import MemorySource
     from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.recording import OwnTools
 
@@ -90,7 +90,7 @@ def open_agent_memory(
     spec, option = settings.request.options.agent_memory, "--mapsat-agent-memory"
     if spec == "none":
         return None
-    from pytest_mapsat.agents import open_memory  # noqa: PLC0415 (only where it is asked for)
+    from pytest_mapsat.agents.memory import open_memory  # noqa: PLC0415 (only where it is asked for)
 
     memory = open_memory(spec, root=root, client=client)
     if memory is None:
@@ -152,7 +152,8 @@ def source_for(config: pytest.Config, settings: Settings, spec: str, *, client: 
 
 def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path, timeout: float) -> Source | None:
     """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents.isolation import isolated_source, unreadable  # noqa: PLC0415 (only where it is asked for)
+    from pytest_mapsat.agents.isolated import isolated_source  # noqa: PLC0415 (only where it is asked for)
+    from pytest_mapsat.agents.keeper import unreadable  # noqa: PLC0415 (likewise)
 
     if not names_own_code(spec):
         if typed(config, "isolate"):

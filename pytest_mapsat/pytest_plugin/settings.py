@@ -25,7 +25,7 @@ from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
 
 if TYPE_CHECKING:
-    from pytest_mapsat.agents.isolation import Isolation
+    from pytest_mapsat.agents.isolated import Isolation
 
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
@@ -401,7 +401,7 @@ def _isolation(config: pytest.Config) -> Isolation | None:
             "--mapsat-isolate: the agent of a fixture is an object of this process and cannot be made in another one: name it as "
             f"module:attr, or {_SWITCH_OFF}"
         )
-    from pytest_mapsat.agents.isolation import Isolation  # noqa: PLC0415 (only where it is asked for)
+    from pytest_mapsat.agents.isolated import Isolation  # noqa: PLC0415 (only where it is asked for)
 
     return Isolation((), passed, memory)
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from pytest_mapsat.agents import BaselineSource, resolve_source
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.agents.baselines import BaselineSource
 from pytest_mapsat.episode import run_episode
 from pytest_mapsat.model import RunOptions, Scorecard
 from pytest_mapsat.proof import BASELINES, dialogue_of

@@ -21,7 +21,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_mapsat import __version__
-from pytest_mapsat.agents import Source, open_memory, resolve_source, scrubbed, session_id
+from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
+from pytest_mapsat.agents.memory import open_memory
 from pytest_mapsat.episode import without_sandbox
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.llm import open_door

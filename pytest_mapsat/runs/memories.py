@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from pytest_mapsat.agents import MEMORY_METHODS, AgentFault, Memory, MemorySource, memory_fault, recollection, spent_on
+from pytest_mapsat.agents import AgentFault
+from pytest_mapsat.agents.memory import MEMORY_METHODS, Memory, MemorySource, memory_fault, recollection, spent_on
 from pytest_mapsat.llm import ModelError
 from pytest_mapsat.model import (
     Case,

@@ -344,7 +344,8 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
     """
     if not asks_models(request):
         return {}
-    from pytest_mapsat.agents import AGENT_PROMPTS, MEMORY_PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
+    from pytest_mapsat.agents.memory import MEMORY_PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
+    from pytest_mapsat.agents.models import AGENT_PROMPTS  # noqa: PLC0415 (likewise)
     from pytest_mapsat.llm import marks  # noqa: PLC0415 (likewise)
     from pytest_mapsat.users import USER_PROMPTS  # noqa: PLC0415 (likewise)
 

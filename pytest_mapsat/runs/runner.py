@@ -355,7 +355,7 @@ class Runner:
         source = self.source
         if source.name not in ("surface", "profile"):
             return source
-        from pytest_mapsat.agents import BaselineSource  # noqa: PLC0415 (only for these)
+        from pytest_mapsat.agents.baselines import BaselineSource  # noqa: PLC0415 (only for these)
         from pytest_mapsat.proof import dialogue_of  # noqa: PLC0415 (likewise)
 
         if not isinstance(source, BaselineSource) or not source.needs_dialogue:

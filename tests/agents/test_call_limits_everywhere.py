@@ -9,7 +9,7 @@ import pytest
 from http_services import Service, answers
 
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.agents.isolation import IsolatedSource, Isolation, Processes
+from pytest_mapsat.agents.isolated import IsolatedSource, Isolation, Processes
 from pytest_mapsat.agents.tool_server import missing_extra, serve_tools
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.model import EpisodeTerms

@@ -9,7 +9,7 @@ from http_services import Service, answers, case, play
 from spans_made import span, text, write
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
-from pytest_mapsat.agents.isolation import Isolation, isolated_source
+from pytest_mapsat.agents.isolated import Isolation, isolated_source
 from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.model import Output, Visible
 

@@ -15,13 +15,13 @@ from pytest_mapsat.agents.frameworks import (
     ADAPTERS,
     Adapter,
     AdapterEpisode,
+    Spent,
     adapter_for,
     adapter_named,
     data_from,
     question,
     reply_of,
 )
-from pytest_mapsat.agents.frameworks.adapter import Spent
 from pytest_mapsat.agents.returned import AgentFault
 from pytest_mapsat.agents.source import AgentContext, Session
 from pytest_mapsat.model import Tool, Turn, UsageError
@@ -121,12 +121,12 @@ class TestVersions:
 
     @pytest.mark.parametrize("version", ["0.6.11", "2.0.0rc1"])
     def test_a_version_that_is_not_supported_is_named_with_those_that_are(self, version, tmp_path, monkeypatch):
-        monkeypatch.setattr("pytest_mapsat.agents.frameworks.adapter.version", lambda package: version)
+        monkeypatch.setattr("pytest_mapsat.agents.frameworks.version", lambda package: version)
         told = self.refusal("langgraph:my_graph:graph", tmp_path)
         assert told == f"langgraph {version} is not supported; run: pip install 'langgraph>=1.0,<2.0'"
 
     def test_an_object_whose_framework_is_too_old_is_refused(self, monkeypatch):
-        monkeypatch.setattr("pytest_mapsat.agents.frameworks.adapter.version", lambda package: "0.1")
+        monkeypatch.setattr("pytest_mapsat.agents.frameworks.version", lambda package: "0.1")
         with pytest.raises(UsageError, match=r"langgraph 0\.1 is not supported"):
             source_of(framework_object(*GRAPH), "mymod:graph")
 

@@ -15,8 +15,8 @@ import pytest
 from isolated_agents import GARBAGE
 
 from pytest_mapsat.agents import source_of
-from pytest_mapsat.agents.isolation import IsolatedSource, Isolation, Processes, isolated_source
-from pytest_mapsat.agents.isolation.inside import prctl, see_no_others, unreadable
+from pytest_mapsat.agents.isolated import IsolatedSource, Isolation, Processes, isolated_source
+from pytest_mapsat.agents.keeper import prctl, see_no_others, unreadable
 from pytest_mapsat.agents.process import MOST_PRINTED
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.model import UsageError
@@ -314,7 +314,7 @@ def test_no_word_of_a_module_steers_the_terminal(shared, tmp_path):
 
 
 def test_a_keeper_that_cannot_begin_says_why(tmp_path, monkeypatch):
-    monkeypatch.setattr("pytest_mapsat.agents.isolation.isolated.BOOT", "import nothing_of_that_name")
+    monkeypatch.setattr("pytest_mapsat.agents.isolated.BOOT", "import nothing_of_that_name")
     with pytest.raises(UsageError, match=r"was lost with its keeper: .*No module named 'nothing_of_that_name'"):
         isolated_source("isolated_agents:talks", HERE, Isolation((), {}))
 

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from pytest_mapsat.agents import open_memory
-from pytest_mapsat.agents.memory import chunks_of, latest, lines_of, token_ends
+from pytest_mapsat.agents.memory import chunks_of, latest, lines_of, open_memory, token_ends
 
 
 def said(words: str, day: int = 1) -> dict[str, object]:

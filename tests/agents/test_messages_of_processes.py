@@ -8,9 +8,8 @@ from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.agents.command import CommandConversation
-from pytest_mapsat.agents.isolation.isolated import IsolatedConversation
-from pytest_mapsat.agents.process import LostError, message_of
+from pytest_mapsat.agents.isolated import IsolatedConversation
+from pytest_mapsat.agents.process import CommandConversation, LostError, message_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

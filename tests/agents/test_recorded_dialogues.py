@@ -6,7 +6,8 @@ import pytest
 from saved_runs import card, run_text
 from tests_data import data_dir
 
-from pytest_mapsat.agents import RecordedSource, resolve_source
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.agents.recorded import RecordedSource
 from pytest_mapsat.model import (
     Case,
     Context,

@@ -175,6 +175,13 @@ class TestWhatCountsAsAnAgent:
         with pytest.raises(UsageError, match=r"insists on 'toolz'.*did you mean 'tools'\?"):
             source_of(agent, "mymod:agent")
 
+    def test_a_parameter_that_has_a_place_and_no_name_is_refused(self):
+        def agent(message, /, tools):
+            return message
+
+        with pytest.raises(UsageError, match="takes 'message' by its place alone, and arguments are given by name"):
+            source_of(agent, "mymod:agent")
+
     def test_another_name_for_the_message_is_refused(self):
         with pytest.raises(UsageError, match="insists on 'text': rename `text` to `message`"):
             source_of(lambda text: text, "mymod:agent")

@@ -15,8 +15,8 @@ from saved_runs import timeless
 from walkthrough import run as run_command
 from walkthrough import walk
 
-from pytest_mapsat.agents import MemorySource, open_memory, resolve_source
-from pytest_mapsat.agents.memory import FullMemory
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.agents.memory import FullMemory, MemorySource, open_memory
 from pytest_mapsat.commands.shared import load_added
 from pytest_mapsat.metrics import summarise
 from pytest_mapsat.model import RunOptions, RunRequest

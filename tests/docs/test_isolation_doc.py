@@ -6,8 +6,7 @@ from pathlib import Path
 
 import tiny_suite
 
-from pytest_mapsat.agents.isolation import IsolatedSource, Isolation, Processes
-from pytest_mapsat.agents.isolation.isolated import ENVIRONMENT
+from pytest_mapsat.agents.isolated import ENVIRONMENT, IsolatedSource, Isolation, Processes
 from pytest_mapsat.agents.process import MOST_PRINTED
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.sandbox import make_sandbox

@@ -182,15 +182,6 @@ class TestWhatAnAgentIsGiven:
         play(agent)
         assert list(seen) == ["message", "tools", "context", "session"]
 
-    def test_by_position_when_it_takes_it_no_other_way(self):
-        def agent(message, tools, /, *, session):
-            return f"{message} {session.id}" if tools.find(query="cafe") else ""
-
-        assert play(agent).replies[0].text.startswith("Find a cafe ")
-
-    def test_message_and_tools_when_it_takes_any_positions(self):
-        assert play(lambda *given: str(len(given))).replies[0].text == "2"
-
     def test_defaults_of_its_own_stay(self):
         def agent(message, model="mine"):
             return model

@@ -44,7 +44,7 @@ def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -
 NOT_PLAIN = (
     *("asyncio", "diskcache", "litellm", "multiprocessing", "numpy", "openpyxl", "rapidfuzz", "sqlite3"),
     *("building", "commands", "drafts", "making", "proof", "recording", "starter", "store"),
-    *("agents.command", "agents.isolation", "environments.http", "environments.sql", "llm.client", "reports.html"),
+    *("agents.isolated", "agents.process", "environments.http", "environments.sql", "llm.client", "reports.html"),
     *("runs.elsewhere", "runs.memories", "runs.people_labels", "runs.regrade"),
 )
 

@@ -1,27 +1,382 @@
-"""Agents that are built with a framework, each an adapter in a file of its own: which there are, and which one an object is for."""
+"""Agents that are built with a framework, each with an adapter in a file of its own: which there are, and which one an object is for.
+
+What all adapters share: the loop of an episode, the answers of the sandbox, usage, questions to the user, structured output.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from inspect import getattr_static, isclass, isroutine
 from types import CodeType
+from typing import Any, NamedTuple
 
-from pytest_mapsat.model import UsageError
+from pytest_mapsat.agents.returned import AgentFault, as_json
+from pytest_mapsat.agents.source import AgentContext, Session, declared
+from pytest_mapsat.guard import GuardedCall, is_stand_in
+from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, canonical_json, total_usage
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
 
-from .adapter import Adapter as Adapter
-from .adapter import AdapterEpisode as AdapterEpisode
-from .adapter import Spent as Spent
-from .adapter import ToolAnswer as ToolAnswer
-from .adapter import comes_from, kinds_of
-from .adapter import data_from as data_from
-from .adapter import declared as declared
-from .adapter import go_ahead as go_ahead
-from .adapter import question as question
-from .adapter import reply_of as reply_of
 from .watched import unwatch as unwatch
 from .watched import watch as watch
+
+
+class ToolAnswer(NamedTuple):
+    """What the sandbox answered to a call.
+
+    Attributes:
+        value: the JSON result.
+        text: the same as a model reads it: a string as it is, other data as JSON.
+        failed: whether it is the error of a tool: no such tool, or arguments that it cannot take.
+    """
+
+    value: Json
+    text: str
+    failed: bool
+
+
+@dataclass
+class AdapterEpisode:
+    """What an adapter is given for one episode.
+
+    Attributes:
+        tools: the tools of the case; ``call`` is how an adapter calls them.
+        context: now, location, city and so on, as any agent may take it.
+        session: id, messages so far, state, and ``think``.
+    """
+
+    tools: Toolbox
+    context: AgentContext
+    session: Session
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the tools of the case."""
+        return frozenset(schema["name"] for schema in declared(self.tools))
+
+    @classmethod
+    def of(cls, tools: Toolbox) -> AdapterEpisode:
+        """Return an episode of tools alone, for tools of a framework that are made before there is a context."""
+        return cls(tools, AgentContext(), Session("", lambda _: None))
+
+    def call(self, name: str, arguments: Any) -> ToolAnswer:
+        """Have the sandbox answer a call; a tool that the case does not have answers with an error, and counts as called.
+
+        Args:
+            name: the tool, as the model called it.
+            arguments: what the model gave: a dict, or the JSON text of one.
+        """
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except ValueError:
+                arguments = {"arguments": arguments}
+        value = self.tools.call(name, {} if arguments is None else as_json(arguments, _plain))
+        failed = isinstance(value, dict) and value.get("status") == "error"
+        return ToolAnswer(value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), failed)
+
+
+def is_ours(function: Any) -> bool:
+    """Return whether a function, or an object, is one of ours, or one that the sandbox answers."""
+    return is_stand_in(function) or str(getattr(function, "__module__", "")).startswith(f"{__package__}.")
+
+
+def must_answer(call: GuardedCall, name: str, body: Any, *things: Any, own: bool = False) -> bool:
+    """Return whether the sandbox is to answer a call of a tool; where it is not, the call goes on to the body.
+
+    Args:
+        call: the call.
+        name: the tool's name.
+        body: the function of the tool, or the tool; what is one of ours has the sandbox answer by itself.
+        things: what may have been given to ``sandboxed`` in place of the tool.
+        own: whether the tool is the framework's own and touches nothing outside: it runs, unless the case has a tool of its name.
+
+    Raises:
+        RefusedTool: it is a real tool, and no sandbox answers it.
+    """
+    if is_ours(body) or (own and name not in call.names):
+        return False
+    if not call.is_answered(*things):
+        call.refuse(name)
+    return True
+
+
+def team_of(agent: Any, link: str) -> list[Any]:
+    """Return an agent and those that it hands over to, each once; ``link``: the attribute that lists them."""
+    team = [agent]
+    for member in team:
+        team += [other for other in getattr(member, link, ()) if not any(other is known for known in team)]
+    return team
+
+
+def refusal_of(kinds: Iterable[str]) -> str:
+    """Return why an agent with tools of some kinds cannot be played; empty where it has none."""
+    names = ", ".join(sorted(kinds))
+    return f"no sandbox can answer its {names}; give it functions in their place" if names else ""
+
+
+def natively(make: Callable[[str, str, JsonObject, AdapterEpisode], Any]) -> Callable[[Toolbox], list[Any]]:
+    """Return a function that makes a framework's own tools from a toolbox; ``make`` makes one from its name, description and parameters, and an episode that answers."""
+
+    def native(tools: Toolbox) -> list[Any]:
+        episode = AdapterEpisode.of(tools)
+        return [make(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
+
+    return native
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How the agents of one framework are played.
+
+    Attributes:
+        name: the scheme in ``NAME:module:attr``; the name on PyPI.
+        distribution: the package whose version counts, where it has another name.
+        versions: the least version that works, and the first that does not: major and minor.
+        classes: package and class of what is an agent; the classes below them are meant, too.
+        start: takes an agent and an ``AdapterEpisode`` and returns what answers a message with a ``Reply``: a function or coroutine function of
+            ``message``, or an object with such a ``reply`` and, where something has to be given back, ``close``. It keeps the state of the episode;
+            nothing of it may stay in the agent.
+        native: makes the framework's own tools from a ``Toolbox``, for a factory that takes ``tools``.
+        refusal: says why an agent cannot be played, an empty text where it can.
+        waits: whether ``start`` returns a coroutine function.
+    """
+
+    name: str
+    versions: tuple[tuple[int, int], tuple[int, int]]
+    classes: frozenset[tuple[str, str]]
+    start: Callable[[Any, AdapterEpisode], Any]
+    native: Callable[[Toolbox], Sequence[Any]]
+    refusal: Callable[[Any], str] = lambda agent: ""  # noqa: ARG005
+    waits: bool = True
+    distribution: str = ""
+
+    def recognises(self, agent: object) -> bool:
+        """Return whether an object is an agent of this framework, by the names of its classes."""
+        return any(
+            name == kind and comes_from(module, package)
+            for module, name in kinds_of(agent)
+            for package, kind in self.classes
+        )
+
+    def check(self) -> None:
+        """See that the framework is there, in a version that works; it is not imported.
+
+        Raises:
+            UsageError: it is not installed, or of another version; says what to install.
+        """
+        package = self.distribution or self.name
+        (*least,), (*end,) = self.versions
+        wanted = f"{package}>={'.'.join(map(str, least))},<{'.'.join(map(str, end))}"
+        try:
+            there = version(package)
+        except PackageNotFoundError:
+            raise UsageError(f"{self.name} is not installed; run: pip install '{wanted}'") from None
+        if not least <= list(map(int, re.findall(r"\d+", there)[:2])) < end:
+            raise UsageError(f"{package} {there} is not supported; run: pip install '{wanted}'")
+
+
+def kinds_of(agent: object) -> Iterator[tuple[str, str]]:
+    """Yield module and name of an object's class and of those that it is made from."""
+    for ancestor in type(agent).__mro__:
+        yield str(ancestor.__module__), ancestor.__name__
+
+
+def comes_from(module: str, package: str) -> bool:
+    """Return whether a module is a package or in it."""
+    return module == package or module.startswith(f"{package}.")
+
+
+class Spent:
+    """What the models of one reply used. A figure that one call does not tell is unknown in the sum."""
+
+    def __init__(self) -> None:
+        self._parts: list[Usage] = []
+
+    def add(self, tokens_in: int | None, tokens_out: int | None, cost: float | None = None) -> None:
+        """Count one call of a model, or several; where no tokens at all are counted, their number is unknown.
+
+        Args:
+            tokens_in: tokens that the model read; None where the framework does not tell.
+            tokens_out: tokens that it wrote; likewise.
+            cost: US dollars; likewise.
+        """
+        counted = bool(tokens_in or tokens_out)
+        self._parts.append(
+            Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
+        )
+
+    def usage(self) -> dict[str, float | None] | None:
+        """Return the usage of the reply; None: nothing was counted."""
+        return total_usage(self._parts).model_dump() if self._parts else None
+
+
+def reply_of(output: Any, spent: Spent, *, text: str = "", thoughts: Sequence[str] = ()) -> Reply:
+    """Return a reply.
+
+    Args:
+        output: what the framework calls the output: text, structured data, or None.
+        spent: what the models used.
+        text: what the user reads, where the output does not say it.
+        thoughts: what the agent thought on the way.
+    """
+    if output is None or isinstance(output, str):
+        return Reply(output or text, thoughts, spent.usage())
+    has_fields = isinstance(output, dict) or dataclasses.is_dataclass(output) or hasattr(output, "model_dump")
+    data = output if has_fields else {"response": output}
+    plain = as_json(data, _plain)
+    shown = plain.get("text") if isinstance(plain, dict) else None
+    return Reply(text or (shown if isinstance(shown, str) else canonical_json(plain)), thoughts, spent.usage(), data)
+
+
+class FrameworkConversation:
+    """One episode with an agent of a framework, and the loop of all of them: each reply is a run of the agent.
+
+    A framework has a class below it that says how a run goes (``run``). Where a run can stop for a go-ahead, the user is asked (``call_at``), and the next
+    message decides how it goes on (``resumed_input``).
+
+    Attributes:
+        agent: the agent, or a copy of it.
+        episode: its tools, context and session.
+        stops: where the run has stopped for a go-ahead, as the framework has it.
+        spent: what the models of this reply used.
+        thoughts: what the agent thought in this reply.
+        text: what the user reads of this reply, where the output does not say it.
+    """
+
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
+        self.agent = agent
+        self.episode = episode
+        self.stops: Sequence[Any] = ()
+        self.begin()
+
+    async def reply(self, message: str) -> Reply:
+        """Return the agent's answer, or its question; where its run has stopped, the message gives or denies the go-ahead."""
+        self.begin()
+        stops, self.stops = self.stops, []
+        output = await self.run(self.resumed_input(stops, message) if stops else self.run_input(message))
+        if self.stops:
+            return Reply(self.question(), self.thoughts, self.spent.usage())
+        return self.ended(output)
+
+    def begin(self) -> None:
+        """Begin to count a reply."""
+        self.spent, self.thoughts, self.text = Spent(), list[str](), ""
+
+    def ended(self, output: Any) -> Reply:
+        """Return the reply of a run that has ended."""
+        return reply_of(output, self.spent, text=self.text, thoughts=self.thoughts)
+
+    def question(self) -> str:
+        """Return what the user is asked where a run has stopped."""
+        return question(list(map(self.call_at, self.stops)), self.episode)
+
+    # -- what a framework has of its own
+
+    def run_input(self, message: str) -> Any:
+        """Return what a run begins with."""
+        return message
+
+    def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
+        """Return what a run goes on with that has stopped: the user's decision."""
+        raise NotImplementedError
+
+    def call_at(self, stop: Any) -> tuple[str, Any]:
+        """Return name and arguments of the call before which a run has stopped."""
+        raise NotImplementedError
+
+    async def run(self, given: Any) -> Any:
+        """Run the agent until it has answered or stops; count usage and thoughts, set ``stops``, and return the output."""
+        raise NotImplementedError
+
+
+def _plain(value: Any) -> Any:
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=lambda other: f"<{type(other).__name__}>")
+
+
+# -- a person in the loop: where an agent waits for a decision, the user is asked, and what the user says decides --------------------
+
+_ASKS = {"zh": "我可以执行 {calls} 吗？", "en": "May I go ahead with {calls}?"}
+
+
+def question(calls: Sequence[tuple[str, Any]], episode: AdapterEpisode) -> str:
+    """Return the question whether an agent may make some calls, in the language of the case.
+
+    Args:
+        calls: name and arguments of each.
+        episode: the episode.
+    """
+    language = str(episode.context.get("locale") or "en").partition("-")[0]
+    shown = ", ".join(f"{name}({_shown(arguments)})" for name, arguments in calls)
+    return _ASKS.get(language, _ASKS["en"]).format(calls=shown)
+
+
+def _shown(arguments: Any) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return ", ".join(f"{name}={json.dumps(as_json(value), ensure_ascii=False)}" for name, value in arguments.items())
+
+
+def go_ahead(message: str) -> bool:
+    """Return whether the user's words plainly agree."""
+    from pytest_mapsat.reading import agrees
+
+    return agrees(message) is True
+
+
+# -- what a framework calls dependencies, context or state -------------------------------------------------------------------------
+
+
+def data_from(context: AgentContext, kind: Any) -> Any:
+    """Return the context as a framework's own kind of data.
+
+    Args:
+        context: the context of the case.
+        kind: a dataclass, pydantic model or TypedDict whose fields are looked up in the context by name; anything else is given the context itself.
+
+    Raises:
+        AgentFault: the kind has a field without a default that the context does not have.
+    """
+    if not isinstance(kind, type) or kind is type(None) or kind in AgentContext.__mro__:
+        return context
+    needed, names = _fields(kind)
+    if names is None:
+        raise AgentFault(
+            f"the agent wants {kind.__name__} for its context, which cannot be made from {', '.join(context)}; "
+            "write a function that runs `pytest_mapsat.sandboxed(agent)` with its own"
+        )
+    if missing := sorted(needed - set(context)):
+        raise AgentFault(
+            f"the agent wants {kind.__name__} for its context, with {', '.join(missing)}; the context has {', '.join(context)}"
+        )
+    return kind(**{name: context[name] for name in names if name in context})
+
+
+def _fields(kind: type) -> tuple[set[str], list[str] | None]:
+    """Return the fields of a kind of data that have no default, and all of them; None: it has no fields that can be read."""
+    if dataclasses.is_dataclass(kind):
+        members = dataclasses.fields(kind)
+        none = dataclasses.MISSING
+        needed = {m.name for m in members if m.init and m.default is none and m.default_factory is none}
+        return needed, [m.name for m in members if m.init]
+    models: JsonObject | None = getattr(kind, "model_fields", None)
+    if isinstance(models, dict):
+        return {name for name, member in models.items() if member.is_required()}, list(models)
+    required = getattr(kind, "__required_keys__", None)
+    return (set(), None) if required is None else (set(required), list(kind.__annotations__))
+
+
+# -- which adapters there are, and which one an object is for ---------------------------------------------------------------------
 
 #: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
 #: Its module is that name with underscores. A new framework is a module and a line here.

@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_mapsat.agents.returned import AgentFault, is_unavailable
 from pytest_mapsat.guard import GuardedCall
-from pytest_mapsat.reply import Reply, Unavailable
+from pytest_mapsat.reply import Unavailable
 
-from .adapter import Adapter, AdapterEpisode, Spent, is_ours, natively, reply_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, is_ours, natively
 
 #: Built-in tools that touch nothing outside: they plan, look for tools, and hand over to agents, whose tools pass the same hook.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
@@ -19,38 +19,38 @@ _NAMED = "name the options as the agent, --mapsat-agent=module:options, and the 
 _ASK = "AskUserQuestion"
 
 
-class _ClaudeConversation:
+class _ClaudeConversation(FrameworkConversation):
     """One episode with options: a client, and the program that it starts, of its own."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
-        self._options = getattr(agent, "options", agent)
-        self._episode = episode
+        super().__init__(getattr(agent, "options", agent), episode)
         self._client: Any = None
         self._paid = 0.0
 
-    async def reply(self, message: str) -> Reply:
-        """Return the agent's answer."""
+    async def run(self, given: Any) -> Any:
+        """Have the program answer."""
         if self._client is None:
             self._client = await self._connected()
-        await self._client.query(message)
+        await self._client.query(given)
         used: dict[str, Any] = {}
-        thoughts: list[str] = []
-        text, result = "", None
+        result = None
         async for event in self._client.receive_response():
             kind = type(event).__name__
             if kind == "AssistantMessage":
                 used[getattr(event, "message_id", None) or str(len(used))] = getattr(event, "usage", None)
-                thoughts += [block.thinking for block in event.content if type(block).__name__ == "ThinkingBlock"]
+                self.thoughts += [block.thinking for block in event.content if type(block).__name__ == "ThinkingBlock"]
                 words = "".join(block.text for block in event.content if type(block).__name__ == "TextBlock")
-                text = words if words and event.parent_tool_use_id is None else text
+                self.text = words if words and event.parent_tool_use_id is None else self.text
             elif kind == "ResultMessage":
                 result = event
         if result is None:
             raise AgentFault("the agent's program ended without a result")
         _look_for_errors(result)
+        self._count(used, result)
         output = getattr(result, "structured_output", None)
-        text = result.result if isinstance(result.result, str) and output is None else text
-        return reply_of(text if output is None else output, self._spent(used, result), text=text, thoughts=thoughts)
+        if output is None and isinstance(result.result, str):
+            self.text = result.result
+        return output
 
     async def close(self) -> None:
         """End the program."""
@@ -61,17 +61,17 @@ class _ClaudeConversation:
         from claude_agent_sdk import ClaudeSDKClient, HookMatcher, create_sdk_mcp_server
 
         servers: dict[str, Any] = {}
-        for name, config in self._options.mcp_servers.items():
+        for name, config in self.agent.mcp_servers.items():
             async with _connection(config["instance"]) as server:
                 listed = (await server.list_tools()).tools
-            tools = [_tool(tool.name, tool.description or "", _schema(tool), self._episode) for tool in listed]
+            tools = [_tool(tool.name, tool.description or "", _schema(tool), self.episode) for tool in listed]
             servers[name] = create_sdk_mcp_server(name, tools=tools)
-        hooks = dict(self._options.hooks or {})
+        hooks = dict(self.agent.hooks or {})
         hooks["PreToolUse"] = [HookMatcher(hooks=[self._asked_before]), *hooks.get("PreToolUse", ())]
         fresh = {"resume": None, "continue_conversation": False, "session_id": None, "session_store": None}
-        fields = {field.name for field in dataclasses.fields(self._options)}
+        fields = {field.name for field in dataclasses.fields(self.agent)}
         changes = {name: value for name, value in fresh.items() if name in fields}
-        options = dataclasses.replace(self._options, mcp_servers=servers, hooks=hooks, **changes)
+        options = dataclasses.replace(self.agent, mcp_servers=servers, hooks=hooks, **changes)
         client = ClaudeSDKClient(options)
         await client.connect()
         return client
@@ -83,10 +83,10 @@ class _ClaudeConversation:
             reason = ""
         elif name == _ASK:
             reason = "The user reads your replies only: ask in your reply, and end it there."
-        elif name in _OWN and name not in self._episode.names:
+        elif name in _OWN and name not in self.episode.names:
             return {}
         else:
-            reason = self._episode.call(name, call.get("tool_input")).text
+            reason = self.episode.call(name, call.get("tool_input")).text
         decision = (
             {"permissionDecision": "deny", "permissionDecisionReason": reason}
             if reason
@@ -94,16 +94,14 @@ class _ClaudeConversation:
         )
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
 
-    def _spent(self, used: dict[str, Any], result: Any) -> Spent:
-        spent = Spent()
+    def _count(self, used: dict[str, Any], result: Any) -> None:
         # The program reports its cost since its start.
         total = result.total_cost_usd
         cost, self._paid = (None, self._paid) if total is None else (max(total - self._paid, 0.0), total)
         parts = [part for part in used.values() if part] if all(used.values()) else []
         inputs = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         tokens = sum(part.get(name) or 0 for part in parts for name in inputs)
-        spent.add(tokens, sum(part.get("output_tokens") or 0 for part in parts), cost)
-        return spent
+        self.spent.add(tokens, sum(part.get("output_tokens") or 0 for part in parts), cost)
 
 
 def meet(call: GuardedCall) -> Any:

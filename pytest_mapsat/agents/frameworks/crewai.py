@@ -10,9 +10,8 @@ from typing import Any
 from pydantic import BaseModel, Field, create_model
 
 from pytest_mapsat.guard import GuardedCall
-from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, AdapterEpisode, Spent, is_ours, natively, reply_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, must_answer, natively
 
 #: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
 _OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
@@ -37,45 +36,43 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
     return SandboxTool(name=name, description=description, args_schema=shape)
 
 
-class _CrewConversation:
+class _CrewConversation(FrameworkConversation):
     """One episode with a copy of an agent or crew."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
-        self._episode = episode
+        super().__init__(agent.copy(), episode)
         self._dialogue: list[dict[str, str]] = []
-        self._agent = agent.copy()
         self._is_crew = hasattr(agent, "tasks")
-        members = [self._agent]
+        members = [self.agent]
         if self._is_crew:
-            self._agent.memory = False  # it would last on the disk
-            members = [*self._agent.agents, *self._agent.tasks]
-            members += [self._agent.manager_agent] if self._agent.manager_agent else []
+            self.agent.memory = False  # it would last on the disk
+            members = [*self.agent.agents, *self.agent.tasks]
+            members += [self.agent.manager_agent] if self.agent.manager_agent else []
         for member in members:
             _own_counter(getattr(member, "llm", None))
 
-    async def reply(self, message: str) -> Reply:
-        """Return the agent's answer, or that of the crew's last task."""
-        self._dialogue.append({"role": "user", "content": message})
+    async def run(self, given: Any) -> Any:
+        """Run the agent, or the tasks of the crew."""
+        self._dialogue.append({"role": "user", "content": given})
         if self._is_crew:
-            result = await self._agent.kickoff_async(inputs=self._inputs(message))
+            result = await self.agent.kickoff_async(inputs=self._inputs(given))
         else:
-            result = await self._agent.kickoff_async(list(self._dialogue))
+            result = await self.agent.kickoff_async(list(self._dialogue))
         self._dialogue.append({"role": "assistant", "content": result.raw})
-        spent = Spent()
         used = result.token_usage if self._is_crew else result.usage_metrics
         counted: dict[str, Any] = used if isinstance(used, dict) else used.model_dump() if used else {}
-        spent.add(counted.get("prompt_tokens"), counted.get("completion_tokens"))
-        data = result.pydantic if result.pydantic is not None else getattr(result, "json_dict", None)
+        self.spent.add(counted.get("prompt_tokens"), counted.get("completion_tokens"))
         parts = result.tasks_output if self._is_crew else [result]
-        thoughts = [thought for part in parts for thought in _thoughts(getattr(part, "messages", ()))]
-        return reply_of(result.raw if data is None else data, spent, thoughts=thoughts)
+        self.thoughts += [thought for part in parts for thought in _thoughts(getattr(part, "messages", ()))]
+        data = result.pydantic if result.pydantic is not None else getattr(result, "json_dict", None)
+        return result.raw if data is None else data
 
     def _inputs(self, message: str) -> dict[str, Any]:
         """Return what the placeholders of a crew's tasks stand for."""
         before = "\n".join(f"{entry['role']}: {entry['content']}" for entry in self._dialogue[:-1])
         context = {
             name: value
-            for name, value in self._episode.context.items()
+            for name, value in self.episode.context.items()
             if isinstance(value, str | int | float | bool | dict | list)
         }
         return {**context, "message": message, "history": before}
@@ -86,11 +83,9 @@ def meet(call: GuardedCall) -> Any:
     tool = call.thing
     # A structured tool is made from one of the other kind.
     made_from = getattr(getattr(tool, "func", None), "__self__", tool)
-    own = type(made_from).__module__.startswith(_OWN) and tool.name not in call.names
-    if own or is_ours(getattr(made_from, "func", None) or type(made_from)):
+    own, body = type(made_from).__module__.startswith(_OWN), getattr(made_from, "func", None) or type(made_from)
+    if not must_answer(call, tool.name, body, made_from, own=own):
         return call.real()
-    if not call.is_answered(made_from):
-        call.refuse(tool.name)
     arguments: Any = dict(zip(tool.args_schema.model_fields, call.given, strict=False)) | call.options
     if call.name.endswith("invoke"):
         arguments = call.options.get("input", *call.given[:1])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Container
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_mapsat.guard import GuardedCall
-from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, AdapterEpisode, Spent, go_ahead, is_ours, natively, question, reply_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, must_answer, natively, refusal_of, team_of
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
 _OWN = (
@@ -49,50 +48,56 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
     return SandboxTool(name=name, description=description)
 
 
-class _AdkConversation:
-    """One episode with an agent: a session of a runner of its own, in memory."""
+class _AdkConversation(FrameworkConversation):
+    """One episode with an agent: a session of a runner of its own, in memory. A run stops at calls that need a confirmation."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         from google.adk.runners import InMemoryRunner
 
-        self._episode = episode
-        self._spent, self._thoughts = Spent(), list[str]()
         plugin = self._plugin()
         if hasattr(agent, "plugins"):  # an App
             app = agent.model_copy(update={"plugins": [plugin, *agent.plugins]})
-            self._agent, self._runner = agent.root_agent, InMemoryRunner(app=app)
+            agent, self._runner = agent.root_agent, InMemoryRunner(app=app)
         else:
-            self._agent, self._runner = agent, InMemoryRunner(agent, plugins=[plugin])
+            self._runner = InMemoryRunner(agent, plugins=[plugin])
+        super().__init__(agent, episode)
         self._session = ""
-        self._waiting: list[Any] = []
 
-    async def reply(self, message: str) -> Reply:
-        """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
-        from google.genai.types import Content, FunctionResponse, Part
+    def run_input(self, message: str) -> Any:
+        """Return the parts of the user's message."""
+        from google.genai.types import Part
+
+        return [Part(text=message)]
+
+    def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
+        """Return the user's decision as the response to each confirmation."""
+        from google.genai.types import FunctionResponse, Part
+
+        answer = {"confirmed": go_ahead(message)}
+        responses = (FunctionResponse(id=call.id, name=_CONFIRM, response=answer) for call in stops)
+        return [Part(function_response=response) for response in responses]
+
+    def call_at(self, stop: Any) -> tuple[str, Any]:
+        """Return name and arguments of the call that is to be confirmed."""
+        call = stop.args.get("originalFunctionCall") or {}
+        return str(call.get("name") or "a tool"), call.get("args") or {}
+
+    async def run(self, given: Any) -> Any:
+        """Run the agent, and return its last words."""
+        from google.genai.types import Content
 
         if not self._session:
             service, app = self._runner.session_service, self._runner.app_name
-            session = await service.create_session(app_name=app, user_id=_USER, state=dict(self._episode.context))
+            session = await service.create_session(app_name=app, user_id=_USER, state=dict(self.episode.context))
             self._session = session.id
-        self._spent, self._thoughts = Spent(), []
-        parts = [Part(text=message)]
-        if self._waiting:
-            answer = {"confirmed": go_ahead(message)}
-            parts = [
-                Part(function_response=FunctionResponse(id=call.id, name=_CONFIRM, response=answer))
-                for call in self._waiting
-            ]
-        self._waiting = []
-        last, text = None, ""
-        content = Content(role="user", parts=parts)
+        last, text, stops = None, "", list[Any]()
+        content = Content(role="user", parts=given)
         async for event in self._runner.run_async(user_id=_USER, session_id=self._session, new_message=content):
-            self._waiting += [call for call in event.get_function_calls() if call.name == _CONFIRM]
+            stops += [call for call in event.get_function_calls() if call.name == _CONFIRM]
             words = _text(event) if event.is_final_response() else ""
             last, text = (event, words) if words else (last, text)
-        if self._waiting:
-            asked = [_asked(call.args.get("originalFunctionCall") or {}) for call in self._waiting]
-            return Reply(question(asked, self._episode), self._thoughts, self._spent.usage())
-        return reply_of(self._output(last, text), self._spent, thoughts=self._thoughts)
+        self.stops = stops
+        return self._output(last, text)
 
     async def close(self) -> None:
         """Close the connections of the agent's tools."""
@@ -100,7 +105,7 @@ class _AdkConversation:
 
     def _output(self, event: Any, text: str) -> Any:
         """Return the last words, as data where the agent that spoke them has an output schema."""
-        speaker = event and self._agent.find_agent(event.author)
+        speaker = event and self.agent.find_agent(event.author)
         if getattr(speaker, "output_schema", None) is None:
             return text
         try:
@@ -123,8 +128,8 @@ class _AdkConversation:
     def _count(self, response: Any) -> None:
         used = response.usage_metadata
         tokens_out = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
-        self._spent.add(used and used.prompt_token_count, tokens_out)
-        self._thoughts += [part.text for part in _parts(response) if part.thought and part.text]
+        self.spent.add(used and used.prompt_token_count, tokens_out)
+        self.thoughts += [part.text for part in _parts(response) if part.thought and part.text]
 
 
 def meet(call: GuardedCall) -> Any:
@@ -139,51 +144,35 @@ def meet(call: GuardedCall) -> Any:
         if type(tool).__name__ in _HOSTED:
             call.refuse(tool.name, _INSTEAD)
         return call.real()
-    if _is_own(tool, call.names) or is_ours(getattr(tool, "func", None) or tool):
+    if not must_answer(call, tool.name, getattr(tool, "func", None) or tool, own=_is_own(tool)):
         return call.real()
-    if not call.is_answered():
-        call.refuse(tool.name)
     if call.name == "func":
         return call.episode.call(tool.name, call.arguments()).value
-    return _met(call)
+    return _answered(call)
 
 
-async def _met(call: GuardedCall) -> Any:
-    tool, context = call.thing, call.options["tool_context"]
-    result = await _answered(call.episode, tool, call.options["args"], context)
-    return await call.real() if result is None else result
-
-
-def _is_own(tool: Any, names: Container[str]) -> bool:
+def _is_own(tool: Any) -> bool:
     module = str(getattr(getattr(tool, "func", None), "__module__", "") or type(tool).__module__)
-    return module.removeprefix("google.adk.tools.") in _OWN and tool.name not in names
+    return module.removeprefix("google.adk.tools.") in _OWN
 
 
-async def _answered(
-    episode: AdapterEpisode, tool: Any, arguments: dict[str, Any], context: Any
-) -> dict[str, Any] | None:
-    """Return the sandbox's answer to a call; None lets the framework's own tools run, and ask for a go-ahead."""
-    if _is_own(tool, episode.names):
-        return None
+async def _answered(call: GuardedCall) -> Any:
+    """Return the sandbox's answer to a call; where a go-ahead is missing, the framework's own tool asks for it, and runs nothing."""
+    tool, arguments, context = call.thing, call.options["args"], call.options["tool_context"]
     confirm = getattr(tool, "_require_confirmation", False)
     if callable(confirm):
         confirm = confirm(**arguments)
         confirm = await confirm if inspect.isawaitable(confirm) else confirm
-    # Without a confirmation the tool asks for one, or says that it was denied, and runs nothing.
     if confirm and not (context.tool_confirmation and context.tool_confirmation.confirmed):
         tool._require_confirmation = True  # noqa: SLF001  # it may not decide otherwise, and run
-        return None
-    return _result(episode, tool.name, arguments)
+        return await call.real()
+    return _result(call.episode, tool.name, arguments)
 
 
 def _result(episode: AdapterEpisode, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the sandbox's answer as ADK has results: an object, and not an empty one, which would let the real tool run."""
     value = episode.call(name, arguments).value
     return value if isinstance(value, dict) and value else {"result": value}
-
-
-def _asked(call: dict[str, Any]) -> tuple[str, Any]:
-    return str(call.get("name") or "a tool"), call.get("args") or {}
 
 
 def _parts(holder: Any) -> list[Any]:
@@ -195,14 +184,10 @@ def _text(event: Any) -> str:
 
 
 def _refusal(agent: Any) -> str:
-    left, kinds = [agent.root_agent if hasattr(agent, "plugins") else agent], set()
-    while left:
-        member = left.pop()
-        left += getattr(member, "sub_agents", ())
-        kinds |= {type(tool).__name__ for tool in getattr(member, "tools", ())} & _HOSTED
-        if getattr(member, "code_executor", None) is not None:
-            kinds.add("code_executor")
-    return f"no sandbox can answer its {', '.join(sorted(kinds))}; give it functions in their place" if kinds else ""
+    team = team_of(agent.root_agent if hasattr(agent, "plugins") else agent, "sub_agents")
+    kinds = {type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} & _HOSTED
+    runs_code = any(getattr(member, "code_executor", None) is not None for member in team)
+    return refusal_of(kinds | ({"code_executor"} if runs_code else set()))
 
 
 ADAPTER = Adapter(

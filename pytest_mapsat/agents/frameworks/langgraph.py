@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.guard import GuardedCall
-from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, AdapterEpisode, Spent, data_from, go_ahead, is_ours, natively, question, reply_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, data_from, go_ahead, must_answer, natively, question
 
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
@@ -22,56 +21,30 @@ _OWN = (
 )
 
 
-class _GraphConversation:
-    """One episode with a graph: a thread of a checkpointer of its own."""
+class _GraphConversation(FrameworkConversation):
+    """One episode with a graph: a thread of a checkpointer of its own. A run stops at interrupts."""
 
-    def __init__(self, graph: Any, episode: AdapterEpisode) -> None:
+    def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
         from langgraph.store.memory import InMemoryStore
 
         update = {"checkpointer": InMemorySaver()}
-        if hasattr(graph, "compile"):
-            self._graph = graph.compile(**update)
+        if hasattr(agent, "compile"):
+            graph = agent.compile(**update)
         else:
-            if getattr(graph, "store", None) is not None:
-                update["store"] = InMemoryStore(index=getattr(graph.store, "index_config", None))
-            self._graph = graph.copy(update)
-        self._episode = episode
-        self._interrupts: Any = ()
+            if getattr(agent, "store", None) is not None:
+                update["store"] = InMemoryStore(index=getattr(agent.store, "index_config", None))
+            graph = agent.copy(update)
+        super().__init__(graph, episode)
         self._heard = 0
         self._config = {"configurable": {"thread_id": uuid4().hex}}
-        kind = getattr(self._graph, "context_schema", None)
+        kind = getattr(graph, "context_schema", None)
         self._context = {} if kind is None else {"context": data_from(episode.context, kind)}
 
-    async def reply(self, message: str) -> Reply:
-        """Return the graph's answer; after an interrupt, the message is the value that the graph waits for."""
-        spent = Spent()
-        config = {**self._config, "callbacks": [_counter(spent)]}
-        # values: what the graph returns, for other modes of streaming, too.
-        state = await self._graph.ainvoke(self._given(message), config, stream_mode="values", **self._context)
-        self._interrupts = (await self._graph.aget_state(self._config)).interrupts
-        if not isinstance(state, dict):
-            return reply_of(state if isinstance(state, str) else _text(state) or state, spent)
-        messages = state.get("messages") or []
-        new, self._heard = messages[self._heard :], len(messages)
-        thoughts = [thought for answer in new for thought in _thoughts(answer)]
-        if self._interrupts:
-            asked = "\n".join(_asked(interrupt.value, self._episode) for interrupt in self._interrupts)
-            return Reply(asked, thoughts, spent.usage())
-        text = _text(new[-1]) if new and new[-1].type == "ai" else ""
-        output = state.get("structured_response")
-        if output is None and "messages" not in state:
-            output = {name: value for name, value in state.items() if name != "__interrupt__"}
-        return reply_of(output, spent, text=text, thoughts=thoughts)
-
-    def _given(self, message: str) -> Any:
-        from langgraph.types import Command
-
-        if self._interrupts:
-            answers = {interrupt.id: _decision(interrupt.value, message) for interrupt in self._interrupts}
-            return Command(resume=answers)
+    def run_input(self, message: str) -> Any:
+        """Return the fields of the state that the message fills."""
         # Besides the fields of the state there are channels of the graph's own.
-        fields = [name for name in self._graph.channels if not name.startswith("__") and ":" not in name]
+        fields = [name for name in self.agent.channels if not name.startswith("__") and ":" not in name]
         if "messages" in fields:
             return {"messages": [{"role": "user", "content": message}]}
         if not fields:  # an entrypoint
@@ -79,6 +52,33 @@ class _GraphConversation:
         raise AgentFault(
             f"the state of the graph has no messages, only {', '.join(fields)}; write a function of message that runs `pytest_mapsat.sandboxed(graph)`"
         )
+
+    def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
+        """Return the message as the value that each interrupt waits for."""
+        from langgraph.types import Command
+
+        return Command(resume={interrupt.id: _decision(interrupt.value, message) for interrupt in stops})
+
+    def question(self) -> str:
+        """Return what the interrupts ask."""
+        return "\n".join(_asked(interrupt.value, self.episode) for interrupt in self.stops)
+
+    async def run(self, given: Any) -> Any:
+        """Run the graph; the output is its structured response, or a state without messages."""
+        config = {**self._config, "callbacks": [_counter(self)]}
+        # values: what the graph returns, for other modes of streaming, too.
+        state = await self.agent.ainvoke(given, config, stream_mode="values", **self._context)
+        self.stops = (await self.agent.aget_state(self._config)).interrupts
+        if not isinstance(state, dict):
+            return state if isinstance(state, str) else _text(state) or state
+        messages = state.get("messages") or []
+        new, self._heard = messages[self._heard :], len(messages)
+        self.thoughts += [thought for answer in new for thought in _thoughts(answer)]
+        self.text = _text(new[-1]) if new and new[-1].type == "ai" else ""
+        output = state.get("structured_response")
+        if output is None and "messages" not in state:
+            output = {name: value for name, value in state.items() if name != "__interrupt__"}
+        return output
 
 
 def _asked(value: Any, episode: AdapterEpisode) -> str:
@@ -118,7 +118,7 @@ def _thoughts(message: Any) -> Iterator[str]:
             yield block["reasoning"]
 
 
-def _counter(spent: Spent) -> Any:
+def _counter(conversation: FrameworkConversation) -> Any:
     """Return a callback that counts what each model used, wherever in the graph it was called."""
     from langchain_core.callbacks import BaseCallbackHandler
 
@@ -126,7 +126,7 @@ def _counter(spent: Spent) -> Any:
         def on_llm_end(self, response: Any, **_: Any) -> None:
             for generations in response.generations:
                 used = getattr(getattr(generations[0], "message", None), "usage_metadata", None) or {}
-                spent.add(used.get("input_tokens"), used.get("output_tokens"))
+                conversation.spent.add(used.get("input_tokens"), used.get("output_tokens"))
 
     return Counter()
 
@@ -138,11 +138,9 @@ def meet(call: GuardedCall) -> Any:
     """Have the sandbox answer a call of a tool of LangChain, or refuse it."""
     tool = call.thing
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    own = str(getattr(function, "__module__", "")).startswith(_OWN) and tool.name not in call.names
-    if own or is_ours(function or tool):
+    own = str(getattr(function, "__module__", "")).startswith(_OWN)
+    if not must_answer(call, tool.name, function or tool, own=own):
         return call.real()
-    if not call.is_answered():
-        call.refuse(tool.name)
     # One after the other in the loop, not in threads: calls keep their order.
     plain = {"arun": "run", "ainvoke": "invoke"}.get(call.name, call.name)
     if plain not in ("run", "invoke"):

@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall
 
-from .adapter import ToolAnswer
+from . import ToolAnswer
 
 
 def meet(call: GuardedCall) -> Any:

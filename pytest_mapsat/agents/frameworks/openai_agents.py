@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, is_sandboxed
-from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, AdapterEpisode, Spent, ToolAnswer, go_ahead, is_ours, natively, question, reply_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, is_ours, natively, refusal_of, team_of
 
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
@@ -27,43 +26,45 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
     return FunctionTool(name, description, parameters, invoke, strict_json_schema=False)
 
 
-class _OpenAIConversation:
-    """One episode with an agent: the dialogue, the agent that speaks after handoffs, and the run that waits for the user's go-ahead."""
+class _OpenAIConversation(FrameworkConversation):
+    """One episode with an agent: the dialogue, the agent that speaks after handoffs, and the run that has stopped at calls that need an approval."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
-        self._agent = agent
-        self._episode = episode
+        super().__init__(agent, episode)
         self._dialogue: list[Any] = []
-        self._waiting: Any = None
+        self._stopped: Any = None
 
-    async def reply(self, message: str) -> Reply:
-        """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
-        from agents import Runner
+    def run_input(self, message: str) -> Any:
+        """Return the dialogue with the message."""
+        return [*self._dialogue, {"role": "user", "content": message}]
 
-        waited = self._waiting
-        items = self._decided(message) if waited else [*self._dialogue, {"role": "user", "content": message}]
-        before = _used(waited)
-        result = await Runner.run(self._agent, items, context=self._episode.context)
-        spent = Spent()
-        # A run that goes on counts from where it stopped.
-        spent.add(*(now - then for now, then in zip(_used(result), before, strict=True)))
-        self._waiting = result if result.interruptions else None
-        thoughts = list(_thoughts(result.new_items))
-        if self._waiting is not None:
-            asked = [(item.name or "a tool", item.arguments or "") for item in result.interruptions]
-            return Reply(question(asked, self._episode), thoughts, spent.usage())
-        self._dialogue, self._agent = result.to_input_list(), result.last_agent
-        return reply_of(result.final_output, spent, thoughts=thoughts)
-
-    def _decided(self, message: str) -> Any:
-        """Return the state of the run that waits, with the user's decision in it."""
-        state = self._waiting.to_state()
-        for item in self._waiting.interruptions:
+    def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
+        """Return the state of the run that has stopped, with the user's decision in it."""
+        state = self._stopped.to_state()
+        for item in stops:
             if go_ahead(message):
                 state.approve(item)
             else:
                 state.reject(item, rejection_message=message)
         return state
+
+    def call_at(self, stop: Any) -> tuple[str, Any]:
+        """Return name and arguments of a call."""
+        return stop.name or "a tool", stop.arguments or ""
+
+    async def run(self, given: Any) -> Any:
+        """Run the agent; a run that goes on counts from where it stopped."""
+        from agents import Runner
+
+        before = _used(self._stopped)
+        result = await Runner.run(self.agent, given, context=self.episode.context)
+        self.spent.add(*(now - then for now, then in zip(_used(result), before, strict=True)))
+        self.thoughts += _thoughts(result.new_items)
+        self.stops = result.interruptions
+        self._stopped = result if self.stops else None
+        if not self.stops:
+            self._dialogue, self.agent = result.to_input_list(), result.last_agent
+        return result.final_output
 
 
 def _used(result: Any) -> tuple[int, int]:
@@ -120,8 +121,7 @@ def _invoker(tool: Any, call: GuardedCall) -> Callable[[Any, str], Awaitable[str
     async def invoke(ctx: Any, input: str) -> str:  # noqa: A002, ARG001  # the framework's names
         if not call.is_answered(tool):
             call.refuse(tool.name)
-        answer: ToolAnswer = call.episode.call(tool.name, input)
-        return answer.text
+        return str(call.episode.call(tool.name, input).text)
 
     return invoke
 
@@ -135,15 +135,8 @@ def _thoughts(items: list[Any]) -> Iterator[str]:
 
 def _refusal(agent: Any) -> str:
     """Name the tools of an agent, and of those that it hands over to, that are no functions of ours to answer."""
-    seen: dict[int, Any] = {}
-    left = [agent]
-    while left:
-        member = left.pop()
-        if id(member) not in seen and hasattr(member, "tools"):
-            seen[id(member)] = member
-            left += getattr(member, "handoffs", ())
-    kinds = {type(tool).__name__ for member in seen.values() for tool in member.tools} - _HARMLESS
-    return f"no sandbox can answer its {', '.join(sorted(kinds))}; give it functions in their place" if kinds else ""
+    team = team_of(agent, "handoffs")
+    return refusal_of({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
 
 
 def _is_there() -> bool:

@@ -7,20 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, is_sandboxed
-from pytest_mapsat.reply import Reply
 
-from .adapter import (
-    Adapter,
-    AdapterEpisode,
-    Spent,
-    ToolAnswer,
-    data_from,
-    go_ahead,
-    is_ours,
-    natively,
-    question,
-    reply_of,
-)
+from . import Adapter, AdapterEpisode, FrameworkConversation, ToolAnswer, data_from, go_ahead, must_answer, natively
 
 
 def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
@@ -30,45 +18,46 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
     return Tool.from_schema(lambda **arguments: episode.call(name, arguments).value, name, description, parameters)
 
 
-class _PydanticConversation:
-    """One episode with an agent: the messages so far, and the calls that wait for the user's go-ahead."""
+class _PydanticConversation(FrameworkConversation):
+    """One episode with an agent, and the messages so far; a run stops at calls that need an approval."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
-        self._agent = agent
-        self._episode = episode
+        super().__init__(agent, episode)
         self._messages: Sequence[Any] = ()
-        self._waiting: Sequence[Any] = ()
         self._deps = data_from(episode.context, getattr(agent, "deps_type", None))
 
-    async def reply(self, message: str) -> Reply:
-        """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
-        from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolDenied
+    def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
+        """Return the user's decision on all calls."""
+        from pydantic_ai import DeferredToolResults, ToolDenied
 
-        spent, thoughts = Spent(), list[str]()
-        prompt: str | None = message
-        decided: Any = None
-        if self._waiting:
-            decision = go_ahead(message) or ToolDenied(message)
-            prompt, decided = None, DeferredToolResults(approvals={c.tool_call_id: decision for c in self._waiting})
-        while True:
-            result = await self._agent.run(
-                prompt,
-                message_history=list(self._messages),
-                deferred_tool_results=decided,
-                deps=self._deps,
-            )
-            self._messages = result.all_messages()
-            _count(result.new_messages(), spent, thoughts)
-            output, self._waiting = result.output, ()
-            if not isinstance(output, DeferredToolRequests):
-                return reply_of(output, spent, thoughts=thoughts)
-            # What runs outside the agent is answered by the sandbox like any tool.
-            calls = {c.tool_call_id: self._episode.call(c.tool_name, c.args).value for c in output.calls}
-            if output.approvals:
-                self._waiting = output.approvals
-                asked = [(call.tool_name, call.args_as_dict()) for call in output.approvals]
-                return Reply(question(asked, self._episode), thoughts, spent.usage())
-            prompt, decided = None, DeferredToolResults(calls=calls)
+        decision = go_ahead(message) or ToolDenied(message)
+        return DeferredToolResults(approvals={call.tool_call_id: decision for call in stops})
+
+    def call_at(self, stop: Any) -> tuple[str, Any]:
+        """Return name and arguments of a call."""
+        return stop.tool_name, stop.args_as_dict()
+
+    async def run(self, given: Any) -> Any:
+        """Run the agent; what runs outside of it is answered by the sandbox like any tool."""
+        from pydantic_ai import DeferredToolRequests, DeferredToolResults
+
+        prompt, results = (given, None) if isinstance(given, str) else (None, given)
+        result = await self.agent.run(
+            prompt, message_history=list(self._messages), deferred_tool_results=results, deps=self._deps
+        )
+        self._messages = result.all_messages()
+        for message in result.new_messages():
+            if message.kind == "response":
+                self.spent.add(message.usage.input_tokens, message.usage.output_tokens, _cost(message))
+                self.thoughts += [
+                    part.content for part in message.parts if part.part_kind == "thinking" and part.content
+                ]
+        output = result.output
+        if not isinstance(output, DeferredToolRequests):
+            return output
+        calls = {call.tool_call_id: self.episode.call(call.tool_name, call.args).value for call in output.calls}
+        self.stops = output.approvals
+        return None if self.stops else await self.run(DeferredToolResults(calls=calls))
 
 
 def meet(call: GuardedCall) -> Any:
@@ -87,11 +76,9 @@ def meet(call: GuardedCall) -> Any:
         # A function of a set of tools is met there; this one makes the output, or is the framework's own.
         function = call.thing.function
         name = getattr(function, "__name__", "output")
-        own = is_ours(function) or str(getattr(function, "__module__", "")).startswith("pydantic_ai.")
-        if own or (call.is_answered() and name not in call.names):
+        is_theirs = str(getattr(function, "__module__", "")).startswith("pydantic_ai.")
+        if is_theirs or not must_answer(call, name, function, own=call.is_answered()):
             return call.real()
-        if not call.is_answered():
-            call.refuse(name)
         return _answered(call, name, call.given[0])
     return _met_in_a_set(call)
 
@@ -108,10 +95,9 @@ def _met_in_a_set(call: GuardedCall) -> Any:
     around = (
         not functions and type(toolset).__module__.startswith("pydantic_ai.toolsets.") and not is_sandboxed(toolset)
     )
-    if around or getattr(tool and tool.tool_def, "tool_kind", None) or is_ours(getattr(member, "function", None)):
+    own = around or getattr(tool and tool.tool_def, "tool_kind", None)
+    if own or not must_answer(call, name, getattr(member, "function", None), member):
         return call.real()
-    if not call.is_answered(member):
-        call.refuse(name)
     return _answered(
         call, getattr(given.get("ctx"), "tool_name", None) or name, given.get("tool_args", given.get("args"))
     )
@@ -141,14 +127,6 @@ def _capability(call: GuardedCall) -> Any:
 
     run = call
     return Sandboxed()
-
-
-def _count(messages: Sequence[Any], spent: Spent, thoughts: list[str]) -> None:
-    for message in messages:
-        if message.kind != "response":
-            continue
-        spent.add(message.usage.input_tokens, message.usage.output_tokens, _cost(message))
-        thoughts += [part.content for part in message.parts if part.part_kind == "thinking" and part.content]
 
 
 def _cost(message: Any) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_mapsat.guard import GuardedCall
 from pytest_mapsat.reply import Reply
 
-from .adapter import Adapter, AdapterEpisode, Spent, is_ours, natively, reply_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, must_answer, natively
 
 #: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
 _OWN = {"final_answer", "python_interpreter"}
@@ -48,32 +48,31 @@ def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
     return shown if required else {**shown, "nullable": True}
 
 
-class _SmolConversation:
+class _SmolConversation(FrameworkConversation):
     """One episode with a copy of an agent, and copies of those that it manages."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
-        self._spent, self._thoughts = Spent(), list[str]()
-        self._agent = _twin(agent, episode, self._count)
+        super().__init__(_twin(agent, episode, self._count), episode)
         self._begun = False
 
-    def reply(self, message: str) -> Reply:
+    def reply(self, message: str) -> Reply:  # type: ignore[override]  # the framework knows no coroutines
         """Return the agent's answer."""
-        self._spent, self._thoughts = Spent(), []
-        output = self._agent.run(message, reset=not self._begun)
+        self.begin()
+        output = self.agent.run(message, reset=not self._begun)
         self._begun = True
-        return reply_of(str(output) if isinstance(output, str) else output, self._spent, thoughts=self._thoughts)
+        return self.ended(str(output) if isinstance(output, str) else output)
 
     def close(self) -> None:
         """Stop an agent whose time is over; the step under way ends first."""
-        self._agent.interrupt()
+        self.agent.interrupt()
 
     def _count(self, step: Any) -> None:
         used = getattr(step, "token_usage", None)
         if hasattr(step, "token_usage"):
-            self._spent.add(used and used.input_tokens, used and used.output_tokens)
+            self.spent.add(used and used.input_tokens, used and used.output_tokens)
         thought = getattr(step, "plan", None) or getattr(step, "model_output", None)
         if isinstance(thought, str) and thought.strip():
-            self._thoughts.append(thought)
+            self.thoughts.append(thought)
 
 
 def _twin(agent: Any, episode: AdapterEpisode, count: Callable[[Any], None]) -> Any:
@@ -118,10 +117,8 @@ def meet(call: GuardedCall) -> Any:
     tool = call.thing
     if call.name == "send_tools":
         call.refuse(type(tool).__name__, f"its code runs {_ELSEWHERE}")
-    if is_ours(vars(tool).get("forward", type(tool))) or (_is_own(tool) and tool.name not in call.names):
+    if not must_answer(call, tool.name, vars(tool).get("forward", type(tool)), own=_is_own(tool)):
         return call.real()
-    if not call.is_answered():
-        call.refuse(tool.name)
     if call.name == "setup":
         return None  # it is for the real call
     return _answering(call.episode, tool.name, list(tool.inputs), tool.output_type)(*call.given, **call.options)

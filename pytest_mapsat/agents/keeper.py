@@ -30,15 +30,16 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Any, cast
 
-from pytest_mapsat.agents.process import MOST_BYTES
-from pytest_mapsat.agents.resolve import resolve_source
-from pytest_mapsat.agents.returned import AgentFault, as_json, describe
-from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, KeptAgent, Session
 from pytest_mapsat.interpreter import reserve
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.user_code import listening
+
+from .process import MOST_BYTES
+from .resolve import resolve_source
+from .returned import AgentFault, as_json, describe
+from .source import AgentContext, AgentSource, Conversation, KeptAgent, Session
 
 # -- which processes may look into which, on Linux ------------------------------------------------------------------------
 
@@ -206,15 +207,15 @@ def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
     line.open = True
     try:
         try:
-            said: JsonObject = {"kind": "reply", **vars(conversation.reply(message))}
+            message_back: JsonObject = {"kind": "reply", **vars(conversation.reply(message))}
         except AgentFault as error:
-            said = {"kind": "broken", **vars(error.fault)}
+            message_back = {"kind": "broken", **vars(error.fault)}
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
             reserve.release()
-            said = {"kind": "broken", **vars(describe(error, blame="agent"))}
+            message_back = {"kind": "broken", **vars(describe(error, blame="agent"))}
         finally:
             line.close()
-        line.send(**said)
+        line.send(**message_back)
     except MemoryError:
         reserve.release()
         line.send("broken", message="MemoryError: none is left to send the agent's reply")
@@ -248,11 +249,11 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def keep(told: JsonObject) -> None:
+def keep(settings: JsonObject) -> None:
     """Be the keeper, in each process that it forks a guard, and in each process that this forks the agent's process.
 
     Args:
-        told: ``path``: where modules are found; ``folder``: where each agent has its own; ``memory``: what each may use, MB; 0: any amount.
+        settings: ``path``: where modules are found; ``folder``: where each agent has its own; ``memory``: what each may use, MB; 0: any amount.
     """
     control = socket.socket(fileno=os.dup(0))
     with Path(os.devnull).open("rb") as nothing:
@@ -263,15 +264,15 @@ def keep(told: JsonObject) -> None:
     while (order := _ordered(control)) is not None:
         if len(order) == _DESCRIPTORS and _fork(order[0]) == 0:
             control.close()
-            line = _guarded(order, told)
-            sys.path[:] = told["path"]
+            line = _guarded(order, settings)
+            sys.path[:] = settings["path"]
             serve(line)
             _end()
         for descriptor in order:
             os.close(descriptor)
     with suppress(ChildProcessError):
         os.wait()  # until every guard has ended
-    remove(told["folder"])
+    remove(settings["folder"])
     os._exit(0)
 
 
@@ -292,13 +293,13 @@ def _fork(fate: int) -> int:
         return -1
 
 
-def _guarded(order: Sequence[int], told: JsonObject) -> PytestLine:
+def _guarded(order: Sequence[int], settings: JsonObject) -> PytestLine:
     """Return, in a process of the agent's own, its line to pytest. This process is its guard and does not return.
 
     Args:
         order: where pytest orders the process's end and hears how it ended; where the agent hears pytest, and where it speaks to it; its standard output
             and error.
-        told: as of ``keep``.
+        settings: as of ``keep``.
     """
     fate, reads, writes, out, err = order
     woken, wakes = os.pipe()
@@ -308,8 +309,8 @@ def _guarded(order: Sequence[int], told: JsonObject) -> PytestLine:
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
-        Path(told["folder"]).mkdir(mode=0o700, parents=True, exist_ok=True)  # an agent may have removed it
-        folder = tempfile.mkdtemp(dir=told["folder"])
+        Path(settings["folder"]).mkdir(mode=0o700, parents=True, exist_ok=True)  # an agent may have removed it
+        folder = tempfile.mkdtemp(dir=settings["folder"])
         pid = os.fork()
     except OSError as error:
         os.write(fate, f"could not be made: {error.strerror}".encode())
@@ -319,7 +320,7 @@ def _guarded(order: Sequence[int], told: JsonObject) -> PytestLine:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for descriptor in (fate, woken, wakes):
             os.close(descriptor)
-        _move_in(out, err, folder, told["memory"])
+        _move_in(out, err, folder, settings["memory"])
         return PytestLine(os.fdopen(reads, "rb"), os.fdopen(writes, "wb"))
     for descriptor in (reads, writes, out, err):
         os.close(descriptor)

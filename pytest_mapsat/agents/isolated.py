@@ -1,4 +1,12 @@
-"""An agent in a process of its own as a source like any other: a fresh process for each episode."""
+"""Agents in processes of their own, which hold neither suite nor truth: a fresh process for each episode.
+
+    pytest (isolated)  <-- lines of JSON: messages, calls, replies (process) -->  the agent's process (keeper)
+      |        ^                                                                  ^
+      |        +---- orders, its end ---->  its guard (keeper)  ---- forks -------+
+      +---- orders ---->  keeper  ---- forks ----> guards
+
+A guard ends its agent's process with all that it started, and removes its folder; when pytest is gone, however that went, so does each guard.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +26,16 @@ from threading import Lock
 from typing import IO, Any
 from weakref import WeakSet
 
-from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
-from pytest_mapsat.agents.resolve import search_first
-from pytest_mapsat.agents.returned import AgentFault, scrubbed
-from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
 
-from .inside import remove
+from .keeper import remove
+from .process import AgentProcess, LostError, ProcessConversation, message_of
+from .resolve import search_first
+from .returned import AgentFault, scrubbed
+from .source import AgentContext, AgentSource, Conversation, Session, kept_of
 
 # -- the processes --------------------------------------------------------------------------------------------------------
 
@@ -37,7 +45,7 @@ BOOT = """\
 import json, sys
 told = json.loads(sys.argv[1])
 sys.path += [place for place in told["path"] if place not in sys.path]
-from pytest_mapsat.agents.isolation.inside import keep
+from pytest_mapsat.agents.keeper import keep
 keep(told)
 """
 
@@ -168,10 +176,10 @@ class Processes:
             self._written = left.enter_context(tempfile.TemporaryFile())
             self._control, its_end = socket.socketpair()
             left.callback(self._control.close)
-            told = {"path": self.isolation.path, "folder": folder, "memory": self.isolation.memory}
+            settings = {"path": self.isolation.path, "folder": folder, "memory": self.isolation.memory}
             with its_end:
                 self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
-                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
+                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(settings)],
                     stdin=its_end.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=self._written,
