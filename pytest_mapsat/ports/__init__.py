@@ -1,4 +1,134 @@
 """Benchmarks of others, a folder each: what is known of one benchmark stands in its folder and nowhere else.
 
-A port reaches the core as any package could: by the public faces of the rooms, and by entry points (pyproject.toml names ours).
+A port reaches the core as any package could: by the public faces of the rooms, and by entry points (pyproject.toml names ours). Here stands what all
+importers do alike: find the files of a source, read their records, name cases, write the suite.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from pytest_mapsat.formats import (
+    DocumentLines,
+    LocatedDocument,
+    json_elements,
+    limits,
+    parse_json_line,
+    read_lines,
+    read_text,
+    shown_path,
+    validate,
+)
+from pytest_mapsat.model import SUITE_SCHEMA, Json, Problem, SuiteError, SuiteManifest, Tool
+from pytest_mapsat.suite import write_manifest, write_tool
+
+Model = TypeVar("Model", bound=BaseModel)
+#: The end of an id of a trial, which no case id may have.
+TRIAL = re.compile(r"-t\d+$")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class SourcePart(BaseModel):
+    """Part of a published file: what is not used is passed over, and null counts as not given."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {name: value for name, value in data.items() if value is not None}
+
+
+def unusable(path: Path, message: str, hint: str = "", *, line: int = 0) -> SuiteError:
+    """Return the error of a source that cannot be imported."""
+    return SuiteError(Problem(shown_path(path), line, message, hint))
+
+
+def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list[Path]:
+    """Return the files of a source, sorted: the file itself, or those that match the first patterns of which one matches.
+
+    Args:
+        src: a file or a folder. A link that leads out of the folder is no part of it.
+        patterns: groups of patterns of paths below the folder.
+        lacks: what is said of a folder without such files.
+        hint: what to name instead.
+
+    Raises:
+        SuiteError: there is none.
+    """
+    if src.is_file():
+        return [src]
+    inside = src.resolve()
+    for group in patterns:
+        matching = sorted({path for pattern in group for path in src.glob(pattern)})
+        if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
+            return files
+    raise unusable(src, lacks if src.is_dir() else "is not there", hint)
+
+
+def records_of(
+    path: Path, name: str, noun: str, *, longest: int, torn: Callable[[Problem], None]
+) -> Iterator[tuple[int, Json]]:
+    """Give the records of a file in JSON or JSON Lines, each with the line that it begins on.
+
+    Args:
+        path: the file.
+        name: how notes name it.
+        noun: what the records are, for errors.
+        longest: the most bytes of a line.
+        torn: hears of a line that is not JSON, which is then passed over.
+
+    Raises:
+        SuiteError: the file cannot be read, or is no JSON.
+    """
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        where = shown_path(path)
+        yield from json_elements(read_text(path, limits.CELL_BYTES, where), where, noun)
+        return
+    for line in read_lines(path, longest):
+        try:
+            yield line.number, parse_json_line(line.data, name, line.number)
+        except SuiteError as error:
+            for problem in error.problems:
+                torn(problem)
+
+
+def part_of(model: type[Model], data: Json, place: str, line: int = 0) -> tuple[Model | None, list[Problem]]:
+    """Return a record as a value, None where it cannot be one, and what is wrong with it."""
+    problems: list[Problem] = []
+    return validate(model, LocatedDocument(data, DocumentLines(line)), place, problems), problems
+
+
+def safe_name(words: str, most: int | None = None) -> str:
+    """Return words as a name of a suite, a case or a group; empty where they have no character that may stand in one."""
+    return _UNSAFE.sub("-", words).strip("-.")[:most]
+
+
+def unused_id(name: str, numbers: dict[str, int]) -> str:
+    """Return an id of a case that no other has, numbered where it is taken; ``numbers`` keeps the last number of each name."""
+    unused, number = name, numbers.get(name, 1)
+    while unused in numbers or TRIAL.search(unused):
+        number += 1
+        unused = f"{name}-{number}"
+    numbers[name] = number
+    numbers.setdefault(unused, 1)
+    return unused
+
+
+def write_terms(folder: Path, manifest: SuiteManifest, tools: Iterable[Tool]) -> None:
+    """Write the manifest of a suite, and each of its tools into a file of its own."""
+    write_manifest(folder / "suite.yaml", manifest)
+    for tool in tools:
+        write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
+
+
+def imported_manifest(name: str, snapshot: str, **terms: Any) -> SuiteManifest:
+    """Return the manifest of an imported suite; ``snapshot`` is the digest of its source, ``terms`` are further fields."""
+    return SuiteManifest(name=name, version=f"snapshot-{snapshot}", schema_version=SUITE_SCHEMA, **terms)

@@ -6,33 +6,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
-    content_digest,
-    limits,
-    located_json,
-    printable,
-    read_text,
-    shown_path,
-    validate,
-)
-from pytest_mapsat.model import (
-    SUITE_SCHEMA,
-    Case,
-    Json,
-    JsonObject,
-    Problem,
-    Recording,
-    SuiteError,
-    SuiteManifest,
-    Tool,
+from pytest_mapsat.formats import content_digest, limits, located_json, printable, read_text, shown_path
+from pytest_mapsat.model import Case, Json, JsonObject, Recording, Tool
+from pytest_mapsat.ports import (
+    SourcePart,
+    files_of,
+    imported_manifest,
+    part_of,
+    safe_name,
+    unusable,
+    unused_id,
+    write_terms,
 )
 from pytest_mapsat.suite import (
     ImportLog,
@@ -43,25 +33,21 @@ from pytest_mapsat.suite import (
     to_yaml,
     write_bytes,
     write_cases,
-    write_manifest,
     write_recordings,
 )
 
 _CAPITAL = re.compile("[A-Z]")
 
 
-class _EvalsetPart(BaseModel):
-    """Part of an evalset: names in either spelling, what is not used here is passed over, null counts as not given."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+class _EvalsetPart(SourcePart):
+    """Part of an evalset: names in either spelling."""
 
     @model_validator(mode="before")
     @classmethod
     def _in_one_spelling(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        named = {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
-        return {name: value for name, value in named.items() if value is not None}
+        return {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
 
 
 class ExpectedCall(_EvalsetPart):
@@ -180,8 +166,6 @@ FORMAT = "adk"
 _ENDINGS = ("*.evalset.json", "*.test.json")
 #: What each case begins with, as good as anything to tell its line by.
 _CASE_ID = re.compile(r'"(?:eval_id|evalId)"\s*:')
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-_TRIAL = re.compile(r"-t\d+$")
 #: The criterion by which expected calls are compared, and how.
 _TRAJECTORY = "tool_trajectory_avg_score"
 _MATCHES = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "any_order"}
@@ -201,9 +185,7 @@ def import_adk(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no case comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    files = [src] if src.is_file() else sorted(chain.from_iterable(src.glob(ending) for ending in _ENDINGS))
-    if not files:
-        raise SuiteError(Problem(shown_path(src), 0, f"holds none of {', '.join(_ENDINGS)}", "name the evalset itself"))
+    files = files_of(src, _ENDINGS, lacks=f"holds none of {', '.join(_ENDINGS)}", hint="name the evalset itself")
     log = ImportLog()
     reader = _Evalsets(log)
     for file in files:
@@ -215,13 +197,12 @@ def import_adk(src: Path, dest: Path) -> ImportReport:
 
 
 def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> ImportReport:
-    manifest = SuiteManifest(
-        name=f"adk-{_UNSAFE.sub('-', first.name.partition('.')[0]).strip('-.')[:60] or 'evalset'}",
-        version=f"snapshot-{content_digest(first)[:12]}",
-        schema_version=SUITE_SCHEMA,
+    manifest = imported_manifest(
+        f"adk-{safe_name(first.name.partition('.')[0], 60) or 'evalset'}",
+        content_digest(first)[:12],
         description=f"Evalsets of the Agent Development Kit, imported: {len(reader.cases)} cases.",
     )
-    write_manifest(folder / "suite.yaml", manifest)
+    write_terms(folder, manifest, ())
     write_cases(folder / "cases.jsonl", reader.cases)
     if tools := [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]:
         write_bytes(folder / "tools.yaml", to_yaml([_with_fields(tool) for tool in tools]))
@@ -250,27 +231,20 @@ class _Evalsets:
         self.recordings: list[Recording] = []
         self.tools: dict[str, set[str]] = {}
         self._log = log
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}
 
     def take(self, file: Path) -> None:
         """Read one file. Raises SuiteError."""
         text = read_text(file, limits.YAML_BYTES)
         raw = raw_cases(located_json(text, shown_path(file), 1))
         if raw is None:
-            raise SuiteError(
-                Problem(
-                    shown_path(file),
-                    1,
-                    "is no evalset",
-                    "expected eval_cases; AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries",
-                )
-            )
+            migration = "AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries"
+            raise unusable(file, "is no evalset", f"expected eval_cases; {migration}", line=1)
         match = self._match_of(file.parent / "test_config.json")
         lines = [text.count("\n", 0, mark.start()) + 1 for mark in _CASE_ID.finditer(text)]
         for number, case in enumerate(raw):
             place = f"{printable(file.name)}:{lines[number] if len(lines) == len(raw) else 1}"
-            problems: list[Problem] = []
-            parsed = validate(EvalCase, LocatedDocument(case, DocumentLines(0)), place, problems)
+            parsed, problems = part_of(EvalCase, case, place)
             for problem in problems:
                 self._refuse("cases", place, problem.message)
             if parsed is not None:
@@ -357,7 +331,8 @@ class _Evalsets:
         self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
     ) -> Case | None:
         context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
-        name, visible = self._unused(case.eval_id), {**visible, "context": context}
+        name = unused_id(_safe(case.eval_id.rpartition("/")[2]), self._names)
+        visible = {**visible, "context": context}
         added = self._log.case({"id": name, "group": group, "visible": visible, "truth": truth}, place)
         if added is None:
             self._log.leave("cases")
@@ -393,19 +368,12 @@ class _Evalsets:
                     message = f"{call.name} answers the same call in two ways; the first is kept"
                     self._refuse("answers of tools", place, message)
 
-    def _unused(self, words: str) -> str:
-        name = _safe(words.rpartition("/")[2])
-        tries = (f"{name}-{number}" for number in count(2))
-        unused = next(id_ for id_ in chain([] if _TRIAL.search(name) else [name], tries) if id_ not in self._names)
-        self._names.add(unused)
-        return unused
-
     def _refuse(self, what: str, place: str, message: str) -> None:
         self._log.note("refused", place, f"{message}; left out", leaves=what)
 
 
 def _safe(words: str) -> str:
-    return _UNSAFE.sub("-", words).strip("-.")[-60:].strip("-.") or "case"
+    return safe_name(words)[-60:].strip("-.") or "case"
 
 
 def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:

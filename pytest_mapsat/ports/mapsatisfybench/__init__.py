@@ -30,14 +30,12 @@ from pytest_mapsat.formats import (
     shown_path,
 )
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     Json,
     JsonObject,
     MapsatError,
     Problem,
     Recording,
-    SuiteError,
     SuiteManifest,
     Tool,
     UsageError,
@@ -45,6 +43,7 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
+from pytest_mapsat.ports import imported_manifest, unusable, write_terms
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
@@ -54,9 +53,7 @@ from pytest_mapsat.suite import (
     tools_of,
     write_bytes,
     write_cases,
-    write_manifest,
     write_recordings,
-    write_tool,
 )
 
 
@@ -79,7 +76,7 @@ def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterato
     except MapsatError:
         raise
     except Exception as error:  # openpyxl raises almost anything for a damaged file
-        raise SuiteError(Problem(shown_path(path), 0, f"is not a readable workbook: {error}")) from error
+        raise unusable(path, f"is not a readable workbook: {error}") from error
 
 
 def _opened(file: IO[bytes]) -> Any:
@@ -97,11 +94,10 @@ def _check_archive(path: Path) -> None:
         with open_bytes(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
     except (OSError, zipfile.BadZipFile) as error:
-        raise SuiteError(Problem(shown_path(path), 0, f"is not a readable workbook: {error}")) from error
+        raise unusable(path, f"is not a readable workbook: {error}") from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.WORKBOOK_BYTES or len(members) > limits.WORKBOOK_MEMBERS:
-        message = f"unpacks to {unpacked} bytes in {len(members)} members, more than is read"
-        raise SuiteError(Problem(shown_path(path), 0, message))
+        raise unusable(path, f"unpacks to {unpacked} bytes in {len(members)} members, more than is read")
 
 
 def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
@@ -120,7 +116,7 @@ def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log:
         if any(cells):
             yield SourceRow(f"{place} row {number}", dict(zip(names, cells, strict=False)))
         if number > limits.SHEET_ROWS:
-            raise SuiteError(Problem(shown_path(path), number, f"has more than {limits.SHEET_ROWS} rows"))
+            raise unusable(path, f"has more than {limits.SHEET_ROWS} rows", line=number)
 
 
 def _text(cell: Any) -> str:
@@ -461,10 +457,8 @@ def _build(source: _Source, folder: Path) -> ImportReport:
     if source.outputs:
         message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
         log.note("outputs", "outputs", message, leaves="output files", count=len(source.outputs))
-    write_manifest(folder / "suite.yaml", _manifest(source.snapshot(), len(cases), len(recordings)))
+    write_terms(folder, _manifest(source.snapshot(), len(cases), len(recordings)), described.values())
     write_cases(folder / "cases.jsonl", cases.values())
-    for name, tool in described.items():
-        write_tool(folder / "tools" / f"{name}.yaml", tool)
     if derived:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml([tool.to_json() for tool in derived]))
     for name, of_file in sorted(files.items()):
@@ -478,13 +472,13 @@ def _find(src: Path) -> _Source:
     data = next((folder for folder in (src, src / "data") if (folder / "inputs").is_dir()), None)
     if data is None:
         hint = "give the folder that holds inputs/ and sandbox/, or the one above it"
-        raise SuiteError(Problem(shown_path(src), 0, "is not the published layout: there is no folder inputs", hint))
+        raise unusable(src, "is not the published layout: there is no folder inputs", hint)
     workbooks = sorted(path for path in (data / "inputs").glob("*.xlsx") if not path.name.startswith(("~", ".")))
     mocks = sorted((data / "sandbox" / "mock_data").glob("*.csv"))
     if not workbooks:
-        raise SuiteError(Problem(shown_path(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
+        raise unusable(data / "inputs", "holds no workbook (*.xlsx) of cases")
     if not mocks:
-        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no recordings (*.csv)"))
+        raise unusable(data / "sandbox" / "mock_data", "holds no recordings (*.csv)")
     outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
     return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
 
@@ -552,11 +546,10 @@ def _rows(path: Path, log: ImportLog) -> Iterator[SourceRow]:
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
-    return SuiteManifest(
-        name=FORMAT,
-        version=f"snapshot-{snapshot}",
+    return imported_manifest(
+        FORMAT,
+        snapshot,
         license="MIT",
-        schema_version=SUITE_SCHEMA,
         coordinates="gcj02",
         language="zh",
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),

@@ -13,20 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
-from pytest_mapsat.formats import content_digest, printable, read_csv, replacing, shown_path
-from pytest_mapsat.model import (
-    SUITE_SCHEMA,
-    Case,
-    EpisodeDefaults,
-    Json,
-    JsonObject,
-    Problem,
-    Recording,
-    SuiteError,
-    SuiteManifest,
-    Tool,
-)
-from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
+from pytest_mapsat.formats import content_digest, printable, read_csv, replacing
+from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Problem, Recording, SuiteManifest, Tool
+from pytest_mapsat.ports import files_of, imported_manifest, unusable, write_terms
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases
 
 from .requirements import answer, doubts_of, required
 from .rows import (
@@ -64,7 +54,8 @@ _DOMAINS = {
 _OTHER_MEANS = (
     "坐高铁", "乘高铁", "乘坐高铁", "坐动车", "坐火车", "乘火车", "乘坐火车", "坐飞机", "乘飞机", "坐大巴", "坐客车",
 )  # fmt: skip
-_PLACES = ("data/datasets", "datasets", "data", "")
+_TABLES = ("data/datasets/*.csv", "datasets/*.csv", "data/*.csv", "*.csv")
+_HINT = "give the published table itself, such as data/datasets/sample_10.csv"
 
 
 def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
@@ -81,20 +72,11 @@ def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
         SuiteError: when the table cannot be read, lacks a column, or has no row that becomes a case.
         UsageError: when ``dest`` cannot be used.
     """
-    table = _find(src)
+    tables = files_of(src, *([pattern] for pattern in _TABLES), lacks="holds no table (*.csv)", hint=_HINT)
+    if len(tables) > 1:
+        raise unusable(src, f"holds {len(tables)} tables (*.csv)", _HINT)
     with new_folder(dest) as folder:
-        return _build(table, folder)
-
-
-def _find(src: Path) -> Path:
-    if src.is_file():
-        return src
-    tables = next((here for place in _PLACES if (here := sorted((src / place).glob("*.csv")))), [])
-    if len(tables) != 1:
-        hint = "give the published table itself, such as data/datasets/sample_10.csv"
-        listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
-        raise SuiteError(Problem(shown_path(src), 0, listed, hint))
-    return tables[0]
+        return _build(tables[0], folder)
 
 
 def _build(table: Path, folder: Path) -> ImportReport:
@@ -107,9 +89,8 @@ def _build(table: Path, folder: Path) -> ImportReport:
     if not kept:
         raise log.nothing(table, "holds no row")
     log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
-    for name, tool in mobility_tools().items():
-        write_tool(folder / "tools" / f"{name}.yaml", tool)
-    write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
+    manifest = _manifest(content_digest(table)[:12], len(kept), by_tool.total())
+    write_terms(folder, manifest, mobility_tools().values())
     return log.report(folder, FORMAT, cases=len(kept), tools=len(mobility_tools()), by_tool=by_tool)
 
 
@@ -169,11 +150,10 @@ def _remark(row: MobilityRow, log: ImportLog) -> None:
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
-    return SuiteManifest(
-        name=FORMAT,
-        version=f"snapshot-{snapshot}",
+    return imported_manifest(
+        FORMAT,
+        snapshot,
         license="unknown",
-        schema_version=SUITE_SCHEMA,
         coordinates="gcj02",
         language="zh",
         domains=_DOMAINS,

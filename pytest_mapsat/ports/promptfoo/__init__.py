@@ -29,7 +29,6 @@ from pytest_mapsat.formats import (
     shown_path,
 )
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     CallPattern,
     Calls,
     Case,
@@ -37,22 +36,14 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Matches,
-    Problem,
     SuiteError,
     SuiteManifest,
     Tool,
     schema_problem,
     shown,
 )
-from pytest_mapsat.suite import (
-    ImportLog,
-    ImportReport,
-    bare_tool,
-    new_folder,
-    write_cases,
-    write_manifest,
-    write_tool,
-)
+from pytest_mapsat.ports import files_of, imported_manifest, safe_name, unusable, unused_id, write_terms
+from pytest_mapsat.suite import ImportLog, ImportReport, bare_tool, new_folder, write_cases
 
 _NOT = "not-"
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,80}")
@@ -241,8 +232,6 @@ _TEMPLATE = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
 #: Characters that one text may come to with its variables.
 _MOST_FILLED = 2_000_000
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
-_TRIAL = re.compile(r"-t\d+$")
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 #: What a prefix of a cell of ``__expected`` means, where it is no type.
 _PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "grade": "llm-rubric"}
 
@@ -286,21 +275,17 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
         SuiteError: when the configuration cannot be read, or no test of it becomes a case.
         UsageError: when ``dest`` cannot be used.
     """
-    config = src if src.is_file() else next((src / name for name in _NAMES if (src / name).is_file()), None)
-    if config is None:
-        message = f"holds none of {', '.join(_NAMES)}"
-        raise SuiteError(Problem(shown_path(src), 0, message, "name the configuration itself"))
+    lacks = f"holds none of {', '.join(_NAMES)}"
+    config = files_of(src, *([name] for name in _NAMES), lacks=lacks, hint="name the configuration itself")[0]
     log = ImportLog()
     reader = _Config(config, log)
     cases = list(reader.cases())
     if not cases:
         raise log.nothing(config, "holds no tests")
     with new_folder(dest) as folder:
-        write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
-        write_cases(folder / "cases.jsonl", cases)
         tools = list(_tools(cases, log))
-        for tool in tools:
-            write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
+        write_terms(folder, reader.manifest(len(cases)), tools)
+        write_cases(folder / "cases.jsonl", cases)
         return log.report(folder, FORMAT, cases=len(cases), tools=len(tools), by_tool=Counter())
 
 
@@ -330,17 +315,16 @@ class _Config:
         self._document = self._read(path)
         data = self._document.data
         if not isinstance(data, dict):
-            raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected the keys prompts and tests"))
+            raise unusable(path, f"found {shown(data)}, expected the keys prompts and tests", line=1)
         self._data: JsonObject = data
 
     def manifest(self, cases: int) -> SuiteManifest:
         """Return the manifest of the suite."""
         about = self._data.get("description")
-        name = _UNSAFE.sub("-", self._path.resolve().parent.name).strip("-.")[:60] or FORMAT
-        return SuiteManifest(
-            name=f"promptfoo-{name}",
-            version=f"snapshot-{content_digest(self._path)[:12]}",
-            schema_version=SUITE_SCHEMA,
+        name = safe_name(self._path.resolve().parent.name, 60) or FORMAT
+        return imported_manifest(
+            f"promptfoo-{name}",
+            content_digest(self._path)[:12],
             description=f"{about if isinstance(about, str) else 'Tests of promptfoo'}; imported, {cases} cases."[:1000],
         )
 
@@ -358,7 +342,7 @@ class _Config:
                 if made > _MOST:
                     self._refuse("cases", test.place, f"the configuration has more than {_MOST} cases")
                     return
-                case = self._case(test, prompt, _unused(test.name, names))
+                case = self._case(test, prompt, unused_id(safe_name(test.name, 50) or "test", names))
                 if case is not None:
                     yield case
 
@@ -426,7 +410,7 @@ class _Config:
         default = self._data.get("defaultTest", {})
         if not isinstance(default, dict):  # without its assertions the tests would ask less
             message = f"defaultTest: found {shown(default)}, expected what each test has: write it in place"
-            raise SuiteError(Problem(shown_path(self._path), self._document.lines.at(("defaultTest",)), message))
+            raise unusable(self._path, message, line=self._document.lines.at(("defaultTest",)))
         shared = tuple(self._assertions(default.get("assert"), self._at("defaultTest"), ("defaultTest",)))
         tests = self._data.get("tests")
         for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
@@ -557,7 +541,7 @@ class _Config:
             return LocatedDocument(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), DocumentLines(1))
         documents = parse_yaml(raw, name)
         if len(documents) != 1:
-            raise SuiteError(Problem(name, 1, f"holds {len(documents)} documents, expected one"))
+            raise unusable(path, f"holds {len(documents)} documents, expected one", line=1)
         return documents[0]
 
     def _at(self, *path: str | int) -> str:
@@ -567,18 +551,6 @@ class _Config:
         if (place, message) not in self._refused:  # an assertion of several cases is told once
             self._refused.add((place, message))
             self._log.note("refused", place, f"{message}; left out", leaves=what)
-
-
-def _unused(words: str, names: dict[str, int]) -> str:
-    """Return an id of a case that no other has, made of a description; ``names`` keeps the last number of each."""
-    name = _UNSAFE.sub("-", words).strip("-.")[:50] or "test"
-    unused, number = name, names.get(name, 1)
-    while unused in names or _TRIAL.search(unused):
-        number += 1
-        unused = f"{name}-{number}"
-    names[name] = number
-    names.setdefault(unused, 1)
-    return unused
 
 
 def _object(value: Json) -> JsonObject:

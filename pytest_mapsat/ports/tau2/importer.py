@@ -15,8 +15,6 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
     content_digest,
     json_elements,
     limits,
@@ -25,20 +23,15 @@ from pytest_mapsat.formats import (
     printable,
     read_bytes,
     read_text,
-    replacing,
     shown_path,
-    validate,
 )
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     EpisodeDefaults,
     Json,
     JsonObject,
     MapsatError,
-    Problem,
     RowPatch,
-    SuiteError,
     SuiteManifest,
     canonical_json,
     did_you_mean,
@@ -47,17 +40,9 @@ from pytest_mapsat.model import (
     same,
     shown,
 )
+from pytest_mapsat.ports import TRIAL, imported_manifest, part_of, unusable, write_terms
 from pytest_mapsat.sandbox import SandboxAnswer, State, end_state, make_sandbox, net_changes, tables_of
-from pytest_mapsat.suite import (
-    ImportLog,
-    ImportReport,
-    Suite,
-    new_folder,
-    open_suite,
-    write_cases,
-    write_manifest,
-    write_tool,
-)
+from pytest_mapsat.suite import ImportLog, ImportReport, Suite, new_folder, open_suite, write_cases, write_rows
 
 from . import OPTION, PARTS, WORLDS, held_at
 from .world import ToolFacts, facts_of, over, specs_of
@@ -82,6 +67,7 @@ class Action(_Published):
     """A reference action, or a call of the messages that a task begins with."""
 
     action_id: str = ""
+    id: str = ""
     requestor: Who = "assistant"
     name: str
     arguments: JsonObject
@@ -104,25 +90,12 @@ class Assertion(FunctionCall):
     message: str | None = None
 
 
-class MessageCall(_Published):
-    """A tool call in a message."""
-
-    id: str = ""
-    name: str
-    arguments: JsonObject
-    requestor: Who = "assistant"
-
-
-class HistoryMessage(_Published):
+class HistoryMessage(_Published, extra="ignore"):
     """A message before the dialogue."""
 
     role: Literal["user", "assistant", "tool", "system"]
     content: str | None = None
-    tool_calls: list[MessageCall] | None = None
-    id: str | None = None
-    requestor: Who | None = None
-    error: bool | None = None
-    turn_idx: int | None = None
+    tool_calls: list[Action] | None = None
 
 
 class InitialData(_Published):
@@ -216,7 +189,7 @@ def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
         if name not in WORLDS:
             hint = did_you_mean(name, WORLDS) or f"worlds are there for {', '.join(WORLDS)}"
             message = f"is no folder of a domain that has a world: {printable(name)}"
-            raise SuiteError(Problem(shown_path(src), 0, message, hint))
+            raise unusable(src, message, hint)
         return {name: src}
     places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
     for place in places:
@@ -227,7 +200,7 @@ def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
                     log.note("domain", printable(other), f"the domain is left out: {lacks}", leaves="domains")
             return domains
     hint = f"name the repository, or the folder of a domain: data/tau2/domains/{next(iter(WORLDS))}"
-    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks.json of a domain", hint))
+    raise unusable(src, "holds no tasks.json of a domain", hint)
 
 
 def read_domain(name: str, folder: Path) -> Domain:
@@ -237,7 +210,7 @@ def read_domain(name: str, folder: Path) -> Domain:
         SuiteError: one is missing or cannot be read, or there are no tasks.
     """
     if re.fullmatch(r"\s*\[\s*\]\s*", read_text(folder / "tasks.json", _LARGEST)):
-        raise SuiteError(Problem(shown_path(folder / "tasks.json"), 1, "holds no task"))
+        raise unusable(folder / "tasks.json", "holds no task", line=1)
     names = _POLICIES.get(name, ("policy.md",))
     policies = {file: read_bytes(folder / file, limits.YAML_BYTES).decode("utf-8", "replace") for file in names}
     policy = next(iter(policies.values()))
@@ -245,8 +218,7 @@ def read_domain(name: str, folder: Path) -> Domain:
         policy = "\n".join(f"<{Path(file).stem}>\n{text}\n</{Path(file).stem}>" for file, text in policies.items())
     database = _database(folder, "db")
     if database is None:
-        message = "has neither db.json nor db.toml"
-        raise SuiteError(Problem(shown_path(folder), 0, message, "the database of the domain"))
+        raise unusable(folder, "has neither db.json nor db.toml", "the database of the domain")
     return Domain(name, folder, database, _database(folder, "user_db") or {}, policy, _splits(folder))
 
 
@@ -260,13 +232,13 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
         try:
             data = parse_json(json.dumps(tomllib.loads(text), default=_moment))
         except (ValueError, TypeError) as error:
-            raise SuiteError(Problem(shown_path(path), 0, f"is not valid TOML: {error}")) from None
+            raise unusable(path, f"is not valid TOML: {error}") from None
         except RecursionError:
-            raise SuiteError(Problem(shown_path(path), 0, "is nested too deeply")) from None
+            raise unusable(path, "is nested too deeply") from None
     else:
         data = located_json(text, shown_path(path), 1)
     if not isinstance(data, dict):
-        raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected an object of tables"))
+        raise unusable(path, f"found {shown(data)}, expected an object of tables", line=1)
     return data
 
 
@@ -284,8 +256,7 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
     try:
         splits = TypeAdapter(dict[str, list[str]]).validate_python(data, strict=True)
     except ValidationError:
-        message = f"found {shown(data)}, expected lists of ids by the name of a split"
-        raise SuiteError(Problem(shown_path(path), 1, message)) from None
+        raise unusable(path, f"found {shown(data)}, expected lists of ids by the name of a split", line=1) from None
     return {name: frozenset(ids) for name, ids in splits.items()}
 
 
@@ -297,14 +268,13 @@ def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[TauTask, str]]:
     """
     name = printable(path.name)
     for line, data in json_elements(read_text(path, _LARGEST), shown_path(path), "tasks"):
-        problems: list[Problem] = []
         # A likely misspelling stays, and is refused.
         strange = data.keys() - TauTask.model_fields.keys() if isinstance(data, dict) else ()
         for field in strange:
             if not did_you_mean(field, TauTask.model_fields):
                 del data[field]
                 log.leave(f"tasks' {field}")
-        task = validate(TauTask, LocatedDocument(data, DocumentLines(line)), name, problems)
+        task, problems = part_of(TauTask, data, name, line)
         for problem in problems:
             hint = f" ({problem.hint})" if problem.hint else ""
             log.note("unparsable", f"{name}:{line}", f"{problem.message}; the task is left out{hint}")
@@ -428,8 +398,6 @@ def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObjec
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _UNSAFE_NAME = re.compile(r"\W+")
-#: The end of an id of a trial, which no case id may have.
-_TRIAL = re.compile(r"-t\d+$")
 _LONGEST_ID, _LONGEST_TEXT = 60, 2_000
 _SIDES = {"assistant": "agent", "user": "user"}
 _PART_OF = {prefix: part for part, prefix in PARTS.items()}
@@ -516,7 +484,7 @@ class Conversion:
         """Return the case without its requirements."""
         plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
-        if plain != self.task.id or len(case_id) > _LONGEST_ID or _TRIAL.search(case_id):
+        if plain != self.task.id or len(case_id) > _LONGEST_ID or TRIAL.search(case_id):
             case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"
         messages, calls, query = self._history()
         now = WORLDS[self.domain].now
@@ -748,23 +716,20 @@ class _DomainImport:
         try:
             tables = world.tables(self.domain.database, self.domain.user_database)
         except ValueError as error:
-            raise SuiteError(Problem(shown_path(self.domain.folder), 0, f"the database {error}")) from None
+            raise unusable(self.domain.folder, f"the database {error}") from None
         for table, rows in tables.items():
-            with replacing(self.folder / "state" / f"{table}.jsonl") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+            write_rows(self.folder / "state" / f"{table}.jsonl", rows)
         for table in sorted(self.domain.database.keys() - world.keys.keys()):
             self.log.leave(f"table {printable(table)} of {name}")
         specs = specs_of(world)
-        for tool in specs.values():
-            write_tool(self.folder / "tools" / f"{tool.name}.yaml", tool)
-        write_manifest(self.folder / "suite.yaml", self._manifest(()))
+        write_terms(self.folder, self._manifest(()), specs.values())
         suite = open_suite(self.folder)
         suite.sandboxes = [lambda case, suite: world]  # noqa: ARG005  the hook's arguments
         cases = list(self._cases(suite, tables))
         if not cases:
             raise self.log.nothing(self.domain.folder, "holds no task")
         write_cases(self.folder / "cases.jsonl", cases)
-        write_manifest(self.folder / "suite.yaml", self._manifest(cases))
+        write_terms(self.folder, self._manifest(cases), ())
         silent = sum(case.attributes["silent"] == "passes" for case in cases)
         if silent:
             message = f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes"
@@ -778,12 +743,10 @@ class _DomainImport:
             f"{name}_silent": "tasks that an agent passes that does nothing",
         }
         used = {domain for case in cases for domain in case.domains} or set(domains)
-        snapshot = content_digest(self.domain.folder / "tasks.json")[:12]
-        return SuiteManifest(
-            name=f"{FORMAT}-{name}",
-            version=f"snapshot-{snapshot}",
+        return imported_manifest(
+            f"{FORMAT}-{name}",
+            content_digest(self.domain.folder / "tasks.json")[:12],
             license="MIT",
-            schema_version=SUITE_SCHEMA,
             currency="USD",
             arguments="strict",
             domains={domain: words for domain, words in domains.items() if domain in used},

@@ -12,50 +12,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
-    content_digest,
-    json_elements,
-    limits,
-    parse_json_line,
-    printable,
-    read_lines,
-    read_text,
-    shown_path,
-    validate,
-)
+from pytest_mapsat.formats import content_digest, limits, printable
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     EpisodeDefaults,
     Json,
     JsonObject,
     JudgeTerms,
     Problem,
-    SuiteError,
     SuiteManifest,
     Tool,
     Window,
     did_you_mean,
     digest,
 )
-from pytest_mapsat.suite import (
-    ImportLog,
-    ImportReport,
-    new_folder,
-    telling_words,
-    tools_of,
-    write_cases,
-    write_manifest,
-    write_tool,
-)
+from pytest_mapsat.ports import Model, files_of, imported_manifest, part_of, records_of, safe_name, write_terms
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, telling_words, tools_of, write_cases
 
 from . import ORDERS, RUBRIC
 from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, reference_of, tables_of
@@ -67,48 +45,15 @@ _PATTERNS = (
     ("*/tasks*.json", "tasks*.json"),
     ("*.jsonl", "*.jsonl.gz", "*.json"),
 )
-
-
-def task_files(src: Path) -> list[Path]:
-    """Return the files of a source that hold tasks, sorted. Raises SuiteError where there is none."""
-    if src.is_file():
-        return [src]
-    inside = src.resolve()
-    for patterns in _PATTERNS:
-        matching = sorted(set(chain.from_iterable(src.glob(pattern) for pattern in patterns)))
-        # A link that leads out of the source is no part of it.
-        if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
-            return files
-    hint = "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
-    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks" if src.is_dir() else "is not there", hint))
-
-
-def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Json]]:
-    """Give the tasks of a file, each with its place; a line that is not JSON is added to the problems.
-
-    Raises:
-        SuiteError: the file cannot be read, or is no JSON.
-    """
-    # All files of the published layout have the same two names: the folder tells them apart.
-    name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
-    if ".jsonl" in path.name:
-        for line in read_lines(path, limits.DIALOGUE_BYTES):
-            try:
-                yield f"{name}:{line.number}", parse_json_line(line.data, name, line.number)
-            except SuiteError as error:
-                log_problem.extend(error.problems)
-        return
-    text = read_text(path, limits.CELL_BYTES)
-    yield from ((f"{name}:{line}", element) for line, element in json_elements(text, shown_path(path), "tasks"))
-
-
+_HINT = (
+    "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
+)
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
 _DOMAINS = {
     "delivery": "orders that stores deliver",
     "instore": "vouchers, tables and reservations of shops",
     "ota": "hotels, attractions, flights, trains",
 }
-Model = TypeVar("Model", bound=BaseModel)
 Tables = Mapping[str, Sequence[JsonObject]]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ORDERS_TEXT = {
@@ -145,7 +90,7 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no task comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    paths = task_files(src)
+    paths = files_of(src, *_PATTERNS, lacks="holds no tasks", hint=_HINT)
     with new_folder(dest) as folder:
         building = Building(folder, "1.0")
         listed = (entry for path in paths for entry in building.read(path))
@@ -193,15 +138,18 @@ class Building:
 
     def read(self, path: Path) -> Iterator[tuple[str, Json]]:
         """Give the entries of a file, each with its place; what is not JSON is noted and left out."""
-        problems: list[Problem] = []
-        yield from read_tasks(path, problems)
-        for problem in problems:
-            self.refuse(f"{problem.path}:{problem.line}", f"{problem.message}; left out")
+        # All files of the published layout have the same two names: the folder tells them apart.
+        name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
+
+        def torn(problem: Problem) -> None:
+            self.refuse(f"{name}:{problem.line}", f"{problem.message}; left out")
+
+        for line, data in records_of(path, name, "tasks", longest=limits.DIALOGUE_BYTES, torn=torn):
+            yield f"{name}:{line}", data
 
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
         """Return part of a source, or None after noting its problems."""
-        problems: list[Problem] = []
-        parsed = validate(model, LocatedDocument(data, DocumentLines(0)), place, problems)
+        parsed, problems = part_of(model, data, place)
         if parsed is None:
             reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
             self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
@@ -237,9 +185,7 @@ class Building:
         for table in TABLES:
             (self.folder / "state" / f"{table}.jsonl").write_bytes(b"")
         tools = self._tools()
-        for name, tool in tools.items():
-            write_tool(self.folder / "tools" / f"{name}.yaml", tool)
-        write_manifest(self.folder / "suite.yaml", self._manifest(paths))
+        write_terms(self.folder, self._manifest(paths), tools.values())
         name, cases = _FORMATS[self._version], self._counts["cases"]
         return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
@@ -250,12 +196,10 @@ class Building:
         return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
-        snapshot = digest([content_digest(path) for path in paths], 12)
-        return SuiteManifest(
-            name=_FORMATS[self._version],
-            version=f"snapshot-{snapshot}",
+        return imported_manifest(
+            _FORMATS[self._version],
+            digest([content_digest(path) for path in paths], 12),
             license="MIT" if self._version == "1.0" else None,
-            schema_version=SUITE_SCHEMA,
             coordinates="gcj02",
             language=self._languages.most_common(1)[0][0],
             domains={name: _DOMAINS[name] for name in sorted(self._domains)},
@@ -412,7 +356,6 @@ _ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
 _CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
 #: Characters that do not tell one question from another.
 _EMPTY_SIGNS = frozenset("的了是我你他她们在和有就都也很要会能这那个一不吃想吧吗呢请把给到去来用户")
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Subtask(TaskPart):
@@ -441,7 +384,7 @@ class VitaUser(TaskPart):
     @property
     def group(self) -> str:
         """The name of the group of the user's tasks."""
-        return _UNSAFE.sub("-", self.user_id or self.id).strip("-.")[:60] or "user"
+        return safe_name(self.user_id or self.id, 60) or "user"
 
 
 def import_vitabench2(src: Path, dest: Path) -> ImportReport:
@@ -458,7 +401,7 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no task comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    paths = task_files(src)
+    paths = files_of(src, *_PATTERNS, lacks="holds no tasks", hint=_HINT)
     with new_folder(dest) as folder:
         building = Building(folder, "2.0")
         groups: set[str] = set()

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pytest_mapsat import Refused
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
+from pytest_mapsat.ports import SourcePart
 from pytest_mapsat.sandbox import State, Table
 
 from . import choice, new_forms, standing
@@ -93,24 +94,20 @@ def _required(part: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, field in part.model_fields.items() if field.is_required())
 
 
-class TaskPart(BaseModel):
-    """Part of a task: unused fields are ignored, and null counts as not given."""
+class TaskPart(SourcePart):
+    """Part of a task; a required field that is misspelled is refused with the name that is meant."""
 
-    model_config = ConfigDict(
-        extra="ignore", frozen=True, defer_build=True, coerce_numbers_to_str=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
-    def _given(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        given = {name: value for name, value in data.items() if value is not None}
-        for name in sorted(_required(cls) - given.keys()):
-            hint = did_you_mean(name, given.keys() - cls.model_fields.keys())
-            if hint:
-                raise ValueError(f"there is no {name}; {hint}")
-        return given
+    def _spelled(cls, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            given = {name for name, value in data.items() if value is not None}
+            for name in sorted(_required(cls) - given):
+                if hint := did_you_mean(name, given - cls.model_fields.keys()):
+                    raise ValueError(f"there is no {name}; {hint}")
+        return data
 
 
 class VitaPlace(TaskPart):
