@@ -12,7 +12,17 @@ from typing import TypeVar
 from pytest_mapsat.model import Aggregate, Bounds, Outcome, Scorecard, UsageError, shown
 
 from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
-from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
+from .statistics import (
+    LEVEL,
+    RESAMPLES,
+    Interval,
+    bootstrap_intervals,
+    clustered,
+    mean,
+    mean_span,
+    wilson_interval,
+    worth,
+)
 
 _Key = TypeVar("_Key", bound=Hashable)
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
@@ -216,10 +226,7 @@ class _Column:
 
     def add(self, spans: Sequence[Bounds], cluster: str) -> None:
         """Add a case: the mean of its trials, each between its bounds."""
-        if len(spans) == 1:  # a mean of one is exact
-            least, most = spans[0]
-        else:
-            least, most = mean([low for low, _ in spans]), mean([high for _, high in spans])
+        least, most = spans[0] if len(spans) == 1 else mean_span(spans)  # a mean of one is exact
         self.least.append(least)
         self.most.append(most)
         self.clusters.append(cluster)
@@ -274,11 +281,11 @@ def summarise(
     misread = _Misreadings(trials)
     for column in columns:
         if column is rate:
-            made = _aggregate(column, _wilson(rate.least, rate, level), _wilson(rate.most, rate, level))
+            aggregate = _aggregate(column, _wilson(rate.least, rate, level), _wilson(rate.most, rate, level))
         else:
             low = next(lower)
-            made = _aggregate(column, low, next(upper) if column.undecided else low)
-        summary[column.name] = misread.widened(column.name, made)
+            aggregate = _aggregate(column, low, next(upper) if column.undecided else low)
+        summary[column.name] = misread.widened(column.name, aggregate)
     return summary
 
 
@@ -369,14 +376,14 @@ def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate
         for dimension, name in memberships(card):
             members.setdefault(dimension, {}).setdefault(name, []).append(card)
     # Often a group is all there is, or the same as another: its aggregates are made once.
-    made: dict[tuple[int, ...], dict[str, Aggregate]] = {}
+    known: dict[tuple[int, ...], dict[str, Aggregate]] = {}
     groups: dict[str, dict[str, dict[str, Aggregate]]] = {}
     for dimension, names in sorted(members.items()):
         for name, some in sorted(names.items()):
             key = tuple(map(id, some))
-            if key not in made:
-                made[key] = summarise(some, resamples=_GROUP_RESAMPLES)
-            groups.setdefault(dimension, {})[name] = made[key]
+            if key not in known:
+                known[key] = summarise(some, resamples=_GROUP_RESAMPLES)
+            groups.setdefault(dimension, {})[name] = known[key]
     return groups
 
 

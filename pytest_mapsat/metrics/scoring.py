@@ -227,13 +227,13 @@ def _measured(
     """
     measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
-    for metric_set in sorted(metric_sets, key=lambda one: success not in one.names):
+    for metric_set in sorted(metric_sets, key=lambda metric_set: success not in metric_set.names):
         given, fault = measure(metric_set, metric_input)
         measures |= given
         if success in given:
             metric_input = metric_input.knowing(given[success])
         if fault is not None:
-            faults |= {name: fault for name, one in given.items() if one.value is None}
+            faults |= {name: fault for name, measured in given.items() if measured.value is None}
     return {metric.name: measures[metric.name] for metric_set in metric_sets for metric in metric_set.metrics}, faults
 
 
@@ -365,8 +365,8 @@ def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequen
     if all(reading.outcome != "unevaluated" for reading in readings):
         return readings
     why = f"{count.met} of {count.total} explicit requirements are met"
-    held = count.met == count.total
-    return (LabelReading("(count)", float(held), "passed" if held else "failed", None, why),)
+    all_met = count.met == count.total
+    return (LabelReading("(count)", float(all_met), "passed" if all_met else "failed", None, why),)
 
 
 def _blame(failing: Sequence[LabelReading]) -> Blame:

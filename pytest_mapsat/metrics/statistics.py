@@ -64,6 +64,12 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+def mean_span(spans: Sequence[Interval]) -> Interval:
+    """Return the mean of the least and that of the most of some spans."""
+    least, most = (mean(ends) for ends in zip(*spans, strict=True))
+    return least, most
+
+
 def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
     """Return one value for each cluster, such that their mean and its spread are those of a mean over cases drawn by the cluster.
 

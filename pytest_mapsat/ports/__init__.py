@@ -6,10 +6,14 @@ importers do alike: find the files of a source, read their records, name cases, 
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -24,8 +28,9 @@ from pytest_mapsat.formats import (
     shown_path,
     validate,
 )
-from pytest_mapsat.model import SUITE_SCHEMA, Json, Problem, SuiteError, SuiteManifest, Tool
-from pytest_mapsat.suite import write_manifest, write_tool
+from pytest_mapsat.model import SUITE_SCHEMA, Json, JsonObject, Problem, SuiteError, SuiteManifest, Tool
+from pytest_mapsat.suite import tools_of, write_manifest, write_tool
+from pytest_mapsat.user_code import plain
 
 Model = TypeVar("Model", bound=BaseModel)
 #: The end of an id of a trial, which no case id may have.
@@ -46,7 +51,14 @@ class SourcePart(BaseModel):
         return {name: value for name, value in data.items() if value is not None}
 
 
-def unusable(path: Path, message: str, hint: str = "", *, line: int = 0) -> SuiteError:
+class Record(NamedTuple):
+    """One record of a source and its place, as ``tasks.jsonl:3``."""
+
+    place: str
+    data: Mapping[str, Any]
+
+
+def source_error(path: Path, message: str, hint: str = "", *, line: int = 0) -> SuiteError:
     """Return the error of a source that cannot be imported."""
     return SuiteError(Problem(shown_path(path), line, message, hint))
 
@@ -70,7 +82,7 @@ def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list
         matching = sorted({path for pattern in group for path in src.glob(pattern)})
         if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
             return files
-    raise unusable(src, lacks if src.is_dir() else "is not there", hint)
+    raise source_error(src, lacks if src.is_dir() else "is not there", hint)
 
 
 def records_of(
@@ -100,10 +112,15 @@ def records_of(
                 torn(problem)
 
 
-def part_of(model: type[Model], data: Json, place: str, line: int = 0) -> tuple[Model | None, list[Problem]]:
+def validated(model: type[Model], data: Json, place: str, line: int = 0) -> tuple[Model | None, list[Problem]]:
     """Return a record as a value, None where it cannot be one, and what is wrong with it."""
     problems: list[Problem] = []
     return validate(model, LocatedDocument(data, DocumentLines(line)), place, problems), problems
+
+
+def objects(value: Json) -> list[JsonObject]:
+    """Return the objects of a list; none where it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def safe_name(words: str, most: int | None = None) -> str:
@@ -122,8 +139,14 @@ def unused_id(name: str, numbers: dict[str, int]) -> str:
     return unused
 
 
-def write_terms(folder: Path, manifest: SuiteManifest, tools: Iterable[Tool]) -> None:
-    """Write the manifest of a suite, and each of its tools into a file of its own."""
+@cache
+def packaged_tools(package: str, path: str = "tools.yaml") -> Mapping[str, Tool]:
+    """Return the tools by name that a file of a port describes."""
+    return tools_of(files(package).joinpath(path).read_text(encoding="utf-8"))
+
+
+def write_suite(folder: Path, manifest: SuiteManifest, tools: Iterable[Tool]) -> None:
+    """Write a suite but its cases: the manifest, and each of its tools into a file of its own."""
     write_manifest(folder / "suite.yaml", manifest)
     for tool in tools:
         write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
@@ -132,3 +155,19 @@ def write_terms(folder: Path, manifest: SuiteManifest, tools: Iterable[Tool]) ->
 def imported_manifest(name: str, snapshot: str, **terms: Any) -> SuiteManifest:
     """Return the manifest of an imported suite; ``snapshot`` is the digest of its source, ``terms`` are further fields."""
     return SuiteManifest(name=name, version=f"snapshot-{snapshot}", schema_version=SUITE_SCHEMA, **terms)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> str:
+    """Return a table as CSV; a text that a spreadsheet would take for a formula is kept from being one."""
+
+    def cell(value: str | float | None) -> str | float:
+        if isinstance(value, str):
+            text = plain(" ".join(value.split()))
+            return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+        return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
+
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(cell, row) for row in rows)
+    return file.getvalue()

@@ -6,9 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 
-from pytest_mapsat.metrics import CaseRow, case_rows, memberships, votes_agree
+from pytest_mapsat.metrics import CaseRow, case_rows, mean_span, memberships, votes_agree
 from pytest_mapsat.model import (
     MSB_METRICS,
     PROVENANCE_KINDS,
@@ -508,10 +507,7 @@ class Tally:
     def mean(self) -> str:
         """The mean of AR, or of the suite's own first metric, between its bounds while cases are undecided; empty where none is known."""
         spans = [span for _, span in self._last.values() if span is not None]
-        if not spans:
-            return ""
-        least, most = (fsum(ends) / len(spans) for ends in zip(*spans, strict=True))
-        return f"{metric_word(self._metric)} {span_text(least, most, '-')}"
+        return f"{metric_word(self._metric)} {span_text(*mean_span(spans), '-')}" if spans else ""
 
 
 @dataclass(frozen=True, slots=True)

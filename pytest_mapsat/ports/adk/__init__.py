@@ -13,16 +13,16 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from pytest_mapsat.formats import content_digest, limits, located_json, printable, read_text, shown_path
-from pytest_mapsat.model import Case, Json, JsonObject, Recording, Tool
+from pytest_mapsat.model import Case, Json, JsonObject, Recording
 from pytest_mapsat.ports import (
     SourcePart,
     files_of,
     imported_manifest,
-    part_of,
     safe_name,
-    unusable,
+    source_error,
     unused_id,
-    write_terms,
+    validated,
+    write_suite,
 )
 from pytest_mapsat.suite import (
     ImportLog,
@@ -103,7 +103,6 @@ class _RubricContent(_EvalsetPart):
 class Rubric(_EvalsetPart):
     """A property that a model looks for."""
 
-    rubric_id: str = ""
     rubric_content: _RubricContent = _RubricContent()
 
 
@@ -156,12 +155,6 @@ class EvalCase(_EvalsetPart):
     rubrics: tuple[Rubric, ...] = ()
 
 
-def raw_cases(data: Json) -> list[JsonObject] | None:
-    """Return the cases of a file; None where it is no evalset."""
-    listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
-    return [case for case in listed if isinstance(case, dict)] if isinstance(listed, list) else None
-
-
 FORMAT = "adk"
 _ENDINGS = ("*.evalset.json", "*.test.json")
 #: What each case begins with, as good as anything to tell its line by.
@@ -202,19 +195,15 @@ def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> Impo
         content_digest(first)[:12],
         description=f"Evalsets of the Agent Development Kit, imported: {len(reader.cases)} cases.",
     )
-    write_terms(folder, manifest, ())
+    write_suite(folder, manifest, ())
     write_cases(folder / "cases.jsonl", reader.cases)
     if tools := [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]:
-        write_bytes(folder / "tools.yaml", to_yaml([_with_fields(tool) for tool in tools]))
+        # An evalset does not describe the fields of results: all are ignored.
+        write_bytes(folder / "tools.yaml", to_yaml([{**tool.to_json(), "fields": {"": "ignored"}} for tool in tools]))
     if reader.recordings:
         write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
     by_tool = Counter(recording.tool for recording in reader.recordings)
     return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
-
-
-def _with_fields(tool: Tool) -> JsonObject:
-    """Return a tool whose result fields are all ignored: an evalset does not describe them."""
-    return {**tool.to_json(), "fields": {"": "ignored"}}
 
 
 class _Evalsets:
@@ -232,23 +221,26 @@ class _Evalsets:
         self.tools: dict[str, set[str]] = {}
         self._log = log
         self._names: dict[str, int] = {}
+        self._match: str | None = None
 
     def take(self, file: Path) -> None:
         """Read one file. Raises SuiteError."""
         text = read_text(file, limits.YAML_BYTES)
-        raw = raw_cases(located_json(text, shown_path(file), 1))
-        if raw is None:
+        data = located_json(text, shown_path(file), 1)
+        listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
+        if not isinstance(listed, list):
             migration = "AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries"
-            raise unusable(file, "is no evalset", f"expected eval_cases; {migration}", line=1)
-        match = self._match_of(file.parent / "test_config.json")
+            raise source_error(file, "is no evalset", f"expected eval_cases; {migration}", line=1)
+        self._match = self._match_of(file.parent / "test_config.json")
+        raw = [case for case in listed if isinstance(case, dict)]
         lines = [text.count("\n", 0, mark.start()) + 1 for mark in _CASE_ID.finditer(text)]
         for number, case in enumerate(raw):
             place = f"{printable(file.name)}:{lines[number] if len(lines) == len(raw) else 1}"
-            parsed, problems = part_of(EvalCase, case, place)
+            parsed, problems = validated(EvalCase, case, place)
             for problem in problems:
                 self._refuse("cases", place, problem.message)
             if parsed is not None:
-                self._case(parsed, place, match)
+                self._case(parsed, place)
 
     def _match_of(self, config: Path) -> str | None:
         """Return how expected calls are compared; None where they are no criterion."""
@@ -266,31 +258,29 @@ class _Evalsets:
         kind = given.get("match_type", given.get("matchType", "EXACT"))
         return None if criterion is None else _MATCHES.get(str(kind), "exact")
 
-    def _case(self, case: EvalCase, place: str, match: str | None) -> None:
+    def _case(self, case: EvalCase, place: str) -> None:
         if case.final_session_state:
             self._refuse("final session states", place, "the state that the session ends in has no place in a case")
         if case.conversation_scenario is not None and not case.conversation:
-            self._scenario(case, place)
+            self._scenario(case, case.conversation_scenario, place)
             return
         parts = list(_conversations(case.conversation))
         for number, turns in enumerate(parts):
             before = [turn for part in parts[:number] for turn in part]
             group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
-            self._part(case, turns, before, place, match=match, group=group)
+            self._part(case, turns, before, place, group)
         if not parts:
             self._refuse("cases", place, "the case has no conversation")
         elif len(parts) > 1:
             why = "the user goes on with something that no reply asked for; what was said before is history"
             self._log.note("split", place, f"{len(parts)} cases: {why}")
 
-    def _scenario(self, case: EvalCase, place: str) -> None:
-        scenario = case.conversation_scenario
-        requirements = _rubrics(case.rubrics)
-        if scenario is None or not requirements:
+    def _scenario(self, case: EvalCase, scenario: AdkScenario, place: str) -> None:
+        if requirements := _rubrics(case.rubrics):
+            truth = {"intent": scenario.conversation_plan, "requirements": requirements}
+            self._add(case, {"query": scenario.starting_prompt}, truth, place)
+        else:
             self._refuse("cases", place, "a scenario without rubrics expects nothing")
-            return
-        truth = {"intent": scenario.conversation_plan, "requirements": requirements}
-        self._add(case, {"query": scenario.starting_prompt}, truth, place)
 
     def _part(
         self,
@@ -298,27 +288,23 @@ class _Evalsets:
         turns: Sequence[Invocation],
         before: Sequence[Invocation],
         place: str,
-        *,
-        match: str | None,
         group: JsonObject | None,
     ) -> None:
         calls = [call for turn in turns for call in turn.calls]
-        requirements: list[JsonObject] = []
-        if match is not None:
-            requirements.append(_calls_requirement(calls, match))
+        requirements = [] if self._match is None else [_calls_requirement(calls, self._match)]
         reference = turns[-1].final_response.text
         if reference:
             text = f"The last reply says the same as: {reference}"
             requirements.append({"id": "reference", "kind": "soft", "text": text[:5000]})
         requirements += _rubrics((*case.rubrics, *(rubric for turn in turns for rubric in turn.rubrics)))
         called = [[{"tool": call.name, "arguments": call.args} for call in turn.calls] for turn in turns]
-        said = [turn.final_response.text for turn in turns]
-        oracle = [{"calls": made, "say": words} for made, words in zip(called, said, strict=True)]
+        replies = [turn.final_response.text for turn in turns]
+        oracle = [{"calls": calls_of_turn, "say": words} for calls_of_turn, words in zip(called, replies, strict=True)]
         truth: JsonObject = {
             "requirements": requirements,
             "tools": list(_expected(calls)),
             "user": {"answers": list(_answers(turns)), "leaves": True},
-            "oracle": oracle if all(said) else [],
+            "oracle": oracle if all(replies) else [],
             "clarification": {"max_turns": len(turns) - 1},
         }
         spoken = ((f"user: {turn.user_content.text}", f"assistant: {turn.final_response.text}") for turn in before)

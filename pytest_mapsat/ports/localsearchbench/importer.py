@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -31,7 +31,16 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.ports import TRIAL, files_of, imported_manifest, part_of, records_of, unusable, write_terms
+from pytest_mapsat.ports import (
+    TRIAL,
+    Record,
+    files_of,
+    imported_manifest,
+    records_of,
+    source_error,
+    validated,
+    write_suite,
+)
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_bytes, write_cases, write_rows
 
 _ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".parquet")
@@ -77,13 +86,6 @@ Merchant = create_model("Merchant", __base__=_Identified, **_OPTIONAL)
 _MOST_CHARACTERS = 100_000
 
 
-class Record(NamedTuple):
-    """One record of a source and its place, as ``tasks.jsonl:3``."""
-
-    place: str
-    data: Mapping[str, Any]
-
-
 def read_records(path: Path, torn: Callable[[Problem], None]) -> Iterator[Record]:
     """Yield the objects of a file; ``torn`` hears of what is none, with its line.
 
@@ -93,9 +95,9 @@ def read_records(path: Path, torn: Callable[[Problem], None]) -> Iterator[Record
     """
     name = printable(path.name)
     if not path.name.endswith(_ENDINGS):
-        raise unusable(path, f"ends in none of {', '.join(_ENDINGS)}", _HINT)
+        raise source_error(path, f"ends in none of {', '.join(_ENDINGS)}", _HINT)
     if path.stat().st_size < limits.MIB and read_bytes(path, limits.MIB).startswith(_POINTER):
-        raise unusable(path, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull", line=1)
+        raise source_error(path, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull", line=1)
     if path.name.endswith(".parquet"):
         numbered = _rows(path)
     else:
@@ -119,14 +121,14 @@ def _rows(path: Path) -> Iterator[tuple[int, Json]]:
         with parquet.ParquetFile(path) as file:
             groups = [file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups)]
             if sum(groups) > limits.FILE_BYTES or max(groups, default=0) > limits.GZIP_BYTES:
-                raise unusable(path, f"unpacks to {sum(groups):,} bytes, which is too much")
+                raise source_error(path, f"unpacks to {sum(groups):,} bytes, which is too much")
             for batch in file.iter_batches(batch_size=1000):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
     except (pa.ArrowException, OSError, ValueError) as error:
         message = f"cannot be read as parquet: {' '.join(str(error).split())[:200]}"
-        raise unusable(path, message, line=number) from None
+        raise source_error(path, message, line=number) from None
 
 
 def is_merchant(data: Mapping[str, Any]) -> bool:
@@ -254,7 +256,7 @@ class _SourceImport:
         if not cases:
             raise self._log.nothing(self._paths[0], "holds no task")
         write_cases(self._folder / "cases.jsonl", cases)
-        write_terms(self._folder, self._manifest(cases), ())
+        write_suite(self._folder, self._manifest(cases), ())
         for kind, count in self._noted.items():
             if count > _MOST_NOTES:
                 self._log.note(kind, shown_path(self._paths[0]), f"and {count - _MOST_NOTES:,} more of this kind")
@@ -287,7 +289,7 @@ class _SourceImport:
     def _merchant(self, record: Record) -> JsonObject | None:
         given = {"poi_id": record.data.get("id"), **record.data}
         data = {str(name): value for name, value in given.items() if value is not None}
-        merchant, problems = part_of(Merchant, data, record.place)
+        merchant, problems = validated(Merchant, data, record.place)
         for problem in problems:
             self._note("unparsable", record.place, f"{problem.message}; the merchant is left out")
         if merchant is None:
@@ -322,8 +324,8 @@ class _SourceImport:
                 continue
             data = self._case(task, record.place)
             if data["id"] in seen:
-                told = f"another task has the id {shown(data['id'])}; the first one is kept"
-                self._note("duplicate_case", record.place, told, "tasks")
+                message = f"another task has the id {shown(data['id'])}; the first one is kept"
+                self._note("duplicate_case", record.place, message, "tasks")
                 continue
             seen.add(data["id"])
             if (case := self._log.case(data, record.place)) is not None:
@@ -336,9 +338,9 @@ class _SourceImport:
         case_id = given if usable else f"local-{digest([question, city], 12)}"
         path = task["path"]
         queries = texts_of(task["queries"]) or (texts_of(path) if isinstance(path, list | tuple) else [])
-        found = texts_of(task["found"])
-        if len(queries) > _MOST_HOPS or (queries and found and len(queries) != len(found)):
-            given_hops = f"{len(queries)} queries and {len(found)} answers of hops"
+        answers = texts_of(task["found"])
+        if len(queries) > _MOST_HOPS or (queries and answers and len(queries) != len(answers)):
+            given_hops = f"{len(queries)} queries and {len(answers)} answers of hops"
             self._note("uneven_hops", place, f"found {given_hops}, expected as many, at most {_MOST_HOPS}")
         queries = queries[:_MOST_HOPS]
         if path and not queries:
@@ -347,11 +349,11 @@ class _SourceImport:
         hops = str(task["hops"] or len(queries) or "")
         attributes = {"level": matched[0].upper() if matched else "", "city": city, "hops": hops, "source": given}
         truth: JsonObject = {
-            "requirements": list(_requirements(task, queries, found)),
+            "requirements": list(_requirements(task, queries, answers)),
             "clarification": {"max_turns": 0, "reference_turns": 1},
         }
         if queries and self._merchants:
-            truth["tools"] = [self._hop(at, query, found, city) for at, query in enumerate(queries)]
+            truth["tools"] = [self._hop(at, query, answers, city) for at, query in enumerate(queries)]
             arguments = {"city": city} if city in self._names else {}
             calls = [{"tool": _TOOL, "arguments": {"query": query[:1000], **arguments}} for query in queries]
             truth["oracle"] = [{"calls": calls, "say": task["answer"]}]
@@ -372,10 +374,10 @@ class _SourceImport:
             self._note("unknown_city", place, f"no merchant is in {shown(wanted)}")
         return other or wanted
 
-    def _hop(self, at: int, query: str, found: Sequence[str], city: str) -> JsonObject:
+    def _hop(self, at: int, query: str, answers: Sequence[str], city: str) -> JsonObject:
         """Return the expected call of a hop; its evidence are the merchants that its reference answer names."""
-        names = self._named(found[at], city) if at < len(found) else []
-        evidence: list[Any] = [f"hop-{at + 1}"] if at < len(found) else []
+        names = self._named(answers[at], city) if at < len(answers) else []
+        evidence: list[Any] = [f"hop-{at + 1}"] if at < len(answers) else []
         rows = [{"where": {"name": {"op": "one_of", "values": names}}}] if names else []
         match = {"query": {"op": "similar", "text": query, "at_least": _NEAR}}
         rules = {"required": ["query"], "match": match, "evidence": evidence + rows}
@@ -404,10 +406,10 @@ class _SourceImport:
         )
 
 
-def _requirements(task: Mapping[str, Any], queries: Sequence[str], found: Sequence[str]) -> Iterator[JsonObject]:
+def _requirements(task: Mapping[str, Any], queries: Sequence[str], answers: Sequence[str]) -> Iterator[JsonObject]:
     """Yield the requirements on an answer that a judge decides."""
     texts = _TEXTS[_language(task["question"])]
-    for at, (query, answer) in enumerate(zip(queries, found, strict=False), 1):
+    for at, (query, answer) in enumerate(zip(queries, answers, strict=False), 1):
         yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}
     short = task["short"] or next(iter(_BOXED.findall(task["answer"])), "")
     more = texts["short"].format(short=short) if isinstance(short, str) and short not in ("", task["answer"]) else ""

@@ -14,8 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,29 +41,20 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.ports import imported_manifest, unusable, write_terms
+from pytest_mapsat.ports import Record, imported_manifest, packaged_tools, source_error, write_suite
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
     bare_tool,
     new_folder,
     to_yaml,
-    tools_of,
     write_bytes,
     write_cases,
     write_recordings,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """One row by column name, and where it stands."""
-
-    place: str
-    cells: dict[str, str]
-
-
-def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
+def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
     """Give the rows of all sheets that have the columns; formulas are text. Raises SuiteError."""
     _check_archive(path)
     try:
@@ -76,7 +65,7 @@ def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterato
     except MapsatError:
         raise
     except Exception as error:  # openpyxl raises almost anything for a damaged file
-        raise unusable(path, f"is not a readable workbook: {error}") from error
+        raise source_error(path, f"is not a readable workbook: {error}") from error
 
 
 def _opened(file: IO[bytes]) -> Any:
@@ -94,13 +83,13 @@ def _check_archive(path: Path) -> None:
         with open_bytes(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
     except (OSError, zipfile.BadZipFile) as error:
-        raise unusable(path, f"is not a readable workbook: {error}") from error
+        raise source_error(path, f"is not a readable workbook: {error}") from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.WORKBOOK_BYTES or len(members) > limits.WORKBOOK_MEMBERS:
-        raise unusable(path, f"unpacks to {unpacked} bytes in {len(members)} members, more than is read")
+        raise source_error(path, f"unpacks to {unpacked} bytes in {len(members)} members, more than is read")
 
 
-def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
+def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
     sheet.reset_dimensions()  # the stored size of a sheet may lie
     rows = sheet.iter_rows(values_only=True)
     names = [_text(cell).strip() for cell in next(rows, ())]
@@ -114,9 +103,9 @@ def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log:
     for number, row in enumerate(rows, 2):
         cells = [_text(cell) for cell in row]
         if any(cells):
-            yield SourceRow(f"{place} row {number}", dict(zip(names, cells, strict=False)))
+            yield Record(f"{place} row {number}", dict(zip(names, cells, strict=False)))
         if number > limits.SHEET_ROWS:
-            raise unusable(path, f"has more than {limits.SHEET_ROWS} rows", line=number)
+            raise source_error(path, f"has more than {limits.SHEET_ROWS} rows", line=number)
 
 
 def _text(cell: Any) -> str:
@@ -148,7 +137,7 @@ def user_parameter(name: str, tool: Tool | None) -> str:
     return "uid" if name == "adiu" and "adiu" not in parameters and "uid" in parameters else name
 
 
-def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
+def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
     """Return the case of a row, or None after noting why it cannot be one."""
     reader = _RowReader(row, tools, log)
     try:
@@ -162,13 +151,13 @@ def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> C
 class _RowReader:
     """Reads one row; every key that it does not know is counted as not carried."""
 
-    def __init__(self, row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> None:
+    def __init__(self, row: Record, tools: Mapping[str, Tool], log: ImportLog) -> None:
         self.row = row
         self.tools = tools
         self.log = log
 
     def case(self) -> JsonObject:
-        cells = self.row.cells
+        cells = self.row.data
         context, truth = self._json("context"), self._json("ground_truth")
         visible = {"query": cells["query"], "context": self._context(context)}
         truth = {"intent": cells["full_intent"], **self._truth(truth)}
@@ -176,7 +165,7 @@ class _RowReader:
 
     def _json(self, column: str) -> JsonObject:
         try:
-            value = parse_json(self.row.cells[column])
+            value = parse_json(self.row.data[column])
         except ValueError as error:
             raise _OddError(f"{column} is not JSON: {error}") from error
         return _mapping(value, column)
@@ -257,8 +246,8 @@ class _RowReader:
             if kind not in ("hard", "soft"):
                 raise _OddError(f"constraint_type is {shown(kind)}, not hard or soft")
             terms = {"text": data.get("rubric_instruction"), "weight": data.get("evidence_confidence")}
-            found = [{"text": evidence}] if evidence else []
-            requirements.append({"id": f"z{number}", "kind": kind, **terms, "evidence": found})
+            evidences = [{"text": evidence}] if evidence else []
+            requirements.append({"id": f"z{number}", "kind": kind, **terms, "evidence": evidences})
         return requirements
 
     def _clarification(self, policy: Json) -> JsonObject:
@@ -337,12 +326,12 @@ RECORDING_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
 _KNOWN = {*RECORDING_COLUMNS, "feature"}
 
 
-def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
+def convert_recording(row: Record, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
     """Return the recording of a row, or None after noting why it cannot be one.
 
     The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the recording.
     """
-    cells = row.cells
+    cells = row.data
     name = cells["tool_name"]
     if name != path.stem:
         log.note("tool_name", row.place, f"the row names the tool {shown(name)} in the file of {path.stem}")
@@ -365,7 +354,7 @@ def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log
     return log.recording(data, row.place)
 
 
-def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
+def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
     try:
         value = parse_json(text)
         why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
@@ -376,7 +365,7 @@ def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, log: ImportLog) -> JsonObject:
+def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportLog) -> JsonObject:
     names = {name: user_parameter(name, tool) for name in arguments}
     if len(set(names.values())) < len(names):
         log.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
@@ -384,7 +373,7 @@ def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, log: Impo
     return {names[name]: value for name, value in arguments.items()}
 
 
-def _result(text: str, row: SourceRow, log: ImportLog) -> Json:
+def _result(text: str, row: Record, log: ImportLog) -> Json:
     """Return the parsed result where the text is JSON, else the text: the user tools answer in prose."""
     try:
         return parse_json(text)
@@ -399,12 +388,6 @@ _DESCRIPTION = (
     "MapSatisfyBench (repository wanzw404/MapSatisfyBench, MIT), imported from its published layout; "
     "snapshot {snapshot}: {cases} cases, {recordings} recordings. Times are China's, +08:00. The source gives no domains."
 )
-
-
-@cache
-def published_tools() -> Mapping[str, Tool]:
-    """Return the benchmark's tools by name."""
-    return tools_of((resources.files(__package__) / "tools.yaml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -441,7 +424,7 @@ def import_mapsatisfybench(src: Path, dest: Path) -> ImportReport:
 def _build(source: _Source, folder: Path) -> ImportReport:
     """Write the suite. What is odd between its cases, tools and recordings is told by lint."""
     log = ImportLog()
-    described = published_tools()
+    described = packaged_tools(__package__)
     cases = _cases(source, described, log)
     recordings = _recordings(source, described, log)
     derived = list(_derive_tools(described, cases.values(), recordings, log))
@@ -457,7 +440,7 @@ def _build(source: _Source, folder: Path) -> ImportReport:
     if source.outputs:
         message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
         log.note("outputs", "outputs", message, leaves="output files", count=len(source.outputs))
-    write_terms(folder, _manifest(source.snapshot(), len(cases), len(recordings)), described.values())
+    write_suite(folder, _manifest(source.snapshot(), len(cases), len(recordings)), described.values())
     write_cases(folder / "cases.jsonl", cases.values())
     if derived:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml([tool.to_json() for tool in derived]))
@@ -472,13 +455,13 @@ def _find(src: Path) -> _Source:
     data = next((folder for folder in (src, src / "data") if (folder / "inputs").is_dir()), None)
     if data is None:
         hint = "give the folder that holds inputs/ and sandbox/, or the one above it"
-        raise unusable(src, "is not the published layout: there is no folder inputs", hint)
+        raise source_error(src, "is not the published layout: there is no folder inputs", hint)
     workbooks = sorted(path for path in (data / "inputs").glob("*.xlsx") if not path.name.startswith(("~", ".")))
     mocks = sorted((data / "sandbox" / "mock_data").glob("*.csv"))
     if not workbooks:
-        raise unusable(data / "inputs", "holds no workbook (*.xlsx) of cases")
+        raise source_error(data / "inputs", "holds no workbook (*.xlsx) of cases")
     if not mocks:
-        raise unusable(data / "sandbox" / "mock_data", "holds no recordings (*.csv)")
+        raise source_error(data / "sandbox" / "mock_data", "holds no recordings (*.csv)")
     outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
     return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
 
@@ -522,7 +505,7 @@ def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> l
     for path in source.mocks:
         vectors = 0
         for row in _rows(path, log):
-            vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
+            vectors += row.data.get("feature", "").strip() not in {"", "{}"}
             recording = convert_recording(row, path, tools, log)
             if recording is None:
                 log.leave("recordings")
@@ -535,14 +518,14 @@ def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> l
     return sorted(recordings, key=lambda recording: (recording.tool, recording.case))
 
 
-def _rows(path: Path, log: ImportLog) -> Iterator[SourceRow]:
+def _rows(path: Path, log: ImportLog) -> Iterator[Record]:
     """Give the rows of a table of recordings; a torn one is noted and left out."""
 
     def torn(problem: Problem) -> None:
         log.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out", leaves="rows")
 
     for row in read_csv(path, RECORDING_COLUMNS, torn=torn):
-        yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
+        yield Record(f"{printable(path.name)}:{row.line}", row.cells)
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:

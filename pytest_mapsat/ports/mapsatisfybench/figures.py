@@ -5,8 +5,6 @@ Figure 4: calls by tool; figure 5: metrics by domain and by source of the implic
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +12,10 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
+from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, mean_span, summarise
 from pytest_mapsat.model import Bounds, Run, Scorecard, UsageError
-from pytest_mapsat.reports import cell_width, cut, metric_title, printable, shown_metrics
+from pytest_mapsat.ports import csv_text
+from pytest_mapsat.reports import cell_width, cut, metric_title, printable, range_text, shown_metrics, templates_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,7 +46,7 @@ class ChartBar:
     @property
     def text(self) -> str:
         """Its value, or the bounds of it."""
-        return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (self.least, self.most)))
+        return range_text((self.least, self.most))
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Figure:
     def files(self) -> dict[str, str]:
         """Return the texts of its files by their names."""
         return {
-            f"{self.name}.csv": _csv(self),
+            f"{self.name}.csv": csv_text(self.columns, self.rows),
             f"{self.name}.svg": bar_chart(self.title, self.note, self.bars),
         }
 
@@ -136,7 +135,7 @@ def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str
             rows.append((group, metric, run_name, *mean.bounds, mean.low, mean.high, *counts))
         if not spans:
             continue
-        bounds = _average([span for span, _, _ in spans])
+        bounds = mean_span([span for span, _, _ in spans])
         interval = spans[0][1:] if len(spans) == 1 else (None, None)
         if len(runs) > 1:
             rows.append((group, metric, _AVERAGE, *bounds, None, None, None, None))
@@ -144,11 +143,6 @@ def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str
     note = _NOTE if len(runs) == 1 else f"Means over {len(runs)} runs. {_NOTE.partition('.')[0]}."
     columns = (dimension, "metric", "run", "least", "most", "low", "high", "cases", "undecided")
     return Figure(name, title, note, columns, tuple(rows), tuple(bars))
-
-
-def _average(spans: Sequence[Bounds]) -> Bounds:
-    least, most = (math.fsum(ends) / len(spans) for ends in zip(*spans, strict=True))
-    return least, most
 
 
 # -- the profile setting -----------------------------------------------------------------------
@@ -171,7 +165,7 @@ def _of_profile(without: Run, given: Run) -> Figure:
         interval = (None if lower is None else lower[0], None if upper is None else upper[1])
         bounds = (bound or (None, None) for bound in (summarise(side)[metric].bounds for side in sides))
         ends = [end for bound in bounds for end in bound]
-        difference = _average(list(zip(least, most, strict=True)))
+        difference = mean_span(list(zip(least, most, strict=True)))
         rows.append((where, metric, *ends, *difference, *interval, len(pairs)))
         bars.append(ChartBar(where, metric_title(metric), *difference, *interval))
     heads = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
@@ -203,26 +197,10 @@ def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
     for card in cards:
         if (span := card.bounds_of(metric)) is not None:
             by_case.setdefault(card.id, []).append(span)
-    return {case: _average(spans) for case, spans in by_case.items()}
+    return {case: mean_span(spans) for case, spans in by_case.items()}
 
 
 # -- files -------------------------------------------------------------------------------------
-
-
-def _csv(figure: Figure) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(figure.columns)
-    writer.writerows(map(_cell, row) for row in figure.rows)
-    return text.getvalue()
-
-
-def _cell(value: str | float | None) -> str | float:
-    """Return a cell; text that a spreadsheet would take for a formula is kept from being one."""
-    if isinstance(value, str):
-        plain = printable(value)
-        return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
-    return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
 
 
 def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
@@ -261,15 +239,6 @@ def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of the template, which escapes whatever it is given."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for charts only
-
-    environment = Environment(
-        loader=PackageLoader("pytest_mapsat.ports.mapsatisfybench"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    environment = templates_of("pytest_mapsat.ports.mapsatisfybench")
     environment.filters |= {"cells": cell_width, "plain": printable, "short": cut}
     return environment

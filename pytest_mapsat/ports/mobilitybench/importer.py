@@ -15,7 +15,7 @@ from typing import IO
 
 from pytest_mapsat.formats import content_digest, printable, read_csv, replacing
 from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Problem, Recording, SuiteManifest, Tool
-from pytest_mapsat.ports import files_of, imported_manifest, unusable, write_terms
+from pytest_mapsat.ports import files_of, imported_manifest, packaged_tools, source_error, write_suite
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases
 
 from .requirements import answer, doubts_of, required
@@ -28,7 +28,6 @@ from .rows import (
     MobilityRow,
     OddRowError,
     meant_lines,
-    mobility_tools,
     point_of,
     read_row,
     slots,
@@ -74,7 +73,7 @@ def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
     """
     tables = files_of(src, *([pattern] for pattern in _TABLES), lacks="holds no table (*.csv)", hint=_HINT)
     if len(tables) > 1:
-        raise unusable(src, f"holds {len(tables)} tables (*.csv)", _HINT)
+        raise source_error(src, f"holds {len(tables)} tables (*.csv)", _HINT)
     with new_folder(dest) as folder:
         return _build(tables[0], folder)
 
@@ -90,8 +89,9 @@ def _build(table: Path, folder: Path) -> ImportReport:
         raise log.nothing(table, "holds no row")
     log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
     manifest = _manifest(content_digest(table)[:12], len(kept), by_tool.total())
-    write_terms(folder, manifest, mobility_tools().values())
-    return log.report(folder, FORMAT, cases=len(kept), tools=len(mobility_tools()), by_tool=by_tool)
+    tools = packaged_tools(__package__)
+    write_suite(folder, manifest, tools.values())
+    return log.report(folder, FORMAT, cases=len(kept), tools=len(tools), by_tool=by_tool)
 
 
 def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
@@ -293,7 +293,7 @@ def _expected_tools(row: MobilityRow) -> list[JsonObject]:
     expected: list[JsonObject] = []
     searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
     for number, call in enumerate(row.calls, 1):
-        tool = mobility_tools()[call.tool]
+        tool = packaged_tools(__package__)[call.tool]
         # The longitude's match has the latitude; what says nothing may be left out.
         asked = {name for name, value in call.arguments.items() if value not in (None, "", [], {})} - {"latitude"}
         entry: JsonObject = {
@@ -339,8 +339,8 @@ def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
         return {}
     city = text_at(call.arguments, "city")
     if call.tool == "traffic_status":
-        told = re.split(r"[:：]", text_at(call.result, "trafficinfo", "description"))[0].strip()
-        return _others("name", call, [told, *_without_city(text_at(call.arguments, "name"), city)])
+        road = re.split(r"[:：]", text_at(call.result, "trafficinfo", "description"))[0].strip()
+        return _others("name", call, [road, *_without_city(text_at(call.arguments, "name"), city)])
     if call.tool != "query_poi":
         return {}
     words, name = text_at(call.arguments, "keywords"), text_at(call.result, "name")

@@ -96,8 +96,8 @@ def tau_holds(
     episode: Episode, domain: str, function: str, arguments: Mapping[str, Json], value: bool = True
 ) -> Finding:
     """An assertion of the domain's world is true at the end, or false where the task says so."""
-    held, why = held_at(episode.state, domain, function, arguments)
-    return Finding(held is value, f"{function}: {why}" if why else f"{function} is {held}", f"{function} is {value}")
+    holds, why = held_at(episode.state, domain, function, arguments)
+    return Finding(holds is value, f"{function}: {why}" if why else f"{function} is {holds}", f"{function} is {value}")
 
 
 def held_at(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:

@@ -630,8 +630,8 @@ class TelecomWorld(Phone):
     ) -> list[JsonObject]:
         """Find customers by full name and date of birth."""
         wanted = fold(full_name)
-        named = (row for row in self.rows("customers").values() if fold(row["full_name"]) == wanted)
-        return [row for row in named if row["date_of_birth"] == dob]
+        namesakes = (row for row in self.rows("customers").values() if fold(row["full_name"]) == wanted)
+        return [row for row in namesakes if row["date_of_birth"] == dob]
 
     @tool()
     def get_details_by_id(
@@ -784,7 +784,9 @@ class TelecomWorld(Phone):
         number = self.surroundings["phone_number"]
         if number is None:
             return
-        line = next((row for row in self._lines() if _digits(row["phone_number"]) == _digits(number)), None)
+        line = next(
+            (row for row in self.rows("lines").values() if _digits(row["phone_number"]) == _digits(number)), None
+        )
         if line is None:
             raise Refused("no line has the phone number of the user", phone_number=number)
         limit = self.rows("plans")[line["plan_id"]]["data_limit_gb"] + line["data_refueling_gb"]
@@ -803,12 +805,9 @@ class TelecomWorld(Phone):
             payment_request=request,
         )
 
-    def _lines(self) -> Iterator[Row]:
-        yield from self.rows("lines").values()
-
     def _customer_of(self, phone_number: str) -> Row:
         wanted = _digits(phone_number)
-        own = {line["line_id"] for line in self._lines() if _digits(line["phone_number"]) == wanted}
+        own = {line["line_id"] for line in self.rows("lines").values() if _digits(line["phone_number"]) == wanted}
         for customer in self.rows("customers").values() if wanted else ():
             if _digits(customer["phone_number"]) == wanted or own.intersection(customer["line_ids"]):
                 return customer

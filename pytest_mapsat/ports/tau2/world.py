@@ -92,8 +92,8 @@ def _spec(method: Callable[..., Any], facts: ToolFacts) -> Tool:
     }
     model: type[BaseModel] = create_model(method.__name__, **fields)
     schema: JsonObject = model.model_json_schema()
-    named = _untitled(schema, schema.get("$defs", {}))
-    given = {key: named[key] for key in ("properties", "required") if key in named}
+    untitled = _untitled(schema, schema.get("$defs", {}))
+    given = {key: untitled[key] for key in ("properties", "required") if key in untitled}
     parameters = {"type": "object", "properties": {}, **given}
     effect: Literal["write", "read"] = "write" if facts.writes else "read"
     text = " ".join((method.__doc__ or "").split())

@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
@@ -32,8 +30,18 @@ from pytest_mapsat.model import (
     did_you_mean,
     digest,
 )
-from pytest_mapsat.ports import Model, files_of, imported_manifest, part_of, records_of, safe_name, write_terms
-from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, telling_words, tools_of, write_cases
+from pytest_mapsat.ports import (
+    Model,
+    files_of,
+    imported_manifest,
+    objects,
+    packaged_tools,
+    records_of,
+    safe_name,
+    validated,
+    write_suite,
+)
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, telling_words, write_cases
 
 from . import ORDERS, RUBRIC
 from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, reference_of, tables_of
@@ -149,7 +157,7 @@ class Building:
 
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
         """Return part of a source, or None after noting its problems."""
-        parsed, problems = part_of(model, data, place)
+        parsed, problems = validated(model, data, place)
         if parsed is None:
             reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
             self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
@@ -185,13 +193,14 @@ class Building:
         for table in TABLES:
             (self.folder / "state" / f"{table}.jsonl").write_bytes(b"")
         tools = self._tools()
-        write_terms(self.folder, self._manifest(paths), tools.values())
+        write_suite(self.folder, self._manifest(paths), tools.values())
         name, cases = _FORMATS[self._version], self._counts["cases"]
         return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
     def _tools(self) -> Mapping[str, Tool]:
         """Return the tools of the tasks' domains that this version of VitaBench has."""
-        tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
+        parts = [packaged_tools(__package__, f"tools/{part}.yaml") for part in ("common", *sorted(self._domains))]
+        tools = {name: tool for part in parts for name, tool in part.items()}
         absent = "get_user_historical_behaviors" if self._version == "2.0" else "taxi"
         return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
@@ -345,11 +354,6 @@ def _answers(task: VitaTask, language: str) -> list[JsonObject]:
     return answers
 
 
-@cache
-def _tools_of(part: str) -> Mapping[str, Tool]:
-    return tools_of(files(__package__).joinpath("tools", f"{part}.yaml").read_text(encoding="utf-8"))
-
-
 # -- version 2.0: users, each with a sequence of tasks and the interactions before each task
 
 _ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
@@ -482,7 +486,7 @@ def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[Jso
         elif content is not None:
             behavior, dialogue = [{"type": str(raw.get("type", "")), "content": _text(content)}], []
         else:
-            entries = _objects(raw.get("behavior"))
+            entries = objects(raw.get("behavior"))
             behavior = [{"type": str(e.get("behavior_type", "")), "content": _text(e.get("content"))} for e in entries]
             dialogue = _dialogue(raw.get("dialogue"))
         behavior = [entry for entry in behavior if entry["content"].strip()]
@@ -493,12 +497,8 @@ def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[Jso
         yield {"date": date, "behavior": behavior, "dialogue": dialogue}
 
 
-def _objects(value: Json) -> list[JsonObject]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def _dialogue(value: Json) -> list[JsonObject]:
-    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
+    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in objects(value))
     return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
 
 
@@ -531,7 +531,7 @@ def _preferences(task: VitaTask) -> list[str]:
 
 def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
     """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
-    history = _objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
+    history = objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
     types = set()
     for change in history:
         mark = json.dumps(change, sort_keys=True, ensure_ascii=False)

@@ -602,7 +602,9 @@ class _Player:
             placed = [self._call("create_delivery_order", **self._delivered(order, products))]
         elif kind == "instore":
             ordered = [{"product_id": product.product_id, "quantity": product.quantity} for product in products]
-            placed = [self._call("create_instore_product_order", user_id=user, shop_id=shop, **one) for one in ordered]
+            placed = [
+                self._call("create_instore_product_order", user_id=user, shop_id=shop, **item) for item in ordered
+            ]
         else:
             placed = [call for product in products for call in self._travel(kind, shop, product)]
         for created in placed if standing(order.status) == "paid" else ():
@@ -716,8 +718,8 @@ class _Player:
             listed = [product for product in wanted if (product.product_id, product.attributes.casefold()) in offered]
             form["choices"] = sorted(choice(product.model_dump()) for product in listed)
             for product in [product for product in wanted if product not in listed]:
-                told = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
-                self._note("choice", f"order {order.order_id} wants {told}: any choice passes")
+                choice_text = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
+                self._note("choice", f"order {order.order_id} wants {choice_text}: any choice passes")
             if not order.dispatch_time and any(map(_TIME_NAMED.search, self._task.evaluation_criteria.rubrics)):
                 self._note("time", f"order {order.order_id} has no time, and a rubric names one: any time passes")
             for name in [name for name in ("place", "time", "note", "choices") if not form[name]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["Dialogues", "html_report", "opening"]
+__all__ = ["Dialogues", "html_report", "opening", "templates_of"]
 
 #: Metrics of an episode that stand in the table of cases.
 _IN_TABLE = 3
@@ -97,17 +97,8 @@ def counted_text(mean: Aggregate) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates, which escapes whatever it is given."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for this report only
-
-    environment = Environment(
-        loader=PackageLoader("pytest_mapsat.reports.html"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
+    """Return the environment of the page."""
+    environment = templates_of("pytest_mapsat.reports.html")
     environment.filters |= {
         "bar": bar_of,
         "cells": cell_width,
@@ -122,21 +113,22 @@ def environment() -> Environment:
         "short": cut,
         "text_only": _text_only,
     }
-    environment.globals |= {
-        "kind_titles": view.KIND_TITLES,
-        "metric_names": view.metric_names,
-        "metric_text": view.metric_text,
-        "range_text": view.range_text,
-        "width": WIDTH,
-        "height": HEIGHT,
-        "before_and_now": changes.before_and_now,
-        "change_rows": changes.change_rows,
-        "changed": changes.change_counts,
-        "requirement_change": changes.requirement_change,
-        "flip": changes.flip,
-        "unlike_texts": changes.unlike_texts,
-    }
+    environment.globals |= {"view": view, "comparing": changes, "width": WIDTH, "height": HEIGHT}
     return environment
+
+
+def templates_of(package: str) -> Environment:
+    """Return an environment of the templates of a package, which escapes whatever it is given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for pages and charts only
+
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
 
 
 def _text_only(text: str) -> Markup:

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from pytest_mapsat.metrics import CaseRow, case_rows
+from pytest_mapsat.metrics import CaseRow, case_rows, mean_span
 from pytest_mapsat.model import BESIDES, Bounds, CardRequirement, Label, Run, Scorecard, Step, Trajectory, Turn, lighten
 from pytest_mapsat.reports import view
 from pytest_mapsat.reports.text import cut, printable
@@ -225,9 +225,7 @@ class RowView:
     def span(self, metric: str) -> Bounds | None:
         """Return the least and the most that a metric comes to over its episodes; None where nothing is known of it."""
         spans = [span for case_view in self.views if (span := case_view.card.bounds_of(metric)) is not None]
-        if not spans:
-            return None
-        return math.fsum(low for low, _ in spans) / len(spans), math.fsum(high for _, high in spans) / len(spans)
+        return mean_span(spans) if spans else None
 
 
 def row_views(run: Run) -> list[RowView]:
