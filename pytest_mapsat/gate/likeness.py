@@ -155,7 +155,7 @@ def slim(card: Scorecard) -> Scorecard:
         "metrics": _measured(*card.metrics.items()),
         "labels": tuple(
             [
-                _one(
+                _shared_noun(
                     Label,
                     requirement=item.requirement,
                     kind=item.kind,
@@ -168,10 +168,10 @@ def slim(card: Scorecard) -> Scorecard:
             ]
         ),
         "requirements": tuple(
-            [_one(CardRequirement, id=item.id, kind=item.kind, text="") for item in card.requirements]
+            [_shared_noun(CardRequirement, id=item.id, kind=item.kind, text="") for item in card.requirements]
         ),
-        "calls": _one(CallCounts, total=card.calls.total),
-        "spent": _one(Usage, **vars(card.spent)),
+        "calls": _shared_noun(CallCounts, total=card.calls.total),
+        "spent": _shared_noun(Usage, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
         "trajectory": card.trajectory,
         "misread": card.misread
@@ -195,7 +195,7 @@ def _misread(red: float, green: float, *bounds: tuple[str, Bounds]) -> Misread:
 
 
 @lru_cache(maxsize=10_000)
-def _one(sort: Callable[..., Noun], /, **fields: Any) -> Any:
+def _shared_noun(sort: Callable[..., Noun], /, **fields: Any) -> Any:
     """Return a noun that many scorecards share: without words most are alike."""
     noun = sort(**fields)
     lighten(noun)
@@ -303,10 +303,10 @@ class Likeness(NamedTuple):
             )
         else:
             return ()
-        return (*(f"the runs cannot be compared: {told(unlike)}" for unlike in self.all), way)
+        return (*(f"the runs cannot be compared: {difference_text(unlike)}" for unlike in self.all), way)
 
 
-def told(unlike: Unlike) -> str:
+def difference_text(unlike: Unlike) -> str:
     """Return a difference in words."""
     return f"{unlike.what}: baseline {unlike.baseline}, new {unlike.new}"
 
@@ -388,7 +388,7 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
         yield Unlike(what="lost cases", baseline=next(texts), new=next(texts))
     alone = sorted(before - after - lost[1]), sorted(after - before - lost[0])
     if (alone[0] and not new.partial) or alone[1]:
-        yield Unlike(what="cases", baseline=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
+        yield Unlike(what="cases", baseline=_counted(alone[0], len(before)), new=_counted(alone[1], len(after)))
     if changed := sorted(_changed(baseline, new)):
         yield Unlike(what="changed cases", baseline=listed(changed), new="not the same as before")
     agents = [sorted({card.agent for card in side.cards}) for side in (baseline, new)]
@@ -397,7 +397,7 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
         yield Unlike(what="parameters of mapsat_agent", baseline=next(texts), new=next(texts))
 
 
-def _only(alone: Sequence[str], count: int) -> str:
+def _counted(alone: Sequence[str], count: int) -> str:
     return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 

@@ -22,7 +22,7 @@ from pytest_mapsat.metrics import (
     trial_outcome,
     within_scale,
 )
-from pytest_mapsat.metrics.statistics import Interval, TrialBlock, mean, units
+from pytest_mapsat.metrics.statistics import Interval, TrialBlock, mean, mean_span, units
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,
@@ -70,7 +70,7 @@ class CasePair:
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
         spans = self._spans(metric)[new]
-        return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
+        return mean_span([span for _, span in spans]) if spans else None
 
     def difference(self, metric: str) -> Bounds | None:
         """Return the least and the most that new minus baseline can come to; None where one of them has no value."""
@@ -421,8 +421,8 @@ def _requirement(before: Sequence[Label], after: Sequence[Label]) -> Requirement
         wanted=new.wanted or baseline.wanted,
         baseline_quotes=baseline.quotes,
         new_quotes=new.quotes,
-        baseline_trials=(sum(_met(label) for label in before), len(before)),
-        new_trials=(sum(_met(label) for label in after), len(after)),
+        baseline_trials=(sum(_known_level(label) == 1 for label in before), len(before)),
+        new_trials=(sum(_known_level(label) == 1 for label in after), len(after)),
     )
 
 
@@ -430,26 +430,20 @@ def _telling(before: Sequence[Label], after: Sequence[Label]) -> tuple[Label, La
     """Return a label of each side that differ as their trials do: the best and the worst, or the other way round."""
     fallen = sum(_bounds(before)) >= sum(_bounds(after))
     best, worst = (max, min) if fallen else (min, max)
-    return best(before, key=_level), worst(after, key=_level)
-
-
-def _met(label: Label) -> bool:
-    return label.outcome == "passed" and label.value in (None, 1.0)
+    return best(before, key=_assumed_level), worst(after, key=_assumed_level)
 
 
 def _bounds(labels: Sequence[Label]) -> Bounds:
     """Return the least and the most that a requirement's mean level can be: a label that is not known may be anything."""
-    least = [0.0 if level is None else level for level in map(_known, labels)]
-    most = [1.0 if level is None else level for level in map(_known, labels)]
-    return mean(least), mean(most)
+    return mean_span([(0.0, 1.0) if level is None else (level, level) for level in map(_known_level, labels)])
 
 
-def _known(label: Label) -> float | None:
+def _known_level(label: Label) -> float | None:
     if label.value is not None:
         return label.value
     return {"passed": 1.0, "failed": 0.0}.get(label.outcome)
 
 
-def _level(label: Label) -> float:
-    level = _known(label)
+def _assumed_level(label: Label) -> float:
+    level = _known_level(label)
     return _MIDDLE if level is None else level

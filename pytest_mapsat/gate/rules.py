@@ -203,7 +203,7 @@ def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
     if not colon:
         raise UsageError(f"{_DROPS}: found {shown(piece)}, expected METRIC:NUMBER like ar:0.02")
     number, at, word = (part.strip() for part in right.partition("@"))
-    domain, metric = _named(_DROPS, left, metrics, besides=(FLIPS, UNDECIDED_SHARE))
+    domain, metric = _named(_DROPS, left, metrics, further=(FLIPS, UNDECIDED_SHARE))
     counts = metric in (FLIPS, UNDECIDED_SHARE)
     if at and (word != "sampled" or counts):
         expected = f"{left}:{number}{'' if counts else '@sampled'}"
@@ -228,7 +228,7 @@ def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) 
 
 
 def _named(
-    option: str, left: str, metrics: Sequence[Metric], *, of_trials: bool = False, besides: Sequence[str] = ()
+    option: str, left: str, metrics: Sequence[Metric], *, of_trials: bool = False, further: Sequence[str] = ()
 ) -> tuple[str, str]:
     """Return the domain and the metric of a left side like ``navigation.ar``."""
     domain, dot, metric = left.rpartition(".")
@@ -238,13 +238,13 @@ def _named(
         declared.name for declared in metrics
     }:  # a metric of others may be called as one of ours is in plain words
         metric = {declared.plain: declared.name for declared in reversed((*metrics, PASSED))}.get(metric, metric)
-    if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
-        raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
+    if metric not in (*gated(metrics), *further) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
+        raise UsageError(f"{option}: {_no_metric(metric, metrics, further)}")
     return domain, metric
 
 
-def _no_metric(metric: str, metrics: Sequence[Metric], besides: Sequence[str]) -> str:
-    names = (*gated(metrics), *besides)
+def _no_metric(metric: str, metrics: Sequence[Metric], further: Sequence[str]) -> str:
+    names = (*gated(metrics), *further)
     if metric.lower() in {declared.name for declared in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
     hint = did_you_mean(
