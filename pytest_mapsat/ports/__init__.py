@@ -23,6 +23,8 @@ from pytest_mapsat.formats import (
     json_elements,
     limits,
     parse_json_line,
+    printable,
+    read_csv,
     read_lines,
     read_text,
     shown_path,
@@ -55,7 +57,7 @@ class Record(NamedTuple):
     """One record of a source and its place, as ``tasks.jsonl:3``."""
 
     place: str
-    data: Mapping[str, Any]
+    data: Any
 
 
 def source_error(path: Path, message: str, hint: str = "", *, line: int = 0) -> SuiteError:
@@ -85,31 +87,49 @@ def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list
     raise source_error(src, lacks if src.is_dir() else "is not there", hint)
 
 
-def records_of(
-    path: Path, name: str, noun: str, *, longest: int, torn: Callable[[Problem], None]
-) -> Iterator[tuple[int, Json]]:
+#: Hears of a record that cannot be read and is passed over: its place, and why.
+Torn = Callable[[str, str], None]
+
+
+def json_records(path: Path, torn: Torn, noun: str, *, longest: int, name: str = "") -> Iterator[Record]:
     """Give the records of a file in JSON or JSON Lines, each with the line that it begins on.
 
     Args:
         path: the file.
-        name: how notes name it.
+        torn: hears of lines that are not JSON.
         noun: what the records are, for errors.
         longest: the most bytes of a line.
-        torn: hears of a line that is not JSON, which is then passed over.
+        name: how places name the file; its own name where it is empty.
 
     Raises:
         SuiteError: the file cannot be read, or is no JSON.
     """
+    name, where = name or printable(path.name), shown_path(path)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        where = shown_path(path)
-        yield from json_elements(read_text(path, limits.CELL_BYTES, where), where, noun)
+        for number, data in json_elements(read_text(path, limits.CELL_BYTES, where), where, noun):
+            yield Record(f"{name}:{number}", data)
         return
     for line in read_lines(path, longest):
         try:
-            yield line.number, parse_json_line(line.data, name, line.number)
+            yield Record(f"{name}:{line.number}", parse_json_line(line.data, name, line.number))
         except SuiteError as error:
             for problem in error.problems:
-                torn(problem)
+                torn(f"{name}:{problem.line}", problem.message)
+
+
+def table_records(path: Path, torn: Torn, columns: Sequence[str], hint: str = "") -> Iterator[Record]:
+    """Give the rows of a table in CSV, by column; ``torn`` hears of rows with more or fewer cells.
+
+    Raises:
+        SuiteError: the file cannot be read, or lacks a column; ``hint`` is said then.
+    """
+    name = printable(path.name)
+
+    def torn_row(problem: Problem) -> None:
+        torn(f"{name}:{problem.line}", problem.message)
+
+    for row in read_csv(path, columns, hint=hint, torn=torn_row):
+        yield Record(f"{name}:{row.line}", row.cells)
 
 
 def validated(model: type[Model], data: Json, place: str, line: int = 0) -> tuple[Model | None, list[Problem]]:

@@ -185,25 +185,22 @@ def import_adk(src: Path, dest: Path) -> ImportReport:
         reader.take(file)
     if not reader.cases:
         raise log.nothing(files[0], "holds no case")
-    with new_folder(dest) as folder:
-        return _write(folder, files[0], reader, log)
-
-
-def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> ImportReport:
     manifest = imported_manifest(
-        f"adk-{safe_name(first.name.partition('.')[0], 60) or 'evalset'}",
-        content_digest(first)[:12],
+        f"adk-{safe_name(files[0].name.partition('.')[0], 60) or 'evalset'}",
+        content_digest(files[0])[:12],
         description=f"Evalsets of the Agent Development Kit, imported: {len(reader.cases)} cases.",
     )
-    write_suite(folder, manifest, ())
-    write_cases(folder / "cases.jsonl", reader.cases)
-    if tools := [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]:
-        # An evalset does not describe the fields of results: all are ignored.
-        write_bytes(folder / "tools.yaml", to_yaml([{**tool.to_json(), "fields": {"": "ignored"}} for tool in tools]))
-    if reader.recordings:
-        write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
+    tools = [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]
     by_tool = Counter(recording.tool for recording in reader.recordings)
-    return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
+    with new_folder(dest) as folder:
+        write_suite(folder, manifest, ())
+        write_cases(folder / "cases.jsonl", reader.cases)
+        if tools:  # an evalset does not describe the fields of results: all are ignored
+            specs = [{**tool.to_json(), "fields": {"": "ignored"}} for tool in tools]
+            write_bytes(folder / "tools.yaml", to_yaml(specs))
+        if reader.recordings:
+            write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
+        return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
 
 
 class _Evalsets:

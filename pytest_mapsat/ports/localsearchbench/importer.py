@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -34,9 +34,10 @@ from pytest_mapsat.model import (
 from pytest_mapsat.ports import (
     TRIAL,
     Record,
+    Torn,
     files_of,
     imported_manifest,
-    records_of,
+    json_records,
     source_error,
     validated,
     write_suite,
@@ -86,30 +87,29 @@ Merchant = create_model("Merchant", __base__=_Identified, **_OPTIONAL)
 _MOST_CHARACTERS = 100_000
 
 
-def read_records(path: Path, torn: Callable[[Problem], None]) -> Iterator[Record]:
-    """Yield the objects of a file; ``torn`` hears of what is none, with its line.
+def read_records(path: Path, torn: Torn) -> Iterator[Record]:
+    """Yield the objects of a file; ``torn`` hears of what is none.
 
     Raises:
         SuiteError: the file cannot be read, goes beyond a limit, or is of no known form.
         UsageError: it is parquet, and the extra that reads it is not installed.
     """
-    name = printable(path.name)
     if not path.name.endswith(_ENDINGS):
         raise source_error(path, f"ends in none of {', '.join(_ENDINGS)}", _HINT)
     if path.stat().st_size < limits.MIB and read_bytes(path, limits.MIB).startswith(_POINTER):
         raise source_error(path, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull", line=1)
     if path.name.endswith(".parquet"):
-        numbered = _rows(path)
+        records = _rows(path)
     else:
-        numbered = records_of(path, name, "tasks or merchants", longest=limits.ROW_BYTES, torn=torn)
-    for number, data in numbered:
-        if isinstance(data, dict):
-            yield Record(f"{name}:{number}", data)
+        records = json_records(path, torn, "tasks or merchants", longest=limits.ROW_BYTES)
+    for record in records:
+        if isinstance(record.data, dict):
+            yield record
         else:
-            torn(Problem(name, number, f"found {shown(data)}, expected a task or a merchant, an object"))
+            torn(record.place, f"found {shown(record.data)}, expected a task or a merchant, an object")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Json]]:
+def _rows(path: Path) -> Iterator[Record]:
     """Yield the rows of a parquet file, numbered from 1, a thousand in memory at a time."""
     try:
         import pyarrow as pa  # noqa: PLC0415  an extra
@@ -125,7 +125,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Json]]:
             for batch in file.iter_batches(batch_size=1000):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, row
+                    yield Record(f"{printable(path.name)}:{number}", row)
     except (pa.ArrowException, OSError, ValueError) as error:
         message = f"cannot be read as parquet: {' '.join(str(error).split())[:200]}"
         raise source_error(path, message, line=number) from None
@@ -274,8 +274,8 @@ class _SourceImport:
     def _rows(self) -> Iterator[JsonObject]:
         """Yield the merchants of all files, and keep the tasks."""
 
-        def torn(problem: Problem) -> None:
-            self._note("unparsable", f"{problem.path}:{problem.line}", f"{problem.message}; left out", "records")
+        def torn(place: str, message: str) -> None:
+            self._note("unparsable", place, f"{message}; left out", "records")
 
         for path in self._paths:
             for record in read_records(path, torn):

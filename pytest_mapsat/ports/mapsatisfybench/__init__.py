@@ -17,22 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_mapsat.formats import (
-    check_columns,
-    content_digest,
-    limits,
-    open_bytes,
-    parse_json,
-    printable,
-    read_csv,
-    shown_path,
-)
+from pytest_mapsat.formats import check_columns, content_digest, limits, open_bytes, parse_json, printable, shown_path
 from pytest_mapsat.model import (
     Case,
     Json,
     JsonObject,
     MapsatError,
-    Problem,
     Recording,
     SuiteManifest,
     Tool,
@@ -41,7 +31,7 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.ports import Record, imported_manifest, packaged_tools, source_error, write_suite
+from pytest_mapsat.ports import Record, imported_manifest, packaged_tools, source_error, table_records, write_suite
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
@@ -502,9 +492,13 @@ def _derive_tools(
 
 def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Recording]:
     recordings: list[Recording] = []
+
+    def torn(place: str, message: str) -> None:
+        log.note("row", place, f"{message} and is left out", leaves="rows")
+
     for path in source.mocks:
         vectors = 0
-        for row in _rows(path, log):
+        for row in table_records(path, torn, RECORDING_COLUMNS):
             vectors += row.data.get("feature", "").strip() not in {"", "{}"}
             recording = convert_recording(row, path, tools, log)
             if recording is None:
@@ -516,16 +510,6 @@ def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> l
             log.note("vectors", printable(path.name), message, leaves="vectors", count=vectors)
     # Sorting is stable: otherwise the source's order.
     return sorted(recordings, key=lambda recording: (recording.tool, recording.case))
-
-
-def _rows(path: Path, log: ImportLog) -> Iterator[Record]:
-    """Give the rows of a table of recordings; a torn one is noted and left out."""
-
-    def torn(problem: Problem) -> None:
-        log.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out", leaves="rows")
-
-    for row in read_csv(path, RECORDING_COLUMNS, torn=torn):
-        yield Record(f"{printable(path.name)}:{row.line}", row.cells)
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:

@@ -49,23 +49,11 @@ class ChartBar:
         return range_text((self.least, self.most))
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure: ``name`` is that of its files, ``rows`` are those of its table, below ``columns``."""
-
-    name: str
-    title: str
-    note: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    bars: tuple[ChartBar, ...]
-
-    def files(self) -> dict[str, str]:
-        """Return the texts of its files by their names."""
-        return {
-            f"{self.name}.csv": csv_text(self.columns, self.rows),
-            f"{self.name}.svg": bar_chart(self.title, self.note, self.bars),
-        }
+def _files(
+    name: str, title: str, note: str, columns: Sequence[str], *, rows: Sequence[Row], bars: Sequence[ChartBar]
+) -> dict[str, str]:
+    """Return the files of a figure by name: its table and its chart."""
+    return {f"{name}.csv": csv_text(columns, rows), f"{name}.svg": bar_chart(title, note, bars)}
 
 
 def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
@@ -78,7 +66,7 @@ def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     source = "Metrics by source of the implicit requirements (figure 5b)"
     by_domain = _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)")
     by_source = _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source)
-    return _tool_calls(runs).files() | by_domain.files() | by_source.files()
+    return _tool_calls(runs) | by_domain | by_source
 
 
 def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
@@ -93,7 +81,7 @@ def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     if len(runs) != len(("without", "with")):
         raise UsageError(f"profile: expected two runs, without and with the profile, found {len(runs)}")
     (_, without), (_, given) = runs
-    return _of_profile(without, given).files()
+    return _of_profile(without, given)
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
@@ -101,7 +89,7 @@ def _metrics(runs: Sequence[Run]) -> list[str]:
     return [name for name in _METRICS if name in shown] or shown[: len(_METRICS)]
 
 
-def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
+def _tool_calls(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     rows: list[Row] = []
     bars = []
     for tool in sorted({tool for _, run in runs for card in run.cases for tool in card.calls.by_tool}):
@@ -110,17 +98,15 @@ def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
             share = sum(map(bool, calls)) / len(calls)
             rows.append((tool, name, sum(calls), sum(calls) / len(calls), share))
             bars.append(ChartBar(tool, name, share, share))
-    return Figure(
-        "tool-calls",
-        "Share of episodes in which a tool is called (figure 4)",
-        "Tools that no run called are not listed: a run file does not know them.",
-        ("tool", "run", "calls", "calls per episode", "share of episodes"),
-        tuple(rows),
-        tuple(bars),
-    )
+    title = "Share of episodes in which a tool is called (figure 4)"
+    note = "Tools that no run called are not listed: a run file does not know them."
+    columns = ("tool", "run", "calls", "calls per episode", "share of episodes")
+    return _files("tool-calls", title, note, columns, rows=rows, bars=bars)
 
 
-def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str) -> Figure:
+def _by_group(
+    runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str
+) -> dict[str, str]:
     groups = [(run_name, run.groups.get(dimension, {})) for run_name, run in runs]
     rows: list[Row] = []
     bars = []
@@ -142,13 +128,13 @@ def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str
         bars.append(ChartBar(group, metric_title(metric), *bounds, *interval))
     note = _NOTE if len(runs) == 1 else f"Means over {len(runs)} runs. {_NOTE.partition('.')[0]}."
     columns = (dimension, "metric", "run", "least", "most", "low", "high", "cases", "undecided")
-    return Figure(name, title, note, columns, tuple(rows), tuple(bars))
+    return _files(name, title, note, columns, rows=rows, bars=bars)
 
 
 # -- the profile setting -----------------------------------------------------------------------
 
 
-def _of_profile(without: Run, given: Run) -> Figure:
+def _of_profile(without: Run, given: Run) -> dict[str, str]:
     both = {card.id for card in without.cases} & {card.id for card in given.cases}
     if not both:
         raise UsageError("the run in the profile setting has no case of the run without: nothing can be paired")
@@ -169,14 +155,9 @@ def _of_profile(without: Run, given: Run) -> Figure:
         rows.append((where, metric, *ends, *difference, *interval, len(pairs)))
         bars.append(ChartBar(where, metric_title(metric), *difference, *interval))
     heads = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
-    return Figure(
-        "profile",
-        "What changes when the agent is given the profile (B.4)",
-        f"With the profile minus without, over {len(both)} cases of both runs. {_NOTE}",
-        ("cases", "metric", *heads, "low", "high", "pairs"),
-        tuple(rows),
-        tuple(bars),
-    )
+    title = "What changes when the agent is given the profile (B.4)"
+    note = f"With the profile minus without, over {len(both)} cases of both runs. {_NOTE}"
+    return _files("profile", title, note, ("cases", "metric", *heads, "low", "high", "pairs"), rows=rows, bars=bars)
 
 
 def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:

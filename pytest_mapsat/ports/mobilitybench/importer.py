@@ -13,9 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
-from pytest_mapsat.formats import content_digest, printable, read_csv, replacing
-from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Problem, Recording, SuiteManifest, Tool
-from pytest_mapsat.ports import files_of, imported_manifest, packaged_tools, source_error, write_suite
+from pytest_mapsat.formats import content_digest, printable, replacing
+from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Recording, SuiteManifest, Tool
+from pytest_mapsat.ports import files_of, imported_manifest, packaged_tools, source_error, table_records, write_suite
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases
 
 from .requirements import answer, doubts_of, required
@@ -101,18 +101,17 @@ def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
     def left_out(place: str, why: str) -> None:
         log.note("unparsable", place, f"{why}; the row is left out", leaves="rows")
 
-    def torn(problem: Problem) -> None:
+    def torn(place: str, why: str) -> None:
         next(numbers)
-        left_out(f"{printable(table.name)}:{problem.line}", problem.message)
+        left_out(place, why)
 
     hint = "the published table has the columns query, context, task_scenario, tool_list, ..."
-    for source in read_csv(table, COLUMNS, hint=hint, torn=torn):
-        number = next(numbers)
-        place = f"{printable(table.name)}:{source.line}"
-        for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
+    for record in table_records(table, torn, COLUMNS, hint):
+        number, place = next(numbers), record.place
+        for name in sorted(record.data.keys() - set(COLUMNS) - {""}) if number == 1 else ():
             log.note("column", place, f"the column {printable(name)} is not carried over", leaves=f"column {name}")
         try:
-            yield number, read_row(source, place, log)
+            yield number, read_row(record, log)
         except OddRowError as error:
             left_out(place, str(error))
 

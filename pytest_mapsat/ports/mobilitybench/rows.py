@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import permutations
 from typing import NamedTuple
 
-from pytest_mapsat.formats import TableRow, parse_literal
+from pytest_mapsat.formats import parse_literal
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, digest, shown, tool_name
-from pytest_mapsat.ports import objects, packaged_tools
+from pytest_mapsat.ports import Record, objects, packaged_tools
 from pytest_mapsat.reading import lexicon_of, read
 from pytest_mapsat.suite import ImportLog
 
@@ -189,9 +189,9 @@ def text_at(value: Json, *keys: str) -> str:
     return str(at(value, *keys) or "")
 
 
-def read_row(source: TableRow, place: str, log: ImportLog) -> MobilityRow:
+def read_row(record: Record, log: ImportLog) -> MobilityRow:
     """Return the row with its cells read. Raises OddRowError."""
-    cells = source.cells
+    place, cells = record
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
     values = {name: _literal(name, cells[name]) for name in _LITERALS if cells[name].strip() and name not in cut}
     scenario = cells["task_scenario"].strip()

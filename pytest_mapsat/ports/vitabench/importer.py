@@ -23,7 +23,6 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     JudgeTerms,
-    Problem,
     SuiteManifest,
     Tool,
     Window,
@@ -32,11 +31,12 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.ports import (
     Model,
+    Record,
     files_of,
     imported_manifest,
+    json_records,
     objects,
     packaged_tools,
-    records_of,
     safe_name,
     validated,
     write_suite,
@@ -44,7 +44,7 @@ from pytest_mapsat.ports import (
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, telling_words, write_cases
 
 from . import ORDERS, RUBRIC
-from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, reference_of, tables_of
+from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, tables_of
 from .world import TABLES, day_of, moment_of
 
 #: Where tasks stand, the published layout first.
@@ -144,16 +144,15 @@ class Building:
         self._languages: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
 
-    def read(self, path: Path) -> Iterator[tuple[str, Json]]:
-        """Give the entries of a file, each with its place; what is not JSON is noted and left out."""
+    def read(self, path: Path) -> Iterator[Record]:
+        """Give the entries of a file; what is not JSON is noted and left out."""
         # All files of the published layout have the same two names: the folder tells them apart.
         name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
 
-        def torn(problem: Problem) -> None:
-            self.refuse(f"{name}:{problem.line}", f"{problem.message}; left out")
+        def torn(place: str, message: str) -> None:
+            self.refuse(place, f"{message}; left out")
 
-        for line, data in records_of(path, name, "tasks", longest=limits.DIALOGUE_BYTES, torn=torn):
-            yield f"{name}:{line}", data
+        return json_records(path, torn, "tasks", longest=limits.DIALOGUE_BYTES, name=name)
 
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
         """Return part of a source, or None after noting its problems."""
@@ -170,7 +169,7 @@ class Building:
         except ValueError as wrong:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
             return None
-        if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
+        if not task.evaluation_criteria.rubrics and OrdersReference(task, tables).end is None:
             why = "no rubrics, and no orders that can be placed; the task is left out"
             self.refuse(place, f"there is nothing to judge by: {why}")
             return None
@@ -240,7 +239,7 @@ class Building:
         case_id = self._unused(placed, language)
         if case_id is None:
             return None
-        reference = reference_of(task, placed.tables)
+        reference = OrdersReference(task, placed.tables)
         self._remark(f"{placed.place} ({case_id})", task, reference)
         uid, now = task.environment.user_id, f"{task.environment.time.replace(' ', 'T')}+08:00"
         data: JsonObject = {

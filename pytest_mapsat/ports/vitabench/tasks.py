@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -446,9 +445,12 @@ class UnplaceableError(Exception):
     """Required orders cannot be placed as they stand; says why."""
 
 
-@dataclass
 class OrdersReference:
-    """The outcome of a task's required orders.
+    """The required orders of a task, placed in a fresh world.
+
+    Args:
+        task: the task.
+        tables: the rows that it begins with.
 
     Attributes:
         calls: the tool calls that place them.
@@ -457,48 +459,31 @@ class OrdersReference:
         notes: remarks on odd ones, each a kind and a message.
     """
 
-    calls: list[JsonObject] = field(default_factory=list)
-    end: JsonObject | None = None
-    problem: str = ""
-    notes: list[tuple[str, str]] = field(default_factory=list)
-
-
-def reference_of(task: VitaTask, tables: Mapping[str, Sequence[JsonObject]]) -> OrdersReference:
-    """Play the required orders of a task in its world, and return the outcome.
-
-    Args:
-        task: the task.
-        tables: the rows that it begins with.
-    """
-    reference = OrdersReference()
-    try:
-        _Player(task, tables, reference).play()
-    except UnplaceableError as why:
-        reference.calls, reference.problem = [], str(why)
-    except Refused as refused:
-        reference.calls, reference.problem = [], refused.reason
-    except ValueError as wrong:
-        reference.calls, reference.problem = [], " ".join(str(wrong).split())[:400]
-    return reference
-
-
-class _Player:
-    """Places the required orders of one task in a fresh world."""
-
-    def __init__(self, task: VitaTask, tables: Mapping[str, Sequence[JsonObject]], reference: OrdersReference) -> None:
+    def __init__(self, task: VitaTask, tables: Mapping[str, Sequence[JsonObject]]) -> None:
+        self.calls: list[JsonObject] = []
+        self.end: JsonObject | None = None
+        self.problem = ""
+        self.notes: list[tuple[str, str]] = []
         self._task = task
         self._environment = task.environment
-        self._reference = reference
-        self._state = State({name: Table(name, tuple(rows)) for name, rows in tables.items()})
-        self._world = world_named(tuple(WORLDS))(self._state)
         self._shops = {shop_id: (kind, shop) for kind, shop_id, shop in task.environment.sold()}
         self._earlier = {order.order_id: order for order in task.environment.orders.values()}
         kept_before = (*task.environment.books.values(), *task.environment.reservations.values())
         self._kept_before = {kept.id: kept for kept in kept_before}
-        self._end: dict[str, JsonObject] = {}
+        self._changed: dict[str, JsonObject] = {}
+        try:
+            self._state = State({name: Table(name, tuple(rows)) for name, rows in tables.items()})
+            self._world = world_named(tuple(WORLDS))(self._state)
+            self._play()
+        except UnplaceableError as why:
+            self.calls, self.problem = [], str(why)
+        except Refused as refused:
+            self.calls, self.problem = [], refused.reason
+        except ValueError as wrong:
+            self.calls, self.problem = [], " ".join(str(wrong).split())[:400]
 
-    def play(self) -> None:
-        """Play. Raises UnplaceableError, ValueError."""
+    def _play(self) -> None:
+        """Place the orders, and say how it ends. Raises UnplaceableError, ValueError."""
         states = self._task.evaluation_criteria.expected_states
         orders, kept = self._read([order for state in states for order in state.required_orders])
         optional, _ = self._read([order for state in states for order in state.optional_orders])
@@ -509,9 +494,10 @@ class _Player:
             self._place(order)
         for booking in kept:
             self._keep(booking)
-        self._reference.end = {"placed": self._placed(new), "earlier": self._end}
+        end: JsonObject = {"placed": self._placed(new), "earlier": self._changed}
         if optional:
-            self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
+            end["optional"] = [form for order in optional for form in self._form(order)]
+        self.end = end
 
     def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Reservation]]:
         """Return orders, then bookings and reservations; where several states have the same one, the last counts."""
@@ -583,7 +569,7 @@ class _Player:
             self._call("modify_delivery_order", order_id=name, note=order.note)
             wanted["note"] = True
         if wanted:
-            self._end[name] = wanted
+            self._changed[name] = wanted
 
     # -- new ones
 
@@ -670,7 +656,7 @@ class _Player:
             self._call("pay_instore_book", book_id=before.id)
             wanted["stands"] = stands
         if wanted:
-            self._end[before.id] = wanted
+            self._changed[before.id] = wanted
 
     def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
         """Make a call that is part of the reference. Raises UnplaceableError where it is refused."""
@@ -681,7 +667,7 @@ class _Player:
             result: JsonObject = make(**arguments)
         except Refused as refused:
             raise UnplaceableError(f"{tool}: {refused.reason}") from None
-        self._reference.calls.append({"tool": tool, "arguments": arguments})
+        self.calls.append({"tool": tool, "arguments": arguments})
         return result
 
     # -- the end, and what is odd
@@ -757,7 +743,7 @@ class _Player:
                 self._note("distraction", f"{name} has {product['product_id']}, which the source labels {shown(word)}")
 
     def _note(self, kind: str, message: str) -> None:
-        self._reference.notes.append((kind, message))
+        self.notes.append((kind, message))
 
 
 def _is_earlier(before: Order, order: Order) -> bool:
