@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from pytest_mapsat.metrics import LEVEL, case_rows, summarise
 from pytest_mapsat.metrics.statistics import mean
@@ -149,14 +150,19 @@ def decide(
     gates = bool(thresholds or drops)
     findings = list(_collection_findings(coverage, lost))
     findings += [GateFinding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
-    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
+
+    @cache
+    def means(domain: str, level: float | None) -> dict[str, Aggregate]:
+        return summarise(members(cards, domain), level=LEVEL if level is None else level / 100, users=True)
+
     for rule in thresholds:
         if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
             findings.append(_skipped_finding(rule, coverage))
         elif isinstance(rule, Ceiling):
             findings.append(_ceiling_finding(rule, cards, baseline, coverage, agent))
         else:
-            findings.append(_threshold_finding(rule, cards, allowed, summaries))
+            finding = _threshold_finding(rule, means(rule.domain, rule.level).get(rule.metric), cards)
+            findings.append(_without_allowed(rule, finding, cards, allowed))
     for place, comparison in enumerate(comparisons or (None,)):
         findings += _comparison_findings(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     failed = [row.id for row in case_rows(cards, pass_rule) if row.outcome == "failed" and row.id not in excused]
@@ -319,24 +325,13 @@ def _skipped_finding(rule: Rule, coverage: Coverage) -> GateFinding:
     return GateFinding("inconclusive", f"{rule.title} is undecided: part of the suite ran ({coverage})")
 
 
-def _threshold_finding(
-    rule: Threshold,
-    cards: Sequence[Scorecard],
-    allowed: frozenset[str],
-    summaries: dict[tuple[str, float | None], dict[str, Aggregate]],
+def _without_allowed(
+    rule: Threshold, finding: GateFinding, cards: Sequence[Scorecard], allowed: frozenset[str]
 ) -> GateFinding:
-    """Return whether a threshold holds, undecided cases left out where they are allowed and could turn it.
-
-    ``summaries``: the means by domain and level that were made already.
-    """
-    some = members(cards, rule.domain)
-    level = LEVEL if rule.level is None else rule.level / 100
-    summary = summaries.get((rule.domain, rule.level))
-    if summary is None:
-        summary = summaries[rule.domain, rule.level] = summarise(some, level=level, users=True)
-    finding = _check(rule, summary.get(rule.metric), cards)
+    """Return whether a threshold that undecided cases leave open holds without those that are allowed; else the finding."""
     if not finding.open or not allowed:
         return finding
+    some = members(cards, rule.domain)
     rest = [card for card in some if card.id not in allowed]
     aggregate = summarise(rest, users=True).get(rule.metric) if rest else None
     if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
@@ -346,7 +341,7 @@ def _threshold_finding(
     return GateFinding("passed", f"{summary_text}, which --mapsat-allow-undecided lets pass")
 
 
-def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> GateFinding:
+def _threshold_finding(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> GateFinding:
     """Hold a mean, or its interval, against its threshold: it holds at the lower end, breaks at the upper one, and is undecided between."""
     if aggregate is None or aggregate.bounds is None:
         return GateFinding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")

@@ -16,14 +16,12 @@ from pytest_mapsat.model import (
     STATE,
     UNDECIDED,
     Blame,
-    Bounds,
     CallCounts,
     CardRequirement,
     ComparedRun,
     EpisodeTiming,
     Label,
     Lost,
-    Misread,
     Noun,
     Outcome,
     Run,
@@ -173,9 +171,6 @@ def slim(card: Scorecard) -> Scorecard:
         "calls": _shared_noun(CallCounts, total=card.calls.total),
         "spent": _shared_noun(Usage, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
-        "trajectory": card.trajectory,
-        "misread": card.misread
-        and _misread(card.misread.red_of_right, card.misread.green_of_wrong, *card.misread.bounds.items()),
         **_UNREAD,
     }
     kept = _Compared.model_construct(**fields)
@@ -187,11 +182,6 @@ def slim(card: Scorecard) -> Scorecard:
 @lru_cache(maxsize=10_000)
 def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
     return dict(metrics)
-
-
-@lru_cache(maxsize=10_000)
-def _misread(red: float, green: float, *bounds: tuple[str, Bounds]) -> Misread:
-    return Misread(red_of_right=red, green_of_wrong=green, bounds=dict(bounds))
 
 
 @lru_cache(maxsize=10_000)

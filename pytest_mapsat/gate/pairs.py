@@ -5,7 +5,7 @@ What is undecided alike in both runs cancels.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -45,6 +45,7 @@ _WORST: tuple[Outcome, ...] = ("failed", "unevaluated", "passed")
 #: Where a label that is not known stands, when one is looked for that shows a change.
 _MIDDLE = 0.5
 _Spans = list[tuple[Scorecard, Bounds]]
+_CardsOfCases = Mapping[str, Sequence[Scorecard]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +154,7 @@ class CasePair:
 
 
 def pair_up(
-    baseline: dict[str, list[Scorecard]],
-    new: dict[str, list[Scorecard]],
-    without: frozenset[str],
-    *,
-    other_decisions: bool = False,
+    baseline: _CardsOfCases, new: _CardsOfCases, without: frozenset[str], *, other_decisions: bool = False
 ) -> tuple[CasePair, ...]:
     """Return the cases that both runs have, by id, without some.
 

@@ -71,7 +71,7 @@ def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list
     Args:
         src: a file or a folder. A link that leads out of the folder is no part of it.
         patterns: groups of patterns of paths below the folder.
-        lacks: what is said of a folder without such files.
+        lacks: what is said where there are no such files.
         hint: what to name instead.
 
     Raises:
@@ -84,7 +84,7 @@ def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list
         matching = sorted({path for pattern in group for path in src.glob(pattern)})
         if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
             return files
-    raise source_error(src, lacks if src.is_dir() else "is not there", hint)
+    raise source_error(src, lacks, hint)
 
 
 #: Hears of a record that cannot be read and is passed over: its place, and why.

@@ -262,10 +262,8 @@ class _Evalsets:
             self._scenario(case, case.conversation_scenario, place)
             return
         parts = list(_conversations(case.conversation))
-        for number, turns in enumerate(parts):
-            before = [turn for part in parts[:number] for turn in part]
-            group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
-            self._part(case, turns, before, place, group)
+        for number in range(len(parts)):
+            self._part(case, parts, number, place)
         if not parts:
             self._refuse("cases", place, "the case has no conversation")
         elif len(parts) > 1:
@@ -279,14 +277,10 @@ class _Evalsets:
         else:
             self._refuse("cases", place, "a scenario without rubrics expects nothing")
 
-    def _part(
-        self,
-        case: EvalCase,
-        turns: Sequence[Invocation],
-        before: Sequence[Invocation],
-        place: str,
-        group: JsonObject | None,
-    ) -> None:
+    def _part(self, case: EvalCase, parts: Sequence[Sequence[Invocation]], number: int, place: str) -> None:
+        """Make a case of one part of a conversation; the parts before it are its history."""
+        turns, before = parts[number], chain.from_iterable(parts[:number])
+        group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
         calls = [call for turn in turns for call in turn.calls]
         requirements = [] if self._match is None else [_calls_requirement(calls, self._match)]
         reference = turns[-1].final_response.text

@@ -221,7 +221,7 @@ def import_localsearchbench(src: Path, dest: Path) -> ImportReport:
         UsageError: ``dest`` cannot be used, or a file is parquet and the extra is not installed.
     """
     patterns = [f"{folder}*{ending}" for folder in ("", "data/") for ending in _ENDINGS]
-    paths = files_of(src, patterns, lacks="holds no file", hint=_HINT)
+    paths = files_of(src, patterns, lacks="holds no file" if src.is_dir() else "is not there", hint=_HINT)
     with new_folder(dest) as folder:
         return _SourceImport(folder, paths).run()
 

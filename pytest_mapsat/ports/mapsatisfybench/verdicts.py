@@ -228,13 +228,8 @@ def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
 def _label(requirement: Requirement, value: float | None, why: str, **fields: Any) -> Label:
     """Return a label with a value, or, without one, of a requirement that does not apply."""
     outcome = "not_applicable" if value is None else "passed" if value > 0 else "failed"
-    terms: dict[str, Any] = {
-        "requirement": requirement.id,
-        "kind": requirement.kind,
-        "outcome": outcome,
-        "value": value,
-    }
-    return Label(**terms, why=why, by=_BY, **fields)
+    terms: dict[str, Any] = {"requirement": requirement.id, "kind": requirement.kind, "outcome": outcome}
+    return Label(**terms, value=value, why=why, by=_BY, **fields)
 
 
 def _aligned(

@@ -63,7 +63,9 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
         "mobility_ie": _constraints(metric_input),
         **_decomposition(metric_input),
         **_selection(metric_input),
-        "mobility_sc": _compliance(metric_input),
+        "mobility_sc": share_of(
+            [_complies(metric_input, call) for call in metric_input.calls], "the agent called nothing"
+        ),
         "mobility_dr": _delivery(metric_input),
         "mobility_fpr": _final_pass(metric_input),
         "mobility_it": _tokens(metric_input.spent.input_tokens),
@@ -205,14 +207,11 @@ def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
     }
 
 
-def _compliance(metric_input: MetricInput) -> Measure:
-    """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
-    fitting: list[bool | None] = [_complies(metric_input, call) for call in metric_input.calls]
-    return share_of(fitting, "the agent called nothing")
-
-
 def _complies(metric_input: MetricInput, call: Step) -> bool:
-    """Return whether arguments are what the schema says, to the letter: types, limits, no other names; and what each stands for can be read."""
+    """Return whether a call complies (equation 5), whatever came of it: its tool exists, and takes these arguments to the letter.
+
+    They are of its types, within its limits, and no others; and what each stands for can be read.
+    """
     tool = metric_input.tools.get(call.tool)
     if tool is None:
         return False

@@ -42,8 +42,8 @@ from .rows import (
 )
 
 Checks = list[JsonObject]
-#: Explicit requirements, and facts.
-Made = tuple[Checks, Checks]
+#: The explicit requirements of a row, and its facts.
+AskedAndFacts = tuple[Checks, Checks]
 
 #: What sort of a name each part of an address is, by its ending.
 _DISTRICTS = tuple("区县旗市")
@@ -116,7 +116,7 @@ def _says_none(words: Iterable[str]) -> JsonObject:
 # -- places, weather, traffic
 
 
-def _poi(row: MobilityRow) -> Made:
+def _poi(row: MobilityRow) -> AskedAndFacts:
     call = next((call for call in row.calls if call.tool == "query_poi"), None)
     place = call.result if call else None
     point = point_of(row.text("ans_loc")) or point_of(place)
@@ -139,7 +139,7 @@ def _street(place: Json) -> list[str]:
     return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
 
 
-def _geolocation(row: MobilityRow) -> Made:
+def _geolocation(row: MobilityRow) -> AskedAndFacts:
     code = row.mapping("location_ans").get("regeocode")
     component = at(code, "addressComponent")
     regions = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
@@ -181,7 +181,7 @@ def _spoken_road(name: str) -> list[str]:
     return [name, name[code.end() :], code.group()] if code and len(name) > code.end() + 1 else [name]
 
 
-def _nearby(row: MobilityRow) -> Made:
+def _nearby(row: MobilityRow) -> AskedAndFacts:
     tool = "search_around_poi"
     call = next((call for call in row.calls if call.tool == tool), None)
     names = [str(item["name"]) for item in objects(at(call.result if call else None, "pois")) if item.get("name")]
@@ -207,7 +207,7 @@ def _parts_of(name: str) -> list[str]:
     return [bare[start : start + _PART] for start in range(max(len(bare) - _PART + 1, 1))]
 
 
-def _weather(row: MobilityRow) -> Made:
+def _weather(row: MobilityRow) -> AskedAndFacts:
     text = row.text("weather_description")
     states = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
@@ -242,7 +242,7 @@ def _clauses(text: str, words: Iterable[str]) -> list[str]:
     return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
 
-def _traffic(row: MobilityRow) -> Made:
+def _traffic(row: MobilityRow) -> AskedAndFacts:
     info = row.mapping("ans").get("trafficinfo")
     overall = text_at(info, "evaluation", "description")
     described = text_at(info, "description")
@@ -351,7 +351,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
     return [{"min": round(max(low, 0.0), 3), "max": round(high, 3)} for low, high in ranges]
 
 
-def _planned(row: MobilityRow) -> Made:
+def _planned(row: MobilityRow) -> AskedAndFacts:
     """Return what every answer with a route must hold: something of a route, that the tool was asked, figures that agree with it, the way of travelling."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
     length = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
@@ -376,7 +376,7 @@ def _planned(row: MobilityRow) -> Made:
     return explicit, facts
 
 
-def _multi_stop(row: MobilityRow) -> Made:
+def _multi_stop(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
@@ -407,7 +407,7 @@ def _called_with(row: MobilityRow, name: str) -> Checks:
     return [{"kind": "calls", "tool": tool, "with": {name: {"op": "one_of", "values": spelled}}}]
 
 
-def _options(row: MobilityRow) -> Made:
+def _options(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     wishes = "、".join(map(str, row.items("strategy_list")))
     if called := _called_with(row, "strategy"):
@@ -415,7 +415,7 @@ def _options(row: MobilityRow) -> Made:
     return explicit, facts
 
 
-def _lines(row: MobilityRow) -> Made:
+def _lines(row: MobilityRow) -> AskedAndFacts:
     explicit, _ = _planned(row)
     wanted, ways = meant_lines(row), transits(row)
     good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
@@ -452,7 +452,7 @@ def _takes(ride_names: list[list[str]]) -> JsonObject:
     return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
 
 
-def _asked_property(row: MobilityRow) -> Made:
+def _asked_property(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
@@ -464,7 +464,7 @@ def _asked_property(row: MobilityRow) -> Made:
     return explicit, facts
 
 
-def _departure(row: MobilityRow) -> Made:
+def _departure(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
@@ -489,7 +489,7 @@ def _clock(minutes: int) -> str:
     return f"{minutes % _DAY // 60:02d}:{minutes % 60:02d}"
 
 
-_SCENARIOS: dict[str, Callable[[MobilityRow], Made]] = {
+_SCENARIOS: dict[str, Callable[[MobilityRow], AskedAndFacts]] = {
     "POI Query": _poi,
     "Geolocation Query": _geolocation,
     "Nearby Query": _nearby,

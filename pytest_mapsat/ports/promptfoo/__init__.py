@@ -42,7 +42,7 @@ from pytest_mapsat.model import (
     schema_problem,
     shown,
 )
-from pytest_mapsat.ports import files_of, imported_manifest, safe_name, source_error, unused_id, write_suite
+from pytest_mapsat.ports import Record, files_of, imported_manifest, safe_name, source_error, unused_id, write_suite
 from pytest_mapsat.suite import ImportLog, ImportReport, bare_tool, new_folder, write_cases
 
 _NOT = "not-"
@@ -236,20 +236,13 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "grade": "llm-rubric"}
 
 
-class _Assertion(NamedTuple):
-    """An assertion with the place that it stands in."""
-
-    place: str
-    data: JsonObject
-
-
 class _Test(NamedTuple):
     """A test with what defaults and scenarios give it."""
 
     place: str
     name: str
     vars: JsonObject
-    assertions: tuple[_Assertion, ...]
+    assertions: tuple[Record, ...]
 
 
 class _Prompt(NamedTuple):
@@ -388,7 +381,7 @@ class _Config:
             requirements.append({"id": f"a{number}", "kind": "asked", "text": text, **checked})
         return requirements, schema, refused
 
-    def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
+    def _requirement(self, assertion: Record, given: JsonObject) -> tuple[str, JsonObject | None]:
         data = assertion.data
         kind = data.get("type")
         if data.get("transform") is not None or data.get("weight") == 0:
@@ -467,10 +460,10 @@ class _Config:
             variables = {**given, **dict(zip(several, values, strict=True))}
             yield _Test(place, name if isinstance(name, str) else "test", variables, tuple(assertions))
 
-    def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[_Assertion]:
+    def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[Record]:
         for number, assertion in enumerate(listed if isinstance(listed, list) else ()):
             at = self._at(*path, "assert", number) if path else place
-            yield _Assertion(at, assertion if isinstance(assertion, dict) else {"type": assertion})
+            yield Record(at, assertion if isinstance(assertion, dict) else {"type": assertion})
 
     # -- prompts, variables, files
 

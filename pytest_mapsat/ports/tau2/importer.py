@@ -44,8 +44,8 @@ from pytest_mapsat.ports import TRIAL, imported_manifest, source_error, validate
 from pytest_mapsat.sandbox import SandboxAnswer, State, end_state, make_sandbox, net_changes, tables_of
 from pytest_mapsat.suite import ImportLog, ImportReport, Suite, new_folder, open_suite, write_cases, write_rows
 
-from . import OPTION, PARTS, WORLDS, held_at
-from .world import ToolFacts, facts_of, over, specs_of
+from . import OPTION, PARTS, WORLDS, assertion_holds
+from .world import ToolFacts, facts_of, overlaid, specs_of
 
 Who = Literal["assistant", "user"]
 Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
@@ -509,7 +509,10 @@ class Conversion:
         if data is None:
             return []
         world, domain = WORLDS[self.domain], self.files
-        agent, user = over(domain.database, data.agent_data or {}), over(domain.user_database, data.user_data or {})
+        agent, user = (
+            overlaid(domain.database, data.agent_data or {}),
+            overlaid(domain.user_database, data.user_data or {}),
+        )
         patches: list[RowPatch] = []
         keys = {**world.keys, **world.user_keys}
         for table, rows in world.tables(agent, user).items():
@@ -593,7 +596,7 @@ class Conversion:
         """Return the assertions that are not as the task wants them in a state."""
 
         def held(assertion: Assertion) -> bool | None:
-            return held_at(state, self.domain, assertion.func_name, assertion.arguments)[0]
+            return assertion_holds(state, self.domain, assertion.func_name, assertion.arguments)[0]
 
         asserted = self.criteria.env_assertions or ()
         return [assertion for assertion in asserted if held(assertion) is not assertion.assert_value]

@@ -12,7 +12,7 @@ from pydantic import Field
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row, State
 
-from .world import TauDesk, acts, fold, looks, over, tool
+from .world import TauDesk, acts, fold, looks, overlaid, tool
 
 _APN: JsonObject = {
     "apn_name": "internet",
@@ -604,10 +604,10 @@ class TelecomWorld(Phone):
     def tables(cls, database: JsonObject, user_database: JsonObject) -> dict[str, list[JsonObject]]:
         """Return the rows of the published databases; the phone and its surroundings are a row each."""
         sides = {"device": DEVICE, "surroundings": SURROUNDINGS}
-        user_side = {name: {name: over(usual, user_database.get(name, {}))} for name, usual in sides.items()}
+        user_side = {name: {name: overlaid(usual, user_database.get(name, {}))} for name, usual in sides.items()}
         tables = super().tables(database, user_side)
         for name, usual in _UNSAID.items():
-            tables[name] = [over(usual, row) for row in tables[name]]
+            tables[name] = [overlaid(usual, row) for row in tables[name]]
         return tables
 
     # -- reading
@@ -735,11 +735,7 @@ class TelecomWorld(Phone):
 
     @tool(by="world")
     def suspend_line_for_overdue_bill(
-        self,
-        customer_id: CustomerId,
-        line_id: LineId,
-        new_bill_id: BillId,
-        contract_ended: bool,
+        self, customer_id: CustomerId, line_id: LineId, new_bill_id: BillId, contract_ended: bool
     ) -> str:
         """Suspend an active line for a bill of last month that was not paid."""
         line, customer = self.rows("lines")[line_id], self.rows("customers")[customer_id]

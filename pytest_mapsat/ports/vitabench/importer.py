@@ -84,6 +84,10 @@ _ASKED_ADDRESS = (
 )
 
 
+def _task_files(src: Path) -> list[Path]:
+    return files_of(src, *_PATTERNS, lacks="holds no tasks" if src.is_dir() else "is not there", hint=_HINT)
+
+
 def import_vitabench(src: Path, dest: Path) -> ImportReport:
     """Make a suite at ``dest`` of tasks of VitaBench 1.0.
 
@@ -98,7 +102,7 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no task comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    paths = files_of(src, *_PATTERNS, lacks="holds no tasks", hint=_HINT)
+    paths = _task_files(src)
     with new_folder(dest) as folder:
         building = Building(folder, "1.0")
         listed = (entry for path in paths for entry in building.read(path))
@@ -404,7 +408,7 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no task comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    paths = files_of(src, *_PATTERNS, lacks="holds no tasks", hint=_HINT)
+    paths = _task_files(src)
     with new_folder(dest) as folder:
         building = Building(folder, "2.0")
         groups: set[str] = set()

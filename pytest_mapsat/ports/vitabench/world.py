@@ -168,7 +168,7 @@ class VitaWorld:
     def _with_products(self, row: Row) -> JsonObject:
         return {**seen(row), "products": [seen(offer) for offer in self._offers(row["kind"], row["id"])]}
 
-    def _found(self, table: str, kind: str, keywords: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
+    def _search(self, table: str, kind: str, keywords: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
         """Return the shops or products of a kind, those first whose columns hold the keywords best."""
 
         def text_of(row: Row) -> str:
@@ -365,11 +365,11 @@ class Delivery(VitaWorld):
 
     def delivery_store_search_recommand(self, keywords: list[str]) -> Json:
         """Return stores, those first that the keywords fit best."""
-        return self._found("shops", "delivery", keywords, ("name", "tags"))
+        return self._search("shops", "delivery", keywords, ("name", "tags"))
 
     def delivery_product_search_recommand(self, keywords: list[str]) -> Json:
         """Return products, those first that the keywords fit best."""
-        return self._found("products", "delivery", keywords, ("store_name", "name", "tags"))
+        return self._search("products", "delivery", keywords, ("store_name", "name", "tags"))
 
     def create_delivery_order(
         self,
@@ -446,11 +446,11 @@ class InStore(VitaWorld):
 
     def instore_shop_search_recommend(self, keywords: list[str]) -> Json:
         """Return shops, those first that the keywords fit best."""
-        return self._found("shops", "instore", keywords, ("shop_name", "tags", "category"))
+        return self._search("shops", "instore", keywords, ("shop_name", "tags", "category"))
 
     def instore_product_search_recommend(self, keywords: list[str]) -> Json:
         """Return products, those first that the keywords fit best."""
-        return self._found("products", "instore", keywords, ("name", "tags"))
+        return self._search("products", "instore", keywords, ("name", "tags"))
 
     def create_instore_product_order(self, user_id: str, shop_id: str, product_id: str, quantity: int = 1) -> Json:
         """Order a product of a shop."""
@@ -589,7 +589,7 @@ class Ota(VitaWorld):
     def taxi_search(self, departure_location: str, arrival_location: str) -> Json:
         """Return the taxi services, those first whose ends are most like the two addresses."""
         ends = ("departure_location", "arrival_location")
-        return self._found("shops", "taxi", (departure_location, arrival_location), ends)
+        return self._search("shops", "taxi", (departure_location, arrival_location), ends)
 
     def create_hotel_order(self, hotel_id: str, room_id: str, user_id: str) -> Json:
         """Order a room for the night of its product."""
@@ -614,7 +614,7 @@ class Ota(VitaWorld):
         return self._reserve("taxi", taxi_id, product_id, user_id, quantity=quantity)
 
     def _in_city(self, kind: str, city: str, words: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
-        listed = self._found("shops", kind, words, columns)
+        listed = self._search("shops", kind, words, columns)
         return [row for row in listed if _is_in(city, str(row.get("location", {}).get("address", "")))]
 
     def _between(self, kind: str, departure: str, destination: str, date: str = "") -> list[JsonObject]:

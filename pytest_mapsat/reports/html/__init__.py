@@ -570,7 +570,7 @@ class Drawing(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _PlacesOfCalls:
     """What the calls of an episode hold, in degrees."""
 
     places: dict[Point, str] = field(default_factory=dict)
@@ -615,7 +615,7 @@ class _Found:
 
 def drawing_of(trajectory: Trajectory) -> Drawing | None:
     """Return the drawing of an episode; None where its calls hold no two points."""
-    places = _Found()
+    places = _PlacesOfCalls()
     for call in trajectory.calls:
         places.read_result(call.result)
     for call in trajectory.calls:
@@ -656,7 +656,7 @@ def _line(value: Any) -> list[Point]:
 # -- on the canvas -----------------------------------------------------------------------------
 
 
-def _drawn(places: _Found, points: Sequence[Point], named_points: set[Point], *, more: int) -> Drawing:
+def _drawn(places: _PlacesOfCalls, points: Sequence[Point], named_points: set[Point], *, more: int) -> Drawing:
     shown = [*points, *(point for way in places.ways for point in way)]
     middle = math.radians(math.fsum(lat for _, lat in shown) / len(shown))
 
