@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice, permutations
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.metrics.statistics import Interval, Spread, chances, joint_level, mean, sign_flip, variance
+from pytest_mapsat.metrics import PASS_RATE, by_key
+from pytest_mapsat.metrics.statistics import Spread, chances, joint_level, mean, sign_flip, variance
 from pytest_mapsat.model import (
     Bounds,
     CaseChange,
@@ -167,10 +167,8 @@ def _direction(column: Column, chance: float) -> Direction:
 
 def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
     """Give the domains in which cases got worse, the one with the most of them first."""
-    worse: dict[str, list[CaseChange]] = {}
-    for case in changed:
-        for domain in (case.domains or ("",)) if case.direction == "worse" else ():
-            worse.setdefault(domain, []).append(case)
+    fallen = (case for case in changed if case.direction == "worse")
+    worse = by_key((domain, case) for case in fallen for domain in case.domains or ("",))
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
         changes = (change for case in some for change in case.requirements)
@@ -427,7 +425,7 @@ def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleRe
     yield from map(_sampled_result, drops, columns, intervals, probabilities)
 
 
-def _sampled_result(drop: Drop, column: Column, interval: Interval | None, chance: float) -> RuleResult:
+def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance: float) -> RuleResult:
     low, high = interval or (min(column.least), max(column.most))
     outcome: ComparisonOutcome = "inconclusive"
     if low >= -drop.most - TOLERANCE and (interval is not None or low >= -TOLERANCE):

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pytest_mapsat.metrics import LEVEL, case_rows, summarise
+from pytest_mapsat.metrics import LEVEL, by_key, case_rows, summarise
 from pytest_mapsat.metrics.statistics import mean
 from pytest_mapsat.model import (
     UNDECIDED,
@@ -457,9 +457,7 @@ def _ceiling_finding(
 
 def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:
     """Return the mean over a case's trials for each case; None for one of which any trial says nothing."""
-    values: dict[str, list[float | None]] = {}
-    for card in cards:
-        values.setdefault(card.id, []).append(_spent(card, metric))
+    values = by_key((card.id, _spent(card, metric)) for card in cards)
     means: dict[str, float | None] = {}
     for case, some in values.items():
         known = [value for value in some if value is not None]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
+from pytest_mapsat.metrics import by_key
 from pytest_mapsat.model import (
     ASSERTED_AS,
     OBSERVATION,
@@ -77,10 +78,7 @@ class Side:
 
     def cases(self) -> dict[str, list[Scorecard]]:
         """Return the scorecards by case, both sorted."""
-        by_case: dict[str, list[Scorecard]] = {}
-        for card in sorted(self.cards, key=lambda card: card.key):
-            by_case.setdefault(card.id, []).append(card)
-        return by_case
+        return by_key((card.id, card) for card in sorted(self.cards, key=lambda card: card.key))
 
     @cached_property
     def lost_cases(self) -> frozenset[str]:
@@ -357,9 +355,9 @@ def _calibrations(manifest: RunManifest) -> dict[str, str]:
 
 
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
-    versions: dict[str, list[str]] = {}
-    for info in infos:
-        versions.setdefault(f"suite {info.name}", []).append(f"version {info.version}, fingerprint {info.fingerprint}")
+    versions = by_key(
+        (f"suite {info.name}", f"version {info.version}, fingerprint {info.fingerprint}") for info in infos
+    )
     return {name: " and ".join(listed_versions) for name, listed_versions in versions.items()}
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 from pytest_mapsat.metrics import (
     PASS_RATE,
     bootstrap_intervals,
+    by_key,
     case_rows,
     cluster_of,
     clustered,
@@ -22,7 +23,7 @@ from pytest_mapsat.metrics import (
     trial_outcome,
     within_scale,
 )
-from pytest_mapsat.metrics.statistics import Interval, TrialBlock, mean, mean_span, units
+from pytest_mapsat.metrics.statistics import TrialBlock, mean, mean_span, units
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,
@@ -105,17 +106,19 @@ class CasePair:
     @property
     def flip(self) -> int:
         """-1 where the case passed in every trial and fails in every one now, 1 the other way round, else 0."""
-        ends = [{trial_outcome(card) for card in cards} for cards in (self.baseline, self.new)]
-        return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(
-            tuple(end.pop() if len(end) == 1 else "" for end in ends),  # type: ignore[arg-type]
-            0,
-        )
+        return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(self._ends, 0)
 
     @property
     def may_flip(self) -> bool:
         """Whether the case passed in every trial, and undecided labels leave open whether it fails in every one now."""
-        before, now = ({trial_outcome(card) for card in cards} for cards in (self.baseline, self.new))
-        return before == {"passed"} and now <= {"failed", "unevaluated"} and self.is_open(new=True)
+        before, now = self._ends
+        return before == "passed" and "passed" not in now and self.is_open(new=True)
+
+    @property
+    def _ends(self) -> tuple[str, str]:
+        """How the trials ended in each run, each outcome once."""
+        before, now = (" ".join(sorted(set(map(trial_outcome, cards)))) for cards in (self.baseline, self.new))
+        return before, now
 
     def is_open(self, *, new: bool) -> bool:
         """Say whether an asserted label of the case is undecided in one of the runs."""
@@ -185,10 +188,8 @@ class PairTable:
         self._shares = shares
         self._means: dict[tuple[str, bool], dict[str, Aggregate]] = {}
         self._differences: dict[str, list[Bounds | None]] = {}
-        self._places: dict[str, list[int]] = {"": [*range(len(pairs))]}
-        for place, pair in enumerate(pairs):
-            for domain in dict.fromkeys(pair.domains):
-                self._places.setdefault(domain, []).append(place)
+        by_domain = ((domain, place) for place, pair in enumerate(pairs) for domain in dict.fromkeys(pair.domains))
+        self._places = {"": [*range(len(pairs))], **by_key(by_domain)}
 
     @property
     def domains(self) -> list[str]:
@@ -210,7 +211,7 @@ class PairTable:
         aggregate = self._means[domain, new].get(metric)
         return None if aggregate is None else aggregate.bounds
 
-    def intervals(self, columns: Sequence[Column], *, level: float) -> list[Interval | None]:
+    def intervals(self, columns: Sequence[Column], *, level: float) -> list[Bounds | None]:
         """Return the interval of each column: the low end of its least, the high end of its most."""
         samples = [clustered(end, column.clusters) for column in columns for end in (column.least, column.most)]
         drawn = bootstrap_intervals(samples, level=level)
@@ -388,12 +389,9 @@ def _requirements(pair: CasePair) -> tuple[RequirementChange, ...]:
 
 def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
     """Return the labels of each requirement over trials."""
-    labels: dict[str, list[Label]] = {}
-    for card in cards:
-        for label in labels_of(card):
-            if label.kind not in BESIDES:  # steps of two dialogues are not the same
-                labels.setdefault(label.requirement, []).append(label)
-    return labels
+    labels = (label for card in cards for label in labels_of(card))
+    # Steps of two dialogues are not the same.
+    return by_key((label.requirement, label) for label in labels if label.kind not in BESIDES)
 
 
 def _requirement(before: Sequence[Label], after: Sequence[Label]) -> RequirementChange | None:

@@ -177,7 +177,7 @@ def again_command(request: RunRequest, place: str, explicit: Collection[str] = (
     names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
     of_case = [OPTIONS[name] for name in (*_SPECS, *names)]
     values = [(option.name, _value_of(request, option), _value_of(usual, option)) for option in of_case]
-    options = [_said_option(name, value) for name, value, default in values if value != default or name in explicit]
+    options = [_option_text(name, value) for name, value, default in values if value != default or name in explicit]
     return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *options])
 
 
@@ -187,7 +187,7 @@ def _value_of(request: RunRequest, option: Option) -> object:
     return getattr(request.options, "asserted" if option.name == "fail-on" else fields_of(option)[0])
 
 
-def _said_option(name: str, value: object) -> str:
+def _option_text(name: str, value: object) -> str:
     text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
     return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
 

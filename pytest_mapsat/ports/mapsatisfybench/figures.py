@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, mean_span, summarise
+from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, by_key, mean_span, summarise
 from pytest_mapsat.model import Bounds, Run, Scorecard, UsageError
 from pytest_mapsat.ports import csv_text
 from pytest_mapsat.reports import cell_width, cut, metric_title, printable, range_text, shown_metrics, templates_of
@@ -174,10 +174,7 @@ def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
 
 def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
     """Return the bounds of a metric by case, trials averaged."""
-    by_case: dict[str, list[Bounds]] = {}
-    for card in cards:
-        if (span := card.bounds_of(metric)) is not None:
-            by_case.setdefault(card.id, []).append(span)
+    by_case = by_key((card.id, span) for card in cards if (span := card.bounds_of(metric)) is not None)
     return {case: mean_span(spans) for case, spans in by_case.items()}
 
 

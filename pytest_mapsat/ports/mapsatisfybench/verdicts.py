@@ -23,6 +23,7 @@ from pytest_mapsat.formats import (
     read_lines,
 )
 from pytest_mapsat.judges import all_unevaluated, is_level, unevaluated
+from pytest_mapsat.metrics import by_key
 from pytest_mapsat.model import Blame, Case, Count, Json, Label, Problem, Requirement, SuiteError, Verdict, shown
 from pytest_mapsat.ports import SourcePart, validated
 from pytest_mapsat.reading import fold_phrase
@@ -240,9 +241,7 @@ def _aligned(
     free = dict(enumerate(texts))
     forms: tuple[Callable[[str], str], ...] = (str, _letters)
     for form in forms:
-        waiting: dict[str, list[int]] = {}
-        for place, text in reversed(free.items()):
-            waiting.setdefault(form(text), []).append(place)
+        waiting = by_key((form(text), place) for place, text in reversed(free.items()))
         for number, requirement in enumerate(requirements):
             if places[number] is None and (same := waiting.get(form(requirement.text))):
                 places[number] = place = same.pop()

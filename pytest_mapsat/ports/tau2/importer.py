@@ -351,7 +351,7 @@ def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Actio
         yield {"asked": asked, "calls": [{"tool": call.name, "arguments": call.arguments}], "say": f"{{{call.name}}}"}
     for name, fact in facts.items():
         if fact.by == "user" and not fact.needs:
-            yield {"asked": [_said(name), *fact.asked], "calls": [{"tool": name}], "say": f"{{{name}}}"}
+            yield {"asked": [_spoken(name), *fact.asked], "calls": [{"tool": name}], "say": f"{{{name}}}"}
     scenario = task.user_scenario.instructions
     if isinstance(scenario, Instructions):
         for words in (scenario.known_info, scenario.unknown_info):
@@ -368,10 +368,10 @@ def _distinctive(call: Action) -> list[str]:
 
 def request(call: Action) -> str:
     """Return the words by which a user is asked for a call: its name and the values of its arguments."""
-    return _said(call.name, *call.arguments.values())
+    return _spoken(call.name, *call.arguments.values())
 
 
-def _said(name: str, *values: Json) -> str:
+def _spoken(name: str, *values: Json) -> str:
     """Return words for a call. Their last one ends them, as the words of another call may begin alike."""
     return " ".join([*(str(part).replace("_", " ") for part in (name, *values)), "now"])
 
