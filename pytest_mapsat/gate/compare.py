@@ -158,6 +158,7 @@ def _changes(table: PairTable, metrics: Sequence[str]) -> Iterator[Change]:
 
 
 def _direction(column: Column, chance: float) -> Direction:
+    """Return whether a metric got worse or better beyond chance, stayed the same, or whether that is unclear."""
     if not column.differ:
         return "same"
     if column.bounds is None or chance > ALARMS:
@@ -266,6 +267,7 @@ def results_of_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, ne
 
 
 def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
+    """Return what became of a drop on these cases."""
     least, most = column.bounds or (0.0, 0.0)
     beyond = most < -drop.most - TOLERANCE
     outcome: ComparisonOutcome = "inconclusive"
@@ -306,6 +308,7 @@ def _change_text(drop: Drop, column: Column, verb: str, change: str, likely: str
 
 
 def _rule_result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured: object) -> RuleResult:
+    """Return the result of a rule, with what was measured."""
     rule = {"rule": str(drop), "metric": drop.metric, "domain": drop.domain, "drop": drop.most}
     return RuleResult.model_validate({**rule, "outcome": outcome, "reason": reason, **measured})
 
@@ -398,6 +401,7 @@ def _undecided_result(drop: Drop, table: PairTable) -> RuleResult:
 
 
 def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
+    """Return the result of a rule whose metric no common case has, with why."""
     if not table.pairs:
         why = "the runs share no case"
     elif column.cases:
@@ -426,6 +430,7 @@ def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleRe
 
 
 def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance: float) -> RuleResult:
+    """Return what became of a drop about cases like these."""
     low, high = interval or (min(column.least), max(column.most))
     outcome: ComparisonOutcome = "inconclusive"
     if low >= -drop.most - TOLERANCE and (interval is not None or low >= -TOLERANCE):
@@ -491,6 +496,7 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
 
 
 def _counts(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
+    """Return how many comparisons passed, were inconclusive and failed."""
     return {name: outcomes.count(name) for name in SEVERITY[:3]}
 
 

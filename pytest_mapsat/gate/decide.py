@@ -219,6 +219,7 @@ def _comparison_findings(
 
 
 def _collection_findings(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[GateFinding]:
+    """Give what keeps the run from being whole: it did not end, something could not be read, cases are lost."""
     if coverage.unfinished:
         yield GateFinding("invalid", coverage.unfinished)
     if coverage.errors:
@@ -365,6 +366,7 @@ def _threshold_finding(rule: Threshold, aggregate: Aggregate | None, cards: Sequ
 
 
 def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> str:
+    """Return why a metric has no mean."""
     if aggregate is not None and aggregate.left_out:
         classes = ", ".join(f"{name} {number}" for name, number in aggregate.left_out.items())
         return f"none of {_cases(aggregate)} has it ({classes})"
@@ -381,6 +383,7 @@ def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scor
 
 
 def _cases(aggregate: Aggregate) -> str:
+    """Return how many cases a mean is about, those left out of it included, in words."""
     return counted(aggregate.n + aggregate.undecided + sum(aggregate.left_out.values()), "case")
 
 

@@ -208,6 +208,7 @@ def lost_to(card: Scorecard) -> str | None:
 
 
 def _blame(card: Scorecard, label: Label | None, name: str) -> str:
+    """Return whom or what an unknown label, or a metric of that name, is laid to."""
     if label is None and name in card.faults:
         return card.faults[name].blame
     if label is None:
@@ -322,12 +323,14 @@ def likeness(baseline: Side, new: Side) -> Likeness:
 
 
 def _broken(baseline: Side, new: Side) -> Iterable[Unlike]:
+    """Give why one of the runs is no whole run."""
     if baseline.manifest.unfinished or new.manifest.unfinished:
         whole = "a whole run"
         yield Unlike(what="end", baseline=baseline.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
 
 
 def _kind(request: RunRequest) -> dict[str, str]:
+    """Return the settings of a run that make it one of its kind, by name."""
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "user": request.user,
@@ -337,6 +340,7 @@ def _kind(request: RunRequest) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
+    """Return the value of a setting in words."""
     return (
         ",".join(map(str, value))
         if isinstance(value, list)
@@ -347,14 +351,17 @@ def _text(value: object) -> str:
 
 
 def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:
+    """Return versions or digests by what they are of; prompts for labels of some metric sets alone are left out."""
     return {f"{what} {name}": mark for name, mark in marks.items() if not name.endswith(_BESIDE)}
 
 
 def _calibrations(manifest: RunManifest) -> dict[str, str]:
+    """Return the digests of the calibration tables of suites, by the suite."""
     return {f"calibration table of {info.name}": info.calibration for info in manifest.suites if info.calibration}
 
 
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
+    """Return versions and fingerprints of suites, by the suite."""
     versions = by_key(
         (f"suite {info.name}", f"version {info.version}, fingerprint {info.fingerprint}") for info in infos
     )
@@ -362,6 +369,7 @@ def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
 
 
 def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
+    """Give the values that differ between two runs."""
     for name in dict.fromkeys((*baseline, *new)):
         pair = baseline.get(name, _NONE), new.get(name, _NONE)
         if pair[0] != pair[1]:
@@ -369,6 +377,7 @@ def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike
 
 
 def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
+    """Give how the cases of two runs differ: lost, alone, changed, of other agents."""
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
     lost = baseline.lost_cases, new.lost_cases
     if any(lost):
@@ -386,6 +395,7 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
 
 
 def _counted(alone: Sequence[str], count: int) -> str:
+    """Return how many cases a run has, and which it has alone."""
     return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 

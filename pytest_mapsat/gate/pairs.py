@@ -317,11 +317,13 @@ def changed_cases(
 
 
 def _fall(change: CaseChange, metric: str) -> float:
+    """Return how far the most that a metric can come to has moved; below 0 where it fell."""
     before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.baseline, change.new))
     return after[1] - before[1]
 
 
 def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
+    """Return how a case changed; None where it did not."""
     if [_ended(card) for card in pair.baseline] == [_ended(card) for card in pair.new]:
         return None
     differences = {
@@ -344,10 +346,12 @@ def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule
 
 
 def _ended(card: Scorecard) -> tuple[object, ...]:
+    """Return how an episode ended, to see whether two are alike."""
     return card.outcome, card.metrics, card.bounds, card.labels
 
 
 def _differs(difference: Bounds) -> bool:
+    """Return whether a difference may be more than rounding."""
     return difference[0] < -TOLERANCE or difference[1] > TOLERANCE
 
 
@@ -364,6 +368,7 @@ def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -
 
 
 def _side(pair: CasePair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
+    """Return how a case stands in one of the runs."""
     rows = case_rows(pair.new if new else pair.baseline, rule)
     worst = min(rows, key=lambda row: _WORST.index(row.outcome))
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
@@ -434,11 +439,13 @@ def _bounds(labels: Sequence[Label]) -> Bounds:
 
 
 def _known_level(label: Label) -> float | None:
+    """Return the level to which a requirement is met; None where that is not known."""
     if label.value is not None:
         return label.value
     return {"passed": 1.0, "failed": 0.0}.get(label.outcome)
 
 
 def _assumed_level(label: Label) -> float:
+    """Return the level to which a requirement is met, the middle where that is not known."""
     level = _known_level(label)
     return _MIDDLE if level is None else level

@@ -118,6 +118,7 @@ def case_rows(cards: Iterable[Scorecard], rule: str = "") -> tuple[CaseRow, ...]
 
 
 def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: PassRule | None) -> CaseRow:
+    """Return the row of a case and agent."""
     tries = _by_trial(cards)
     last = [trial_outcome(some[-1]) for some in tries]
     passed, failed = last.count("passed"), last.count("failed")
@@ -448,6 +449,7 @@ def cluster_of(card: Scorecard) -> str:
 
 
 def _aggregate(column: _Column, lower: Bounds | None, upper: Bounds | None) -> Aggregate:
+    """Return the aggregate of a column, with the intervals of its least and its most."""
     bounds = mean_span(list(zip(column.least, column.most, strict=True))) if column.least else None
     return Aggregate(
         mean=None if bounds is None or column.undecided else bounds[0],

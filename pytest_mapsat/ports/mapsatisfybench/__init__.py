@@ -297,6 +297,7 @@ def _requirements(letter: str, kind: str, value: Json, name: str) -> list[JsonOb
 
 
 def _list(value: Json, name: str) -> list[Json]:
+    """Return a list, empty for null. Raises _OddError for anything else."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -305,6 +306,7 @@ def _list(value: Json, name: str) -> list[Json]:
 
 
 def _mapping(value: Json, name: str) -> JsonObject:
+    """Return an object. Raises _OddError for anything else."""
     if not isinstance(value, dict):
         raise _OddError(f"{name} is {shown(value)}, not an object")
     return value

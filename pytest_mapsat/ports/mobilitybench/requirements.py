@@ -81,10 +81,12 @@ def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
 
 
 def _any(*checks: JsonObject) -> JsonObject:
+    """Return the check that one of these holds."""
     return checks[0] if len(checks) == 1 else {"kind": "any", "checks": list(checks)}
 
 
 def _all(*checks: JsonObject) -> JsonObject:
+    """Return the check that all of these hold."""
     return checks[0] if len(checks) == 1 else {"kind": "all", "checks": list(checks)}
 
 
@@ -105,11 +107,13 @@ def _address(endings: Iterable[str], names: Iterable[str] = (), no_names: Iterab
 
 
 def _says(words: Iterable[str], about: Iterable[str] | None = None) -> JsonObject:
+    """Return the check that a reply says one of these words; ``about``: words without which it surely does not."""
     words = list(words)
     return {"kind": "says", "any": words, "about": words if about is None else list(about)}
 
 
 def _says_none(words: Iterable[str]) -> JsonObject:
+    """Return the check that a reply says none of these words."""
     return {"kind": "says", "none": list(words)}
 
 
