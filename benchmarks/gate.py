@@ -71,7 +71,7 @@ def row(size: int, trials: int, drop: float, repeats: int, *, correlated: float 
     import numpy as np
 
     from pytest_mapsat.gate import parse_drops
-    from pytest_mapsat.gate.compare import held_drops
+    from pytest_mapsat.gate.compare import results_of_drops
     from pytest_mapsat.gate.pairs import PairTable
     from pytest_mapsat.gate.rules import SEVERITY
 
@@ -87,7 +87,7 @@ def row(size: int, trials: int, drop: float, repeats: int, *, correlated: float 
         pairs = [Case(f"c{n:04}", baseline[n], new[n]) for n in range(size)]
         side = SimpleNamespace(build="", manifest=SimpleNamespace(agent_source=""))
         for name, rule in (("before", "ar:0.02@sampled"), ("now", "ar:0.02")):
-            results = held_drops(Simulated(pairs), parse_drops([rule]), side, side)
+            results = results_of_drops(Simulated(pairs), parse_drops([rule]), side, side)
             if name == "before":  # flips were told, and decided nothing
                 results = [result for result in results if result.rule == rule]
             ended[name].append(max((result.outcome for result in results), key=SEVERITY.index))

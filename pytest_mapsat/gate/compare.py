@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice, permutations
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.metrics.statistics import Interval, Spread, chances, joint_level, mean, sign_flip, variance
+from pytest_mapsat.metrics import PASS_RATE, by_key
+from pytest_mapsat.metrics.statistics import Spread, chances, joint_level, mean, sign_flip, variance
 from pytest_mapsat.model import (
     Bounds,
     CaseChange,
@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
     listed,
 )
 
-from .likeness import Side, likeness, told
+from .likeness import Side, difference_text, likeness
 from .pairs import CasePair, Column, PairTable, blocks_of, changed_cases, pair_up
 from .rules import FLIPS, SEVERITY, TOLERANCE, UNDECIDED_SHARE, Drop, counted, gated
 
@@ -79,7 +79,7 @@ def compare(
     before, after = baseline.cases(), new.cases()
     pairs = pair_up(before, after, like.changed | like.lost, other_decisions=baseline.decisions != new.decisions)
     if few := _too_few(len(pairs), len(before), len(after), partial=new.partial):
-        told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the baseline again"
+        told_so = f"the runs cannot be compared: {difference_text(few)}; fewer than half: run the baseline again"
         return head.model_copy(update={"unlike": (*like.all, few), "reasons": (told_so,), "pairs": len(pairs)})
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
     first = [item.name for item in new.manifest.metrics if item.headline and item.name in metrics]
@@ -88,9 +88,9 @@ def compare(
         pairs, ordered, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
     )
     table = PairTable(pairs, ordered)
-    rules = held_drops(table, [drop for drop in drops if covers(drop.domain)], baseline, new)
+    rules = results_of_drops(table, [drop for drop in drops if covers(drop.domain)], baseline, new)
     gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
-    partly = (f"{told(item)}: compared on what is common" for item in like.part)
+    partly = (f"{difference_text(item)}: compared on what is common" for item in like.part)
     return head.model_copy(
         update={
             "pairs": len(pairs),
@@ -158,6 +158,7 @@ def _changes(table: PairTable, metrics: Sequence[str]) -> Iterator[Change]:
 
 
 def _direction(column: Column, chance: float) -> Direction:
+    """Return whether a metric got worse or better beyond chance, stayed the same, or whether that is unclear."""
     if not column.differ:
         return "same"
     if column.bounds is None or chance > ALARMS:
@@ -167,10 +168,8 @@ def _direction(column: Column, chance: float) -> Direction:
 
 def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
     """Give the domains in which cases got worse, the one with the most of them first."""
-    worse: dict[str, list[CaseChange]] = {}
-    for case in changed:
-        for domain in (case.domains or ("",)) if case.direction == "worse" else ():
-            worse.setdefault(domain, []).append(case)
+    fallen = (case for case in changed if case.direction == "worse")
+    worse = by_key((domain, case) for case in fallen for domain in case.domains or ("",))
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
         changes = (change for case in some for change in case.requirements)
@@ -234,7 +233,7 @@ def trials_of(pairs: Sequence[CasePair], metrics: Sequence[str], baseline: Side,
     return Trials(varies, flaky, before, after, baseline.build if same else "")
 
 
-def held_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
+def results_of_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
     """Return what became of each drop, and of the cases that flipped where no rule is about them.
 
     The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent surely
@@ -250,24 +249,25 @@ def held_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, new: Sid
         if drop.metric != UNDECIDED_SHARE
     }
     sampled = [drop for drop in rules if drop.sampled and columns[drop].members]
-    results = dict(zip(sampled, _held_sampled(table, sampled), strict=True))
+    results = dict(zip(sampled, _sampled_results(table, sampled), strict=True))
     tested = [drop for drop in columns if not drop.sampled and columns[drop].members]
     kinds: list[Literal["most", "flips"]] = ["flips" if drop.metric == FLIPS else "most" for drop in tested]
     likely = chances(blocks_of([columns[drop] for drop in tested], kinds), len(tested))
     for drop, chance in zip(tested, likely, strict=True):
         trials = trials_of(table.pairs, [columns[drop].metric], baseline, new)
-        result = (_flips if drop.metric == FLIPS else _held)(drop, columns[drop], chance, trials)
+        result = (_flips_result if drop.metric == FLIPS else _drop_result)(drop, columns[drop], chance, trials)
         if drop in drops or result.outcome != "passed":
             results[drop] = result
     for drop in drops:
         if drop.metric == UNDECIDED_SHARE:
-            results[drop] = _undecided(drop, table)
+            results[drop] = _undecided_result(drop, table)
         elif drop not in results:
             results[drop] = _no_value(drop, columns[drop], table)
     return tuple(results[drop] for drop in rules if drop in results)
 
 
-def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
+def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
+    """Return what became of a drop on these cases."""
     least, most = column.bounds or (0.0, 0.0)
     beyond = most < -drop.most - TOLERANCE
     outcome: ComparisonOutcome = "inconclusive"
@@ -286,19 +286,19 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
         else ("may have fallen", ", as labels are undecided"),
     }[outcome]
     likely = "" if trials.certain else f"; {odds(chance)}"
-    return _result(
+    return _rule_result(
         drop,
         outcome,
-        _moved(drop, column, verb, f"{why}: {span_text(column.bounds, '+.3f')}", likely),
+        _change_text(drop, column, verb, f"{why}: {span_text(column.bounds, '+.3f')}", likely),
         difference=column.bounds,
         p=None if trials.certain else chance,
-        settle=tuple(_ways(drop, column, trials, seen, needed)) if outcome != "failed" else (),
+        settle=tuple(_settling(drop, column, trials, seen, needed)) if outcome != "failed" else (),
         smallest=seen,
         trials=needed,
     )
 
 
-def _moved(drop: Drop, column: Column, verb: str, change: str, likely: str) -> str:
+def _change_text(drop: Drop, column: Column, verb: str, change: str, likely: str) -> str:
     """Say how the means of two runs differ, and in how many cases."""
     moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
     cases = counted(len(column.members), "case")
@@ -307,7 +307,8 @@ def _moved(drop: Drop, column: Column, verb: str, change: str, likely: str) -> s
     return f"{moved} {verb} by more than {drop.most:g}{change} ({column.differ} of {cases} differ{likely})"
 
 
-def _result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured: object) -> RuleResult:
+def _rule_result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured: object) -> RuleResult:
+    """Return the result of a rule, with what was measured."""
     rule = {"rule": str(drop), "metric": drop.metric, "domain": drop.domain, "drop": drop.most}
     return RuleResult.model_validate({**rule, "outcome": outcome, "reason": reason, **measured})
 
@@ -337,7 +338,7 @@ def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
     return min(math.ceil(alike * ((_ALARM + _POWER) * error / drop.most) ** 2), _MOST_TRIALS)
 
 
-def _ways(drop: Drop, column: Column, trials: Trials, seen: float | None, needed: int | None) -> Iterator[str]:
+def _settling(drop: Drop, column: Column, trials: Trials, seen: float | None, needed: int | None) -> Iterator[str]:
     """Say what the answer is worth, and what would make it worth more."""
     if not (column.differ or trials.varies):
         return
@@ -355,7 +356,7 @@ def _ways(drop: Drop, column: Column, trials: Trials, seen: float | None, needed
         yield f"to see a drop of {drop.most:g} so often takes about {needed} trials of each case (--mapsat-trials={needed})"
 
 
-def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
+def _flips_result(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
     """Hold the cases that passed in every trial and fail in every one now against how many may.
 
     Where trials within a run vary, chance is asked. Where they do not, or there is one trial only, a flip fails as a failing test does,
@@ -381,10 +382,10 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleRes
     if outcome == "passed" and opened and len(flipped) + len(opened) > drop.most:
         outcome, settle = "inconclusive", (_OPEN,)
         reason += f"; {counted(len(opened), 'more case')} passed {each} and may fail now, as labels are undecided: {listed(opened)}"
-    return _result(drop, outcome, reason, p=chance if trials.varies else None, settle=settle)
+    return _rule_result(drop, outcome, reason, p=chance if trials.varies else None, settle=settle)
 
 
-def _undecided(drop: Drop, table: PairTable) -> RuleResult:
+def _undecided_result(drop: Drop, table: PairTable) -> RuleResult:
     """Hold the share of cases that the judge leaves undecided against that of the earlier run."""
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
     if not pairs:
@@ -392,7 +393,7 @@ def _undecided(drop: Drop, table: PairTable) -> RuleResult:
     before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) for new in (False, True))
     worse = after - before > drop.most + TOLERANCE
     change_text = f"{drop.title} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
-    return _result(
+    return _rule_result(
         drop,
         "failed" if worse else "passed",
         f"{change_text} {'rose' if worse else 'did not rise'} by more than {drop.most:g}",
@@ -400,6 +401,7 @@ def _undecided(drop: Drop, table: PairTable) -> RuleResult:
 
 
 def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
+    """Return the result of a rule whose metric no common case has, with why."""
     if not table.pairs:
         why = "the runs share no case"
     elif column.cases:
@@ -407,10 +409,10 @@ def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
     else:
         hint = did_you_mean(drop.domain, table.domains)
         why = f"the runs share no case of domain {drop.domain!r}" + (f", {hint}" if hint else "")
-    return _result(drop, "inconclusive", f"{drop.title} is undecided: {why}")
+    return _rule_result(drop, "inconclusive", f"{drop.title} is undecided: {why}")
 
 
-def _held_sampled(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleResult]:
+def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleResult]:
     """Give what became of each drop about cases like these; their intervals and probabilities hold for all of them together.
 
     One is *failed* where the whole interval lies below it and chance is improbable, *passed* where the whole interval lies above it, else *inconclusive*.
@@ -424,10 +426,11 @@ def _held_sampled(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleResul
     level = joint_level([column.aligned([value - mean(values) for value in values]) for column, values in ends])
     probabilities = sign_flip([column.aligned(column.most) for column in columns])
     intervals = table.intervals(columns, level=level)
-    yield from map(_sampled, drops, columns, intervals, probabilities)
+    yield from map(_sampled_result, drops, columns, intervals, probabilities)
 
 
-def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: float) -> RuleResult:
+def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance: float) -> RuleResult:
+    """Return what became of a drop about cases like these."""
     low, high = interval or (min(column.least), max(column.most))
     outcome: ComparisonOutcome = "inconclusive"
     if low >= -drop.most - TOLERANCE and (interval is not None or low >= -TOLERANCE):
@@ -438,8 +441,8 @@ def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: floa
     spread = Spread.of(middles)
     verb = {"failed": "fell", "passed": "did not fall", "inconclusive": "may have fallen"}[outcome]
     change = f": {span_text(column.bounds, '+.3f')} [{low:+.3f}, {high:+.3f}]"
-    reason = _moved(drop, column, verb, change, f"; {odds(chance)}")
-    result = _result(
+    reason = _change_text(drop, column, verb, change, f"; {odds(chance)}")
+    result = _rule_result(
         drop, outcome, reason, difference=column.bounds, low=low, high=high, p=chance, smallest=spread.smallest
     )
     if outcome != "inconclusive":
@@ -466,7 +469,7 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
     first = sides[0]
     for run in sides[1:]:
         if unlike := likeness(first, run).all:
-            raise UsageError(f"these are not runs of one kind: {told(unlike[0])}")
+            raise UsageError(f"these are not runs of one kind: {difference_text(unlike[0])}")
         if (first.manifest.agent, first.manifest.agent_source, first.build) != (
             run.manifest.agent,
             run.manifest.agent_source,
@@ -480,19 +483,20 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
     metrics = [*gated(first.manifest.metrics)]
     for baseline, new in orders:
         pairs = pair_up(baseline.cases(), new.cases(), frozenset())
-        results = held_drops(PairTable(pairs, metrics), drops, baseline, new)
+        results = results_of_drops(PairTable(pairs, metrics), drops, baseline, new)
         outcomes.append(max((result.outcome for result in results), key=SEVERITY.index, default="passed"))
         for result in results:
             by_rule.setdefault(result.rule, []).append(result)
     rules = []
-    for rule, held in by_rule.items():
-        seen = sorted(result.smallest for result in held if result.smallest is not None)
+    for rule, results_of_rule in by_rule.items():
+        seen = sorted(result.smallest for result in results_of_rule if result.smallest is not None)
         smallest = seen[len(seen) // 2] if seen else None
-        rules.append({"rule": rule, **_ends([result.outcome for result in held]), "smallest": smallest})
-    return {"comparisons": len(orders), "outcomes": _ends(outcomes), "rules": rules}
+        rules.append({"rule": rule, **_counts([result.outcome for result in results_of_rule]), "smallest": smallest})
+    return {"comparisons": len(orders), "outcomes": _counts(outcomes), "rules": rules}
 
 
-def _ends(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
+def _counts(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
+    """Return how many comparisons passed, were inconclusive and failed."""
     return {name: outcomes.count(name) for name in SEVERITY[:3]}
 
 

@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from pytest_mapsat.metrics import LEVEL, case_rows, summarise
+from pytest_mapsat.metrics import LEVEL, by_key, case_rows, summarise
 from pytest_mapsat.metrics.statistics import mean
 from pytest_mapsat.model import (
     UNDECIDED,
@@ -147,18 +148,23 @@ def decide(
     # What is too many for the whole suite is too many for a shard of it; the rest is known once the shards are merged.
     allowed = _allowed(allowed_undecided, open_cases, max(cases, coverage.total or 0) if coverage.shard else cases)
     gates = bool(thresholds or drops)
-    findings = list(_collection(coverage, lost))
+    findings = list(_collection_findings(coverage, lost))
     findings += [GateFinding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
-    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
+
+    @cache
+    def means(domain: str, level: float | None) -> dict[str, Aggregate]:
+        return summarise(members(cards, domain), level=LEVEL if level is None else level / 100, users=True)
+
     for rule in thresholds:
         if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
-            findings.append(_skipped(rule, coverage))
+            findings.append(_skipped_finding(rule, coverage))
         elif isinstance(rule, Ceiling):
-            findings.append(_ceiling(rule, cards, baseline, coverage, agent))
+            findings.append(_ceiling_finding(rule, cards, baseline, coverage, agent))
         else:
-            findings.append(_floor(rule, cards, allowed, summaries))
+            finding = _threshold_finding(rule, means(rule.domain, rule.level).get(rule.metric), cards)
+            findings.append(_without_allowed(rule, finding, cards, allowed))
     for place, comparison in enumerate(comparisons or (None,)):
-        findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
+        findings += _comparison_findings(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     failed = [row.id for row in case_rows(cards, pass_rule) if row.outcome == "failed" and row.id not in excused]
     if failed:
         findings.append(GateFinding("failed", f"{len(failed)} of {counted(cases, 'case')} failed: {listed(failed)}"))
@@ -188,7 +194,7 @@ def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[
     return undecided if len(undecided) <= room else frozenset()
 
 
-def _compared(
+def _comparison_findings(
     comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage, against: str
 ) -> Iterator[GateFinding]:
     """Give what became of each rule, where there is an earlier run and the suite ran far enough to tell."""
@@ -202,7 +208,7 @@ def _compared(
                 "inconclusive", f"{drop.title} is undecided: the earlier run is not given (--mapsat-compare=PATH)"
             )
         elif str(drop) not in results:
-            yield _skipped(drop, coverage)
+            yield _skipped_finding(drop, coverage)
     for result in results.values():
         if comparison is not None and result.outcome == "inconclusive" and comparison.inconclusive == "pass":
             yield GateFinding("passed", f"warning: {against}inconclusive: {result.reason}", warns=True)
@@ -212,14 +218,15 @@ def _compared(
             yield from (GateFinding(result.outcome, f"  {way}") for way in result.settle)
 
 
-def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[GateFinding]:
+def _collection_findings(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[GateFinding]:
+    """Give what keeps the run from being whole: it did not end, something could not be read, cases are lost."""
     if coverage.unfinished:
         yield GateFinding("invalid", coverage.unfinished)
     if coverage.errors:
         text = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
         yield GateFinding("invalid", text)
     if lost:
-        yield GateFinding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}")
+        yield GateFinding("invalid", f"{counted(len(lost), 'case')} lost {_blame_text(lost)}")
 
 
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int, allowed: str) -> str:
@@ -234,10 +241,10 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
     )
     have = "has" if len(open_cases) == 1 else "have"
     summary = f"{len(open_cases)} of {counted(cases, 'case')} {have} no verdict, allowed: {allowed}"
-    return f"{summary} {_blamed(open_cases, next(whys, ''))}"
+    return f"{summary} {_blame_text(open_cases, next(whys, ''))}"
 
 
-def _blamed(cases: Mapping[str, str], why: str = "") -> str:
+def _blame_text(cases: Mapping[str, str], why: str = "") -> str:
     """Say whom or what some cases are laid to, name the first of them, and add why."""
     blames = ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
     return f"({blames}: {listed(sorted(cases))}{why})"
@@ -305,7 +312,7 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     return next((blame for blame in faults if blame != "sandbox"), "judge")
 
 
-def _skipped(rule: Rule, coverage: Coverage) -> GateFinding:
+def _skipped_finding(rule: Rule, coverage: Coverage) -> GateFinding:
     """Return what becomes of a threshold or a drop on part of the suite.
 
     One of the ini is meant for whole runs, so part of the suite is no reason to fail; one just typed is. A shard leaves them to ``mapsat merge``.
@@ -319,34 +326,23 @@ def _skipped(rule: Rule, coverage: Coverage) -> GateFinding:
     return GateFinding("inconclusive", f"{rule.title} is undecided: part of the suite ran ({coverage})")
 
 
-def _floor(
-    rule: Threshold,
-    cards: Sequence[Scorecard],
-    allowed: frozenset[str],
-    summaries: dict[tuple[str, float | None], dict[str, Aggregate]],
+def _without_allowed(
+    rule: Threshold, finding: GateFinding, cards: Sequence[Scorecard], allowed: frozenset[str]
 ) -> GateFinding:
-    """Return whether a threshold holds, undecided cases left out where they are allowed and could turn it.
-
-    ``summaries``: the means by domain and level that were made already.
-    """
-    some = members(cards, rule.domain)
-    level = LEVEL if rule.level is None else rule.level / 100
-    summary = summaries.get((rule.domain, rule.level))
-    if summary is None:
-        summary = summaries[rule.domain, rule.level] = summarise(some, level=level, users=True)
-    finding = _check(rule, summary.get(rule.metric), cards)
+    """Return whether a threshold that undecided cases leave open holds without those that are allowed; else the finding."""
     if not finding.open or not allowed:
         return finding
+    some = members(cards, rule.domain)
     rest = [card for card in some if card.id not in allowed]
     aggregate = summarise(rest, users=True).get(rule.metric) if rest else None
     if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
         return finding
     without = counted(len({card.id for card in some} & allowed), "undecided case")
-    held = f"{rule.title} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {without}"
-    return GateFinding("passed", f"{held}, which --mapsat-allow-undecided lets pass")
+    summary_text = f"{rule.title} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {without}"
+    return GateFinding("passed", f"{summary_text}, which --mapsat-allow-undecided lets pass")
 
 
-def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> GateFinding:
+def _threshold_finding(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> GateFinding:
     """Hold a mean, or its interval, against its threshold: it holds at the lower end, breaks at the upper one, and is undecided between."""
     if aggregate is None or aggregate.bounds is None:
         return GateFinding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")
@@ -354,7 +350,7 @@ def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scoreca
     low, high = aggregate.low, aggregate.high
     shown = f"{rule.title} {'-'.join(dict.fromkeys(_shown(min(max(end, 0.0), 1.0), rule.minimum) for end in ends))}"
     share = f"{aggregate.n} of {_cases(aggregate)}" + (" decided" if aggregate.undecided else "")
-    verbs, where, way = (">=", "<", "may be below"), f"({share}; {_spread(rule, low, high)})", ""
+    verbs, where, way = (">=", "<", "may be below"), f"({share}; {_interval_text(rule, low, high)})", ""
     if rule.level is not None:
         if low is None or high is None:
             return GateFinding("inconclusive", f"{shown} is undecided: {share} are too few for an interval")
@@ -370,6 +366,7 @@ def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scoreca
 
 
 def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> str:
+    """Return why a metric has no mean."""
     if aggregate is not None and aggregate.left_out:
         classes = ", ".join(f"{name} {number}" for name, number in aggregate.left_out.items())
         return f"none of {_cases(aggregate)} has it ({classes})"
@@ -386,6 +383,7 @@ def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scor
 
 
 def _cases(aggregate: Aggregate) -> str:
+    """Return how many cases a mean is about, those left out of it included, in words."""
     return counted(aggregate.n + aggregate.undecided + sum(aggregate.left_out.values()), "case")
 
 
@@ -398,7 +396,7 @@ def _shown(mean: float, minimum: float) -> str:
     return repr(mean)
 
 
-def _spread(rule: Threshold, low: float | None, high: float | None) -> str:
+def _interval_text(rule: Threshold, low: float | None, high: float | None) -> str:
     """Say how sure the comparison is: a threshold inside the interval could have gone the other way."""
     if low is None or high is None:
         return "too few for an interval"
@@ -420,7 +418,7 @@ def _spent(card: Scorecard, metric: str) -> float | None:
     return {"calls": card.calls.total, "turns": card.turns, "seconds": card.timing.agent}[metric]
 
 
-def _ceiling(
+def _ceiling_finding(
     rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
 ) -> GateFinding:
     """Return whether a ceiling holds; of a relative one, as a multiple of what the earlier run spent.
@@ -462,9 +460,7 @@ def _ceiling(
 
 def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:
     """Return the mean over a case's trials for each case; None for one of which any trial says nothing."""
-    values: dict[str, list[float | None]] = {}
-    for card in cards:
-        values.setdefault(card.id, []).append(_spent(card, metric))
+    values = by_key((card.id, _spent(card, metric)) for card in cards)
     means: dict[str, float | None] = {}
     for case, some in values.items():
         known = [value for value in some if value is not None]

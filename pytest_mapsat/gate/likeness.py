@@ -10,20 +10,19 @@ from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
+from pytest_mapsat.metrics import by_key
 from pytest_mapsat.model import (
     ASSERTED_AS,
     OBSERVATION,
     STATE,
     UNDECIDED,
     Blame,
-    Bounds,
     CallCounts,
     CardRequirement,
     ComparedRun,
     EpisodeTiming,
     Label,
     Lost,
-    Misread,
     Noun,
     Outcome,
     Run,
@@ -79,10 +78,7 @@ class Side:
 
     def cases(self) -> dict[str, list[Scorecard]]:
         """Return the scorecards by case, both sorted."""
-        by_case: dict[str, list[Scorecard]] = {}
-        for card in sorted(self.cards, key=lambda card: card.key):
-            by_case.setdefault(card.id, []).append(card)
-        return by_case
+        return by_key((card.id, card) for card in sorted(self.cards, key=lambda card: card.key))
 
     @cached_property
     def lost_cases(self) -> frozenset[str]:
@@ -155,7 +151,7 @@ def slim(card: Scorecard) -> Scorecard:
         "metrics": _measured(*card.metrics.items()),
         "labels": tuple(
             [
-                _one(
+                _shared_noun(
                     Label,
                     requirement=item.requirement,
                     kind=item.kind,
@@ -168,14 +164,11 @@ def slim(card: Scorecard) -> Scorecard:
             ]
         ),
         "requirements": tuple(
-            [_one(CardRequirement, id=item.id, kind=item.kind, text="") for item in card.requirements]
+            [_shared_noun(CardRequirement, id=item.id, kind=item.kind, text="") for item in card.requirements]
         ),
-        "calls": _one(CallCounts, total=card.calls.total),
-        "spent": _one(Usage, **vars(card.spent)),
+        "calls": _shared_noun(CallCounts, total=card.calls.total),
+        "spent": _shared_noun(Usage, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
-        "trajectory": card.trajectory,
-        "misread": card.misread
-        and _misread(card.misread.red_of_right, card.misread.green_of_wrong, *card.misread.bounds.items()),
         **_UNREAD,
     }
     kept = _Compared.model_construct(**fields)
@@ -190,12 +183,7 @@ def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
 
 
 @lru_cache(maxsize=10_000)
-def _misread(red: float, green: float, *bounds: tuple[str, Bounds]) -> Misread:
-    return Misread(red_of_right=red, green_of_wrong=green, bounds=dict(bounds))
-
-
-@lru_cache(maxsize=10_000)
-def _one(sort: Callable[..., Noun], /, **fields: Any) -> Any:
+def _shared_noun(sort: Callable[..., Noun], /, **fields: Any) -> Any:
     """Return a noun that many scorecards share: without words most are alike."""
     noun = sort(**fields)
     lighten(noun)
@@ -220,6 +208,7 @@ def lost_to(card: Scorecard) -> str | None:
 
 
 def _blame(card: Scorecard, label: Label | None, name: str) -> str:
+    """Return whom or what an unknown label, or a metric of that name, is laid to."""
     if label is None and name in card.faults:
         return card.faults[name].blame
     if label is None:
@@ -303,10 +292,10 @@ class Likeness(NamedTuple):
             )
         else:
             return ()
-        return (*(f"the runs cannot be compared: {told(unlike)}" for unlike in self.all), way)
+        return (*(f"the runs cannot be compared: {difference_text(unlike)}" for unlike in self.all), way)
 
 
-def told(unlike: Unlike) -> str:
+def difference_text(unlike: Unlike) -> str:
     """Return a difference in words."""
     return f"{unlike.what}: baseline {unlike.baseline}, new {unlike.new}"
 
@@ -334,12 +323,14 @@ def likeness(baseline: Side, new: Side) -> Likeness:
 
 
 def _broken(baseline: Side, new: Side) -> Iterable[Unlike]:
+    """Give why one of the runs is no whole run."""
     if baseline.manifest.unfinished or new.manifest.unfinished:
         whole = "a whole run"
         yield Unlike(what="end", baseline=baseline.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
 
 
 def _kind(request: RunRequest) -> dict[str, str]:
+    """Return the settings of a run that make it one of its kind, by name."""
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "user": request.user,
@@ -349,6 +340,7 @@ def _kind(request: RunRequest) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
+    """Return the value of a setting in words."""
     return (
         ",".join(map(str, value))
         if isinstance(value, list)
@@ -359,21 +351,25 @@ def _text(value: object) -> str:
 
 
 def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:
+    """Return versions or digests by what they are of; prompts for labels of some metric sets alone are left out."""
     return {f"{what} {name}": mark for name, mark in marks.items() if not name.endswith(_BESIDE)}
 
 
 def _calibrations(manifest: RunManifest) -> dict[str, str]:
+    """Return the digests of the calibration tables of suites, by the suite."""
     return {f"calibration table of {info.name}": info.calibration for info in manifest.suites if info.calibration}
 
 
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
-    versions: dict[str, list[str]] = {}
-    for info in infos:
-        versions.setdefault(f"suite {info.name}", []).append(f"version {info.version}, fingerprint {info.fingerprint}")
+    """Return versions and fingerprints of suites, by the suite."""
+    versions = by_key(
+        (f"suite {info.name}", f"version {info.version}, fingerprint {info.fingerprint}") for info in infos
+    )
     return {name: " and ".join(listed_versions) for name, listed_versions in versions.items()}
 
 
 def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
+    """Give the values that differ between two runs."""
     for name in dict.fromkeys((*baseline, *new)):
         pair = baseline.get(name, _NONE), new.get(name, _NONE)
         if pair[0] != pair[1]:
@@ -381,6 +377,7 @@ def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike
 
 
 def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
+    """Give how the cases of two runs differ: lost, alone, changed, of other agents."""
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
     lost = baseline.lost_cases, new.lost_cases
     if any(lost):
@@ -388,7 +385,7 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
         yield Unlike(what="lost cases", baseline=next(texts), new=next(texts))
     alone = sorted(before - after - lost[1]), sorted(after - before - lost[0])
     if (alone[0] and not new.partial) or alone[1]:
-        yield Unlike(what="cases", baseline=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
+        yield Unlike(what="cases", baseline=_counted(alone[0], len(before)), new=_counted(alone[1], len(after)))
     if changed := sorted(_changed(baseline, new)):
         yield Unlike(what="changed cases", baseline=listed(changed), new="not the same as before")
     agents = [sorted({card.agent for card in side.cards}) for side in (baseline, new)]
@@ -397,7 +394,8 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
         yield Unlike(what="parameters of mapsat_agent", baseline=next(texts), new=next(texts))
 
 
-def _only(alone: Sequence[str], count: int) -> str:
+def _counted(alone: Sequence[str], count: int) -> str:
+    """Return how many cases a run has, and which it has alone."""
     return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 

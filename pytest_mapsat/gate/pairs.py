@@ -5,7 +5,7 @@ What is undecided alike in both runs cancels.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -14,6 +14,7 @@ from typing import Literal
 from pytest_mapsat.metrics import (
     PASS_RATE,
     bootstrap_intervals,
+    by_key,
     case_rows,
     cluster_of,
     clustered,
@@ -22,7 +23,7 @@ from pytest_mapsat.metrics import (
     trial_outcome,
     within_scale,
 )
-from pytest_mapsat.metrics.statistics import Interval, TrialBlock, mean, units
+from pytest_mapsat.metrics.statistics import TrialBlock, mean, mean_span, units
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,
@@ -45,6 +46,7 @@ _WORST: tuple[Outcome, ...] = ("failed", "unevaluated", "passed")
 #: Where a label that is not known stands, when one is looked for that shows a change.
 _MIDDLE = 0.5
 _Spans = list[tuple[Scorecard, Bounds]]
+_CardsOfCases = Mapping[str, Sequence[Scorecard]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class CasePair:
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
         spans = self._spans(metric)[new]
-        return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
+        return mean_span([span for _, span in spans]) if spans else None
 
     def difference(self, metric: str) -> Bounds | None:
         """Return the least and the most that new minus baseline can come to; None where one of them has no value."""
@@ -104,17 +106,19 @@ class CasePair:
     @property
     def flip(self) -> int:
         """-1 where the case passed in every trial and fails in every one now, 1 the other way round, else 0."""
-        ends = [{trial_outcome(card) for card in cards} for cards in (self.baseline, self.new)]
-        return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(
-            tuple(end.pop() if len(end) == 1 else "" for end in ends),  # type: ignore[arg-type]
-            0,
-        )
+        return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(self._ends, 0)
 
     @property
     def may_flip(self) -> bool:
         """Whether the case passed in every trial, and undecided labels leave open whether it fails in every one now."""
-        before, now = ({trial_outcome(card) for card in cards} for cards in (self.baseline, self.new))
-        return before == {"passed"} and now <= {"failed", "unevaluated"} and self.is_open(new=True)
+        before, now = self._ends
+        return before == "passed" and "passed" not in now and self.is_open(new=True)
+
+    @property
+    def _ends(self) -> tuple[str, str]:
+        """How the trials ended in each run, each outcome once."""
+        before, now = (" ".join(sorted(set(map(trial_outcome, cards)))) for cards in (self.baseline, self.new))
+        return before, now
 
     def is_open(self, *, new: bool) -> bool:
         """Say whether an asserted label of the case is undecided in one of the runs."""
@@ -153,11 +157,7 @@ class CasePair:
 
 
 def pair_up(
-    baseline: dict[str, list[Scorecard]],
-    new: dict[str, list[Scorecard]],
-    without: frozenset[str],
-    *,
-    other_decisions: bool = False,
+    baseline: _CardsOfCases, new: _CardsOfCases, without: frozenset[str], *, other_decisions: bool = False
 ) -> tuple[CasePair, ...]:
     """Return the cases that both runs have, by id, without some.
 
@@ -188,10 +188,8 @@ class PairTable:
         self._shares = shares
         self._means: dict[tuple[str, bool], dict[str, Aggregate]] = {}
         self._differences: dict[str, list[Bounds | None]] = {}
-        self._places: dict[str, list[int]] = {"": [*range(len(pairs))]}
-        for place, pair in enumerate(pairs):
-            for domain in dict.fromkeys(pair.domains):
-                self._places.setdefault(domain, []).append(place)
+        by_domain = ((domain, place) for place, pair in enumerate(pairs) for domain in dict.fromkeys(pair.domains))
+        self._places = {"": [*range(len(pairs))], **by_key(by_domain)}
 
     @property
     def domains(self) -> list[str]:
@@ -213,7 +211,7 @@ class PairTable:
         aggregate = self._means[domain, new].get(metric)
         return None if aggregate is None else aggregate.bounds
 
-    def intervals(self, columns: Sequence[Column], *, level: float) -> list[Interval | None]:
+    def intervals(self, columns: Sequence[Column], *, level: float) -> list[Bounds | None]:
         """Return the interval of each column: the low end of its least, the high end of its most."""
         samples = [clustered(end, column.clusters) for column in columns for end in (column.least, column.most)]
         drawn = bootstrap_intervals(samples, level=level)
@@ -319,11 +317,13 @@ def changed_cases(
 
 
 def _fall(change: CaseChange, metric: str) -> float:
+    """Return how far the most that a metric can come to has moved; below 0 where it fell."""
     before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.baseline, change.new))
     return after[1] - before[1]
 
 
 def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
+    """Return how a case changed; None where it did not."""
     if [_ended(card) for card in pair.baseline] == [_ended(card) for card in pair.new]:
         return None
     differences = {
@@ -346,10 +346,12 @@ def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule
 
 
 def _ended(card: Scorecard) -> tuple[object, ...]:
+    """Return how an episode ended, to see whether two are alike."""
     return card.outcome, card.metrics, card.bounds, card.labels
 
 
 def _differs(difference: Bounds) -> bool:
+    """Return whether a difference may be more than rounding."""
     return difference[0] < -TOLERANCE or difference[1] > TOLERANCE
 
 
@@ -366,6 +368,7 @@ def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -
 
 
 def _side(pair: CasePair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
+    """Return how a case stands in one of the runs."""
     rows = case_rows(pair.new if new else pair.baseline, rule)
     worst = min(rows, key=lambda row: _WORST.index(row.outcome))
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
@@ -391,12 +394,9 @@ def _requirements(pair: CasePair) -> tuple[RequirementChange, ...]:
 
 def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
     """Return the labels of each requirement over trials."""
-    labels: dict[str, list[Label]] = {}
-    for card in cards:
-        for label in labels_of(card):
-            if label.kind not in BESIDES:  # steps of two dialogues are not the same
-                labels.setdefault(label.requirement, []).append(label)
-    return labels
+    labels = (label for card in cards for label in labels_of(card))
+    # Steps of two dialogues are not the same.
+    return by_key((label.requirement, label) for label in labels if label.kind not in BESIDES)
 
 
 def _requirement(before: Sequence[Label], after: Sequence[Label]) -> RequirementChange | None:
@@ -421,8 +421,8 @@ def _requirement(before: Sequence[Label], after: Sequence[Label]) -> Requirement
         wanted=new.wanted or baseline.wanted,
         baseline_quotes=baseline.quotes,
         new_quotes=new.quotes,
-        baseline_trials=(sum(_met(label) for label in before), len(before)),
-        new_trials=(sum(_met(label) for label in after), len(after)),
+        baseline_trials=(sum(_known_level(label) == 1 for label in before), len(before)),
+        new_trials=(sum(_known_level(label) == 1 for label in after), len(after)),
     )
 
 
@@ -430,26 +430,22 @@ def _telling(before: Sequence[Label], after: Sequence[Label]) -> tuple[Label, La
     """Return a label of each side that differ as their trials do: the best and the worst, or the other way round."""
     fallen = sum(_bounds(before)) >= sum(_bounds(after))
     best, worst = (max, min) if fallen else (min, max)
-    return best(before, key=_level), worst(after, key=_level)
-
-
-def _met(label: Label) -> bool:
-    return label.outcome == "passed" and label.value in (None, 1.0)
+    return best(before, key=_assumed_level), worst(after, key=_assumed_level)
 
 
 def _bounds(labels: Sequence[Label]) -> Bounds:
     """Return the least and the most that a requirement's mean level can be: a label that is not known may be anything."""
-    least = [0.0 if level is None else level for level in map(_known, labels)]
-    most = [1.0 if level is None else level for level in map(_known, labels)]
-    return mean(least), mean(most)
+    return mean_span([(0.0, 1.0) if level is None else (level, level) for level in map(_known_level, labels)])
 
 
-def _known(label: Label) -> float | None:
+def _known_level(label: Label) -> float | None:
+    """Return the level to which a requirement is met; None where that is not known."""
     if label.value is not None:
         return label.value
     return {"passed": 1.0, "failed": 0.0}.get(label.outcome)
 
 
-def _level(label: Label) -> float:
-    level = _known(label)
+def _assumed_level(label: Label) -> float:
+    """Return the level to which a requirement is met, the middle where that is not known."""
+    level = _known_level(label)
     return _MIDDLE if level is None else level

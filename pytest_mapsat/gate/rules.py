@@ -156,6 +156,7 @@ def _each_once(option: str, rules: Iterable[_Rule]) -> tuple[_Rule, ...]:
 
 
 def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Threshold:
+    """Return the threshold of a text like ``ar=0.65@95``. Raises UsageError."""
     left, equals, right = (part.strip() for part in piece.partition("="))
     if not equals:
         raise UsageError(f"{_UNDER}: found {shown(piece)}, expected METRIC=NUMBER like ar=0.65, or cost<=0.50")
@@ -170,6 +171,7 @@ def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Thresho
 
 
 def _ceiling(piece: str, origin: Origin) -> Ceiling:
+    """Return the ceiling of a text like ``cost<=0.50``. Raises UsageError."""
     left, _, right = (part.strip() for part in piece.partition("<="))
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
@@ -199,11 +201,12 @@ def parse_drops(texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric
 
 
 def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
+    """Return the drop of a text like ``ar:0.02``. Raises UsageError."""
     left, colon, right = (part.strip() for part in piece.partition(":"))
     if not colon:
         raise UsageError(f"{_DROPS}: found {shown(piece)}, expected METRIC:NUMBER like ar:0.02")
     number, at, word = (part.strip() for part in right.partition("@"))
-    domain, metric = _named(_DROPS, left, metrics, besides=(FLIPS, UNDECIDED_SHARE))
+    domain, metric = _named(_DROPS, left, metrics, further=(FLIPS, UNDECIDED_SHARE))
     counts = metric in (FLIPS, UNDECIDED_SHARE)
     if at and (word != "sampled" or counts):
         expected = f"{left}:{number}{'' if counts else '@sampled'}"
@@ -219,6 +222,7 @@ def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
 
 
 def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) -> Iterator[tuple[str, Origin]]:
+    """Yield the rules of lists, each with where it was given. Raises UsageError for an empty one."""
     for given in texts:
         text, origin = (given, "command line") if isinstance(given, str) else given
         for piece in text.split(","):
@@ -228,7 +232,7 @@ def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) 
 
 
 def _named(
-    option: str, left: str, metrics: Sequence[Metric], *, of_trials: bool = False, besides: Sequence[str] = ()
+    option: str, left: str, metrics: Sequence[Metric], *, of_trials: bool = False, further: Sequence[str] = ()
 ) -> tuple[str, str]:
     """Return the domain and the metric of a left side like ``navigation.ar``."""
     domain, dot, metric = left.rpartition(".")
@@ -238,13 +242,14 @@ def _named(
         declared.name for declared in metrics
     }:  # a metric of others may be called as one of ours is in plain words
         metric = {declared.plain: declared.name for declared in reversed((*metrics, PASSED))}.get(metric, metric)
-    if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
-        raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
+    if metric not in (*gated(metrics), *further) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
+        raise UsageError(f"{option}: {_no_metric(metric, metrics, further)}")
     return domain, metric
 
 
-def _no_metric(metric: str, metrics: Sequence[Metric], besides: Sequence[str]) -> str:
-    names = (*gated(metrics), *besides)
+def _no_metric(metric: str, metrics: Sequence[Metric], further: Sequence[str]) -> str:
+    """Return why no rule can stand on a metric, with the one that may be meant."""
+    names = (*gated(metrics), *further)
     if metric.lower() in {declared.name for declared in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
     hint = did_you_mean(
@@ -256,12 +261,14 @@ def _no_metric(metric: str, metrics: Sequence[Metric], besides: Sequence[str]) -
 
 def _share(option: str, name: str, text: str) -> float:
     # Written so that "nan" is refused too.
+    """Return a number from 0 to 1. Raises UsageError for anything else."""
     if (value := _number(text)) is None or not 0 <= value <= 1:
         raise UsageError(f"{option}: {name} is {shown(text)}, expected a number from 0 to 1")
     return value
 
 
 def _level(name: str, text: str) -> float:
+    """Return how sure a threshold must hold, per cent. Raises UsageError."""
     value = _number(text.removesuffix("%"))
     if value is None or not _LOWEST_LEVEL <= value < _HIGHEST_LEVEL:
         raise UsageError(
@@ -271,6 +278,7 @@ def _level(name: str, text: str) -> float:
 
 
 def _number(text: str) -> float | None:
+    """Return the number that a text is; None where it is none."""
     try:
         return float(text)
     except ValueError:

@@ -3,42 +3,20 @@
 Pure functions; nothing here knows what a place is, reads a file or asks a model.
 """
 
-from .aggregate import CaseRow as CaseRow
-from .aggregate import PassRule as PassRule
-from .aggregate import case_rows as case_rows
-from .aggregate import cluster_of as cluster_of
-from .aggregate import group as group
-from .aggregate import memberships as memberships
-from .aggregate import span_of as span_of
-from .aggregate import summarise as summarise
-from .aggregate import trial_outcome as trial_outcome
-from .aggregate import within_scale as within_scale
-from .metric_set import MSB as MSB
-from .metric_set import Given as Given
-from .metric_set import LabelReading as LabelReading
-from .metric_set import Measure as Measure
-from .metric_set import MetricInput as MetricInput
-from .metric_set import MetricSet as MetricSet
-from .metric_set import between as between
-from .metric_set import gather_metric_sets as gather_metric_sets
-from .metric_set import metric_sets_named as metric_sets_named
-from .metric_set import not_applicable as not_applicable
-from .metric_set import product as product
-from .metric_set import read_label as read_label
-from .metric_set import read_labels as read_labels
-from .metric_set import share_of as share_of
-from .metric_set import weight_of as weight_of
-from .metric_set import weighted_share as weighted_share
-from .scoring import PASS_RATE as PASS_RATE
-from .scoring import SOURCE_ATTRIBUTE as SOURCE_ATTRIBUTE
-from .scoring import achieved as achieved
-from .scoring import item_outcome as item_outcome
-from .scoring import score as score
-from .statistics import LEVEL as LEVEL
-from .statistics import bootstrap_interval as bootstrap_interval
-from .statistics import bootstrap_intervals as bootstrap_intervals
-from .statistics import clustered as clustered
-from .statistics import cohen_kappa as cohen_kappa
-from .statistics import kappa_interval as kappa_interval
-from .statistics import votes_agree as votes_agree
-from .statistics import wilson_interval as wilson_interval
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import fetched
+
+if TYPE_CHECKING:
+    from .aggregate import *
+    from .metric_set import *
+    from .scoring import *
+    from .statistics import *
+else:
+    _NAMES = {
+        "aggregate": "CaseRow PassRule case_rows cluster_of group memberships span_of summarise trial_outcome within_scale",
+        "metric_set": "MSB Given LabelReading Measure MetricInput MetricSet between gather_metric_sets mean_of metric_sets_named not_applicable product read_label share_of weight_of weighted_share",
+        "scoring": "PASS_RATE SOURCE_ATTRIBUTE achieved item_outcome score",
+        "statistics": "LEVEL bootstrap_interval bootstrap_intervals clustered cohen_kappa by_key kappa_interval mean_span votes_agree wilson_interval",
+    }
+    __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeVar
 
 from pytest_mapsat.model import Aggregate, Bounds, Outcome, Scorecard, UsageError, shown
 
 from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
-from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
+from .statistics import LEVEL, RESAMPLES, bootstrap_intervals, by_key, clustered, mean_span, share_interval
 
-_Key = TypeVar("_Key", bound=Hashable)
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
 _GROUP_RESAMPLES = 2_000
 _TINY = 1e-9
@@ -120,6 +118,7 @@ def case_rows(cards: Iterable[Scorecard], rule: str = "") -> tuple[CaseRow, ...]
 
 
 def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: PassRule | None) -> CaseRow:
+    """Return the row of a case and agent."""
     tries = _by_trial(cards)
     last = [trial_outcome(some[-1]) for some in tries]
     passed, failed = last.count("passed"), last.count("failed")
@@ -185,19 +184,13 @@ def _pass_column(
 
 
 def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list[Scorecard]]:
-    return _grouped(sorted(cards, key=lambda card: (card.key, card.outcome)), lambda card: (card.id, card.agent))
+    ordered = sorted(cards, key=lambda card: (card.key, card.outcome))
+    return by_key(((card.id, card.agent), card) for card in ordered)
 
 
 def _by_trial(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
     """Return the attempts at each trial, in order."""
-    return list(_grouped(cards, lambda card: card.trial).values())
-
-
-def _grouped(cards: Iterable[Scorecard], key: Callable[[Scorecard], _Key]) -> dict[_Key, list[Scorecard]]:
-    grouped: dict[_Key, list[Scorecard]] = {}
-    for card in cards:
-        grouped.setdefault(key(card), []).append(card)
-    return grouped
+    return list(by_key((card.trial, card) for card in cards).values())
 
 
 @dataclass(slots=True)
@@ -216,10 +209,7 @@ class _Column:
 
     def add(self, spans: Sequence[Bounds], cluster: str) -> None:
         """Add a case: the mean of its trials, each between its bounds."""
-        if len(spans) == 1:  # a mean of one is exact
-            least, most = spans[0]
-        else:
-            least, most = mean([low for low, _ in spans]), mean([high for _, high in spans])
+        least, most = spans[0] if len(spans) == 1 else mean_span(spans)  # a mean of one is exact
         self.least.append(least)
         self.most.append(most)
         self.clusters.append(cluster)
@@ -251,7 +241,7 @@ def summarise(
     out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds. Intervals are
     bootstrapped, Wilson's for ``pass_rate``; with no resamples there is Wilson's alone. A metric that the suite of a case does not declare is over the other cases alone.
     """
-    trials = list(_grouped(cards, lambda card: card.id).values())
+    trials = list(by_key((card.id, card) for card in cards).values())
     *metrics, rate = _columns(cards, trials)
     ways = [(f"pass{sign}{k}", way, k) for k in trial_numbers(cards) for sign, way in (("@", pass_at), ("^", pass_all))]
     ends, clusters = (
@@ -274,11 +264,11 @@ def summarise(
     misread = _Misreadings(trials)
     for column in columns:
         if column is rate:
-            made = _aggregate(column, _wilson(rate.least, rate, level), _wilson(rate.most, rate, level))
+            low, high = (share_interval(end, rate.clusters, level) for end in (rate.least, rate.most))
         else:
             low = next(lower)
-            made = _aggregate(column, low, next(upper) if column.undecided else low)
-        summary[column.name] = misread.widened(column.name, made)
+            high = next(upper) if column.undecided else low
+        summary[column.name] = misread.widened(column.name, _aggregate(column, low, high))
     return summary
 
 
@@ -369,14 +359,14 @@ def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate
         for dimension, name in memberships(card):
             members.setdefault(dimension, {}).setdefault(name, []).append(card)
     # Often a group is all there is, or the same as another: its aggregates are made once.
-    made: dict[tuple[int, ...], dict[str, Aggregate]] = {}
+    known: dict[tuple[int, ...], dict[str, Aggregate]] = {}
     groups: dict[str, dict[str, dict[str, Aggregate]]] = {}
     for dimension, names in sorted(members.items()):
         for name, some in sorted(names.items()):
             key = tuple(map(id, some))
-            if key not in made:
-                made[key] = summarise(some, resamples=_GROUP_RESAMPLES)
-            groups.setdefault(dimension, {})[name] = made[key]
+            if key not in known:
+                known[key] = summarise(some, resamples=_GROUP_RESAMPLES)
+            groups.setdefault(dimension, {})[name] = known[key]
     return groups
 
 
@@ -420,10 +410,7 @@ def _users(cards: Sequence[Scorecard]) -> _Ends:
 
     A user of whose tasks some did not run at all has none; where one is missing in a trial, that trial is undecided.
     """
-    users = _grouped(
-        (card for card in cards if card.group is not None),
-        lambda card: ("" if card.group is None else card.group.name, card.agent),
-    )
+    users = by_key(((card.group.name, card.agent), card) for card in cards if card.group is not None)
     return [[_user_trials(some)] for _, some in sorted(users.items())]
 
 
@@ -456,17 +443,14 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
     return (0.0, 1.0) if bounded.issuperset(card.unknown) else None
 
 
-def _wilson(rates: Sequence[float], column: _Column, level: float) -> Interval | None:
-    return wilson_interval(mean(rates), worth(rates, column.clusters), level=level) if rates else None
-
-
 def cluster_of(card: Scorecard) -> str:
     """Return what a case is drawn with: its group, or itself."""
     return f"case {card.id}" if card.group is None else f"group {card.group.name}"
 
 
-def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) -> Aggregate:
-    bounds = (mean(column.least), mean(column.most)) if column.least else None
+def _aggregate(column: _Column, lower: Bounds | None, upper: Bounds | None) -> Aggregate:
+    """Return the aggregate of a column, with the intervals of its least and its most."""
+    bounds = mean_span(list(zip(column.least, column.most, strict=True))) if column.least else None
     return Aggregate(
         mean=None if bounds is None or column.undecided else bounds[0],
         bounds=bounds,

@@ -29,16 +29,20 @@ from pytest_mapsat.model import (
     Label,
     Metric,
     Outcome,
+    Step,
     Trajectory,
     Usage,
     UsageError,
     Verdict,
     did_you_mean,
     shown,
+    tool_name,
     total_usage,
 )
 from pytest_mapsat.registry import is_ours, load_installed
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, installed
+
+from .statistics import mean_span
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -102,13 +106,25 @@ def product(left: Measure, right: Measure) -> Measure:
     here, there = left.span, right.span
     if here is not None and there is not None:
         return between(here[0] * there[0], here[1] * there[1], left.why if left.value is None else right.why)
-    worst = min((left, right), key=lambda measure: _GRAVEST.index(measure.outcome_class))
-    return Measure(None, worst.outcome_class, worst.why)
+    return _worst((left, right))
+
+
+def mean_of(measures: Sequence[Measure]) -> Measure:
+    """Return the plain mean of measures, between its bounds where one lies between bounds; a measure without any leaves it without a value."""
+    spans = [measure.span for measure in measures if measure.span is not None]
+    if len(spans) < len(measures):
+        return _worst([measure for measure in measures if measure.span is None])
+    return between(*mean_span(spans), next((measure.why for measure in measures if measure.value is None), ""))
 
 
 _BINARY_LEVELS = (0.0, 1.0)
-#: Of two measures without a value the one that stands first here says why a product has none.
+#: Of measures without a value the one that stands first here says why what is made of them has none.
 _GRAVEST = ("not_applicable", "error", "unevaluated", None)
+
+
+def _worst(measures: Sequence[Measure]) -> Measure:
+    worst = min(measures, key=lambda measure: _GRAVEST.index(measure.outcome_class))
+    return Measure(None, worst.outcome_class, worst.why)
 
 
 class LabelReading(NamedTuple):
@@ -260,8 +276,8 @@ def fault_of(trajectory: Trajectory) -> Fault | None:
     replies = trajectory.replies
     if any(not char.isspace() and char.isprintable() for turn in replies for char in turn.text):
         return None
-    told = f"{len(replies)} blank replies" if replies else "no reply"
-    return Fault(blame="agent", message=f"the agent gave no answer ({told})")
+    replies_text = f"{len(replies)} blank replies" if replies else "no reply"
+    return Fault(blame="agent", message=f"the agent gave no answer ({replies_text})")
 
 
 def class_of(fault: Fault) -> Outcome:
@@ -319,6 +335,12 @@ class MetricInput:
     def fault(self) -> Fault | None:
         """What broke the episode; None where the agent had its say."""
         return fault_of(self.trajectory)
+
+    @cached
+    def calls(self) -> Sequence[Step]:
+        """The agent's calls, each under its tool's own name."""
+        pairs = [(call, tool_name(self.tools, call.tool)) for call in self.trajectory.calls]
+        return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in pairs]
 
     @cached
     def spent(self) -> Usage:
@@ -416,9 +438,9 @@ class MetricSet:
             raise UsageError(f"the metric set {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
         object.__setattr__(self, "labels", frozenset(self.labels))
         object.__setattr__(self, "of_calls", frozenset(self.of_calls))
-        named = tuple(metric.model_copy(update={"metric_set": self.name}) for metric in self.metrics)
-        object.__setattr__(self, "metrics", named)
-        object.__setattr__(self, "names", frozenset(metric.name for metric in named))
+        metrics = tuple(metric.model_copy(update={"metric_set": self.name}) for metric in self.metrics)
+        object.__setattr__(self, "metrics", metrics)
+        object.__setattr__(self, "names", frozenset(metric.name for metric in metrics))
 
 
 def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str, Measure], Fault | None]:
@@ -478,8 +500,8 @@ def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
     try:
         least, most = value.bounds
     except (TypeError, ValueError):
-        told = f"{metric.name} has the bounds {shown(value.bounds)}, expected the least and the most"
-        raise _BadMetricError(told) from None
+        message = f"{metric.name} has the bounds {shown(value.bounds)}, expected the least and the most"
+        raise _BadMetricError(message) from None
     least, most = _number(metric, least), _number(metric, most)
     if least > most or value.outcome_class != "unevaluated":
         raise _BadMetricError(f"{metric.name} has the bounds {least:g} and {most:g} as {value.outcome_class}")

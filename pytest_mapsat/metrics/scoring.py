@@ -227,13 +227,13 @@ def _measured(
     """
     measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
-    for metric_set in sorted(metric_sets, key=lambda one: success not in one.names):
+    for metric_set in sorted(metric_sets, key=lambda metric_set: success not in metric_set.names):
         given, fault = measure(metric_set, metric_input)
         measures |= given
         if success in given:
             metric_input = metric_input.knowing(given[success])
         if fault is not None:
-            faults |= {name: fault for name, one in given.items() if one.value is None}
+            faults |= {name: fault for name, measured in given.items() if measured.value is None}
     return {metric.name: measures[metric.name] for metric_set in metric_sets for metric in metric_set.metrics}, faults
 
 
@@ -319,14 +319,14 @@ def item_outcome(
     unknown = [pair for pair in asserted_readings if pair[1].outcome in _UNKNOWN]
     names = tuple([reading.requirement for _, reading in unknown])
     if failing:
-        return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
+        return ItemOutcome("failed", _blame([reading for _, reading in failing]), _reason(failing, "failed:"), names)
     if unknown:
         # Faults are told before undecided labels.
         unknown.sort(key=lambda pair: (_UNKNOWN.index(pair[1].outcome), pair[1].undecided))
         first = unknown[0][1]
         # The reason of an undecided label begins with that word.
         return ItemOutcome(
-            first.outcome, first.blame, _told(unknown, "is" if first.undecided else "could not be judged:"), names
+            first.outcome, first.blame, _reason(unknown, "is" if first.undecided else "could not be judged:"), names
         )
     if why := nothing_asked(case):
         return ItemOutcome("unevaluated", "judge", why)
@@ -365,8 +365,8 @@ def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequen
     if all(reading.outcome != "unevaluated" for reading in readings):
         return readings
     why = f"{count.met} of {count.total} explicit requirements are met"
-    held = count.met == count.total
-    return (LabelReading("(count)", float(held), "passed" if held else "failed", None, why),)
+    all_met = count.met == count.total
+    return (LabelReading("(count)", float(all_met), "passed" if all_met else "failed", None, why),)
 
 
 def _blame(failing: Sequence[LabelReading]) -> Blame:
@@ -375,7 +375,7 @@ def _blame(failing: Sequence[LabelReading]) -> Blame:
     return "agent" if "agent" in blames else blames[0]
 
 
-def _told(readings: Sequence[tuple[str, LabelReading]], verb: str) -> str:
+def _reason(readings: Sequence[tuple[str, LabelReading]], verb: str) -> str:
     """Return what became of the first of some labels, on one line, and how many others there are."""
     kind, first = readings[0]
     more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""

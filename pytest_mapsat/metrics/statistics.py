@@ -23,16 +23,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+from pytest_mapsat.model import Bounds
 
 if TYPE_CHECKING:
     import numpy as np
 
-Interval = tuple[float, float]
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -64,6 +67,20 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+def by_key(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return values by their keys, keys and values in the order in which they first come."""
+    groups: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def mean_span(spans: Sequence[Bounds]) -> Bounds:
+    """Return the mean of the least and that of the most of some spans."""
+    least, most = (mean(ends) for ends in zip(*spans, strict=True))
+    return least, most
+
+
 def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
     """Return one value for each cluster, such that their mean and its spread are those of a mean over cases drawn by the cluster.
 
@@ -73,9 +90,7 @@ def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
     """
     if len(set(clusters)) == len(values):  # mostly: each case stands by itself
         return list(values)
-    members: dict[str, list[float]] = {}
-    for value, cluster in zip(values, clusters, strict=True):
-        members.setdefault(cluster, []).append(value)
+    members = by_key(zip(clusters, values, strict=True))
     centre, share = mean(values), len(members) / len(values)
     return [centre + share * math.fsum(value - centre for value in some) for some in members.values()]
 
@@ -99,13 +114,13 @@ def worth(values: Sequence[float], clusters: Sequence[str]) -> float:
 
 def bootstrap_intervals(
     samples: Sequence[Sequence[float]], *, level: float = LEVEL, resamples: int = RESAMPLES
-) -> tuple[Interval | None, ...]:
+) -> tuple[Bounds | None, ...]:
     """Return a bootstrap interval of the mean of each sample; None where it has fewer than two values.
 
     Samples of one size share their resamples, which makes many metrics of one run cheap; fewer, but at least 1,000, are drawn for samples of more
     than a thousand. Where all values are equal the interval is that value: it says that the sample does not vary, not that the next case cannot differ.
     """
-    intervals: list[Interval | None] = [None] * len(samples)
+    intervals: list[Bounds | None] = [None] * len(samples)
     by_size: dict[int, list[int]] = {}
     for position, sample in enumerate(samples):
         if len(sample) < 2:  # noqa: PLR2004 - one value has no spread
@@ -124,12 +139,12 @@ def bootstrap_intervals(
     return tuple(intervals)
 
 
-def bootstrap_interval(sample: Sequence[float], *, level: float = LEVEL, resamples: int = RESAMPLES) -> Interval | None:
+def bootstrap_interval(sample: Sequence[float], *, level: float = LEVEL, resamples: int = RESAMPLES) -> Bounds | None:
     """Return the interval of one sample; see ``bootstrap_intervals``."""
     return bootstrap_intervals([sample], level=level, resamples=resamples)[0]
 
 
-def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Interval | None:
+def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Bounds | None:
     """Return the Wilson score interval of a proportion (Wilson 1927, JASA 22); None for no cases.
 
     A mean of per-case proportions gives an interval that is rather too wide than too narrow. ``n``: cases; of clustered ones, how many they are worth.
@@ -145,6 +160,11 @@ def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Interval
     return (0.0 if share == 0 else max(0.0, low), 1.0 if share == 1 else min(1.0, high))
 
 
+def share_interval(rates: Sequence[float], clusters: Sequence[str], level: float) -> Bounds | None:
+    """Return the Wilson interval of the mean of rates of clustered cases; None for no cases."""
+    return wilson_interval(mean(rates), worth(rates, clusters), level=level) if rates else None
+
+
 class _Resampled(NamedTuple):
     """The resamples of one column of values: their sorted sums in whole numbers of ``1 / scale``, and what the values themselves sum to."""
 
@@ -153,7 +173,7 @@ class _Resampled(NamedTuple):
     scale: float
     observed: float
 
-    def interval(self, level: float) -> Interval:
+    def interval(self, level: float) -> Bounds:
         """Return the interval of the mean at a level, within the range of the values."""
         low, high = (self._end(sign, level) for sign in (-1, 1))
         return max(min(self.values), low), min(max(self.values), high)
@@ -284,7 +304,7 @@ def cohen_kappa(table: Table) -> float | None:
     return None if chance >= 1 else (agreed - chance) / (1 - chance)
 
 
-def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Interval | None:
+def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Bounds | None:
     """Return a bootstrap interval of kappa (percentile method) from a table for each dialogue: labels of one dialogue hang together.
 
     It is None for fewer than two dialogues, or where kappa is not defined in most resamples.
@@ -457,9 +477,7 @@ def _stepped_down(totals: np.ndarray, observed: np.ndarray) -> list[float]:
 
 def units(values: Sequence[float | None], clusters: Sequence[str]) -> list[float]:
     """Return one column of units: the sums of the cases of each cluster; 0 for a cluster whose cases have no value."""
-    sums: dict[str, list[float]] = {}
-    for value, cluster in zip(values, clusters, strict=True):
-        sums.setdefault(cluster, []).append(0.0 if value is None else value)
+    sums = by_key((cluster, value or 0.0) for cluster, value in zip(clusters, values, strict=True))
     return [some[0] if len(some) == 1 else math.fsum(some) for some in sums.values()]
 
 

@@ -46,7 +46,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
     yield Line(cut(f"{view.card_name(card)}: {view.outcome_title(card.outcome)}", width), "bold")
     if card.reason:
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
-    metrics = [(name, view.metric_text(card, name)) for name in view.metric_names(run, card)]
+    metrics = [(name, view.range_text(card.bounds_of(name))) for name in view.metric_names(run, card)]
     yield from _row([f"{view.metric_word(name)} {text}" for name, text in metrics if text], width)
     yield from _memory(card, width, full=full)
     for number, turn in enumerate(card.trajectory.turns):
@@ -153,7 +153,6 @@ def dialogue_data(card: Scorecard) -> JsonObject:
 _QUOTE = 160
 _QUOTES = 8
 _FAILURE_RESULT = 100
-_TITLES = {"hard": "hard constraint", "soft": "preference"}
 _CALLS = 12
 _COMPARED = 20
 #: Options that change something for one case; what own tools have answered is a recording by then.
@@ -166,19 +165,19 @@ _SPECS = dict.fromkeys(("agent", "user", "judge"))
 _HELD = "\N{NO-BREAK SPACE}"
 
 
-def again_command(request: RunRequest, place: str, named: Collection[str] = ()) -> str:
+def again_command(request: RunRequest, place: str, explicit: Collection[str] = ()) -> str:
     """Return the command that runs one case again as it was run, from the folder that pytest was started in.
 
     Args:
         request: what the run was asked for.
         place: what to give pytest for the case: its file from that folder on, and its name.
-        named: options to say although they have their default, as ``max-turns``: an ini file may set another value.
+        explicit: options to say although they have their default, as ``max-turns``: an ini file may set another value.
     """
     usual = RunRequest(agent="", user="scripted", judge="checks")
     names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
     of_case = [OPTIONS[name] for name in (*_SPECS, *names)]
     values = [(option.name, _value_of(request, option), _value_of(usual, option)) for option in of_case]
-    options = [_said_option(name, value) for name, value, default in values if value != default or name in named]
+    options = [_option_text(name, value) for name, value, default in values if value != default or name in explicit]
     return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *options])
 
 
@@ -188,7 +187,7 @@ def _value_of(request: RunRequest, option: Option) -> object:
     return getattr(request.options, "asserted" if option.name == "fail-on" else fields_of(option)[0])
 
 
-def _said_option(name: str, value: object) -> str:
+def _option_text(name: str, value: object) -> str:
     text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
     return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
 
@@ -261,9 +260,7 @@ class _FailureText:
 
     def scores(self, metrics: Sequence[Metric]) -> None:
         """Add the metrics; one and its value stay on one line."""
-        spans = {
-            name: view.metric_text(self._card, name) for name in (metric.name for metric in metrics if metric.gated)
-        }
+        spans = {metric.name: view.range_text(self._card.bounds_of(metric.name)) for metric in metrics if metric.gated}
         values = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
         self.add("  ".join(values) or "no metric could be computed")
         self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
@@ -289,7 +286,7 @@ class _FailureText:
         every = {requirement.id: requirement for requirement in self._case.truth.requirements}
         requirement = every.get(label.requirement)
         how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
-        self.add(f"{_TITLES.get(label.kind, label.kind)} {how}: {label.requirement}")
+        self.add(f"{view.KIND_TITLES.get(label.kind, label.kind)} {how}: {label.requirement}")
         self._part("rule", requirement.text if requirement else "(a requirement that the case no longer has)")
         return requirement
 
@@ -348,9 +345,9 @@ class _FailureText:
         if trajectory.ending != "done":
             self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 
-    def _call(self, step: Step, whose: str) -> None:
+    def _call(self, step: Step, caller: str) -> None:
         kind = view.answered_by(step)
-        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
+        self.add(f"{caller}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
         failed = kind in ("error", "refused", "over_limit")
         for note in [cut(printable(str(step.result)), _FAILURE_RESULT)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _FAILURE_RESULT), 9)

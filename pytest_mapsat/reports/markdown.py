@@ -142,13 +142,13 @@ def _card(card: Scorecard) -> Iterator[str]:
     labels = view.missed(card)
     for label in labels[:_REQUIREMENTS]:
         words = wanted[label.requirement].text
-        yield f"  - {code(label.requirement)}{f' {code(words)}' if words else ''}: {_said(label)}"
+        yield f"  - {code(label.requirement)}{f' {code(words)}' if words else ''}: {_grounds(label)}"
         yield from (f"    - {code(left)} → {code(right)}" for left, right in label.compared[1 : 1 + _COMPARED])
     if more := len(labels[_REQUIREMENTS:]):
         yield f"  - and {more} more"
 
 
-def _said(label: Label) -> str:
+def _grounds(label: Label) -> str:
     quotes = list(dict.fromkeys(quote.text for quote in label.quotes))
     return ", ".join(map(code, quotes[:3])) or code(label.why) or "broken"
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from http.client import HTTPException
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -117,14 +117,9 @@ def _rejected(answer: bytes) -> str:
 # -- one episode ----------------------------------------------------------------------------------
 
 
-class _Times(NamedTuple):
-    """Start and end of a span, nanoseconds since 1970; both 0 where the run has no times."""
-
-    start: int = 0
-    end: int = 0
-
-    def fields(self) -> JsonObject:
-        return {"startTimeUnixNano": str(self.start), "endTimeUnixNano": str(self.end)} if self.start else {}
+def _times(start: int, end: int) -> JsonObject:
+    """Return start and end of a span, nanoseconds since 1970; nothing for 0, where the run has no times."""
+    return {"startTimeUnixNano": str(start), "endTimeUnixNano": str(end)} if start else {}
 
 
 class _Trace:
@@ -135,10 +130,10 @@ class _Trace:
         self.agent = run.manifest.agent
         self.spans: list[JsonObject] = []
 
-    def add(self, name: str, times: _Times, attributes: JsonObject, **more: Json) -> JsonObject:
+    def add(self, name: str, times: JsonObject, attributes: JsonObject, **more: Json) -> JsonObject:
         """Add a span below the first one."""
         number = len(self.spans)
-        span = {"traceId": self.id, "spanId": digest([self.id, number]), "name": name, "kind": 1, **times.fields()}
+        span = {"traceId": self.id, "spanId": digest([self.id, number]), "name": name, "kind": 1, **times}
         if number:
             span["parentSpanId"] = self.spans[0]["spanId"]
         self.spans.append({**span, "attributes": _key_values(attributes), **more})
@@ -158,8 +153,8 @@ def _request(run: Run, card: Scorecard) -> JsonObject:
         lasts = round(turn.timing.seconds * _SECOND) if turn.timing is not None and began else 0
         for step in turn.steps:
             if step.kind == "call":
-                _call(trace, step, _Times(now, now))
-        _reply(trace, turn, users, _Times(now, now + lasts))
+                _call(trace, step, _times(now, now))
+        _reply(trace, turn, users, _times(now, now + lasts))
         users, now = [], now + lasts
     resource: JsonObject = {
         "service.name": run.manifest.agent or "agent",
@@ -171,8 +166,7 @@ def _request(run: Run, card: Scorecard) -> JsonObject:
 
 def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
     trajectory = card.trajectory
-    lasts = round(card.timing.seconds * _SECOND)
-    times = _Times(began, began + lasts if began else 0)
+    end = began + round(card.timing.seconds * _SECOND)
     data = trajectory.to_json()
     replies = [number for number, turn in enumerate(trajectory.turns) if turn.role == "agent"]
     after = trajectory.turns[replies[-1] + 1 if replies else 0 :]
@@ -190,9 +184,9 @@ def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
         "mapsat.outcome": card.outcome,
         "mapsat.episode": canonical_json(episode),
     }
-    events = [{**({"timeUnixNano": str(times.end)} if began else {}), **event} for event in _evaluations(card)]
+    events = [{**({"timeUnixNano": str(end)} if began else {}), **event} for event in _evaluations(card)]
     status = {"status": _ERROR} if trajectory.fault is not None else {}
-    trace.add(f"invoke_agent {run.manifest.agent}", times, attributes, events=events, **status)
+    trace.add(f"invoke_agent {run.manifest.agent}", _times(began, end), attributes, events=events, **status)
 
 
 def _evaluations(card: Scorecard) -> Iterator[JsonObject]:
@@ -219,7 +213,7 @@ def _evaluation(name: str, value: float | None, label: str, why: str) -> JsonObj
     return {"name": "gen_ai.evaluation.result", "attributes": _key_values(attributes)}
 
 
-def _call(trace: _Trace, step: Step, times: _Times) -> None:
+def _call(trace: _Trace, step: Step, times: JsonObject) -> None:
     data = step.to_json()
     own = {name: data[name] for name in ("changed", "writes", "unknown", "usage") if name in data}
     attributes = {
@@ -235,7 +229,7 @@ def _call(trace: _Trace, step: Step, times: _Times) -> None:
     trace.add(f"execute_tool {step.tool}", times, attributes, **failed)
 
 
-def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: _Times) -> None:
+def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: JsonObject) -> None:
     data = turn.to_json()
     own: JsonObject = {name: data[name] for name in ("agreed", "output") if name in data}
     steps = [step for step in turn.steps if step.kind != "memory"]  # of which there is no span

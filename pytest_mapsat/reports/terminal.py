@@ -6,9 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 
-from pytest_mapsat.metrics import CaseRow, case_rows, memberships, votes_agree
+from pytest_mapsat.metrics import CaseRow, by_key, case_rows, mean_span, memberships, votes_agree
 from pytest_mapsat.model import (
     MSB_METRICS,
     PROVENANCE_KINDS,
@@ -147,10 +146,7 @@ class _Summary:
     def table(self) -> None:
         """Give the table of means: all metric sets side by side, or, where the terminal is too narrow, a table for each."""
         set_of = {metric.name: metric.metric_set for metric in self._run.manifest.metrics}
-        names = self.columns()
-        by_set: dict[str, list[str]] = {}
-        for name in names:
-            by_set.setdefault(set_of.get(name, ""), []).append(name)
+        by_set = by_key((set_of.get(name, ""), name) for name in self.columns())
         together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
         together[0] = _short(together[0])
         if len(by_set) > 1 and _fits(together, self._width, _GAPS[-1]):
@@ -183,10 +179,11 @@ class _Summary:
         head = f"{count} case{'s' * (count != 1)}" + (f" x {trials}" if trials > 1 else "")
         cells = [[head, *map(metric_title, columns)]]
         cells.append(["all", *self._means(self._rows, self._run.summary, columns)])
-        members: dict[str, list[CaseRow]] = {}
-        for row in self._rows:
-            for name in dict.fromkeys(name for card in row.cards for of, name in memberships(card) if of == dimension):
-                members.setdefault(name, []).append(row)
+        members = by_key(
+            (name, row)
+            for row in self._rows
+            for name in dict.fromkeys(name for card in row.cards for of, name in memberships(card) if of == dimension)
+        )
         groups = self._run.groups.get(dimension, {})
         for name in group_order(groups):
             means = groups[name]
@@ -393,10 +390,8 @@ class _Summary:
 
     def missing(self) -> None:
         """Say what the infrastructure did to episodes, the most frequent reasons first, and what was lost."""
-        by_reason: dict[str, list[str]] = {}
-        for card in self._run.cases:
-            if card.blame == "infrastructure":
-                by_reason.setdefault(card.reason, []).append(card_name(card))
+        stopped = (card for card in self._run.cases if card.blame == "infrastructure")
+        by_reason = by_key((card.reason, card_name(card)) for card in stopped)
         reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
         for number, (reason, names) in enumerate(reasons[:_STOPPED]):
             text = f"{len(names)} by the infrastructure: {printable(reason)} ({listed(names, _STOPPED_NAMES)})"
@@ -508,10 +503,7 @@ class Tally:
     def mean(self) -> str:
         """The mean of AR, or of the suite's own first metric, between its bounds while cases are undecided; empty where none is known."""
         spans = [span for _, span in self._last.values() if span is not None]
-        if not spans:
-            return ""
-        least, most = (fsum(ends) / len(spans) for ends in zip(*spans, strict=True))
-        return f"{metric_word(self._metric)} {span_text(least, most, '-')}"
+        return f"{metric_word(self._metric)} {span_text(*mean_span(spans), '-')}" if spans else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,11 +186,6 @@ def interval_text(aggregate: Aggregate | None) -> str:
     return f"{aggregate.low:.3f} to {aggregate.high:.3f}"
 
 
-def metric_text(card: Scorecard, name: str) -> str:
-    """Return what a metric of one episode is, or can come to; empty where nothing is known of it."""
-    return range_text(card.bounds_of(name))
-
-
 def range_text(span: Bounds | None) -> str:
     """Return bounds of one case or episode, a single number where they are one; empty for none."""
     return "" if span is None else " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))
@@ -221,6 +216,16 @@ def outcome_title(outcome: str) -> str:
 def missed(card: Scorecard) -> list[Label]:
     """Return the labels that are known and not satisfied in full."""
     return [label for label in card.labels if label.value is not None and label.value < 1 and label.kind != USER]
+
+
+def undecided(card: Scorecard) -> list[Label]:
+    """Return the labels that are not known."""
+    return [label for label in card.labels if label.outcome == "unevaluated"]
+
+
+def known_bounds(card: Scorecard) -> dict[str, Bounds]:
+    """Return the least and the most that each metric of an episode can come to; without those of which nothing is known."""
+    return {name: span for name in card.metrics if (span := card.bounds_of(name)) is not None}
 
 
 def requirements(card: Scorecard) -> dict[str, CardRequirement]:
@@ -421,7 +426,6 @@ def json_report(run: Run) -> str:
 
 def _case(card: Scorecard) -> ReportedCase:
     same = {name: getattr(card, name) for name in ReportedCase.model_fields.keys() & Scorecard.model_fields.keys()}
-    spans = {name: card.bounds_of(name) for name in card.metrics}
     words = requirements(card)
 
     def reported(labels: Iterable[Label]) -> tuple[ReportedLabel, ...]:
@@ -430,9 +434,9 @@ def _case(card: Scorecard) -> ReportedCase:
 
     own = {
         "file": case_place(card)[0],
-        "bounds": {name: span for name, span in spans.items() if span is not None},
+        "bounds": known_bounds(card),
         "missed": reported(missed(card)),
-        "undecided": reported(label for label in card.labels if label.outcome == "unevaluated"),
+        "undecided": reported(undecided(card)),
     }
     return ReportedCase(**same | own)
 
@@ -445,17 +449,14 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
         ("mapsat.outcome", card.outcome),
         ("mapsat.domains", printable(", ".join(card.domains))),
     ]
-    for name in card.metrics:
-        span = card.bounds_of(name)
-        if span is not None and span[0] == span[1]:
-            pairs.append(_property(name, span[0]))
-        elif span is not None:
-            pairs += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
-    labels = [
-        ("missed", [label.requirement for label in missed(card)]),
-        ("undecided", [label.requirement for label in card.labels if label.outcome == "unevaluated"]),
-    ]
-    pairs += [(f"mapsat.{name}", printable(", ".join(names))) for name, names in labels if names]
+    for name, (least, most) in known_bounds(card).items():
+        if least == most:
+            pairs.append(_property(name, least))
+        else:
+            pairs += [(f"mapsat.{name}.least", least), (f"mapsat.{name}.most", most)]
+    for name, labels in (("missed", missed(card)), ("undecided", undecided(card))):
+        if labels:
+            pairs.append((f"mapsat.{name}", printable(", ".join(label.requirement for label in labels))))
     if card.reason:
         pairs.append(("mapsat.reason", harmless(cut(printable(card.reason), _TEXT))))
     return pairs

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.gate import Ceiling, Drop, Threshold, gated, parse_drops, parse_thresholds
+from pytest_mapsat.gate import Ceiling, Drop, Threshold, parse_drops, parse_thresholds
+from pytest_mapsat.gate.rules import gated
 from pytest_mapsat.model import MSB_METRICS, Metric, UsageError
 
 GATED = gated(MSB_METRICS)

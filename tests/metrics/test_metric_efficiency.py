@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import label, make_case, make_trajectory, make_verdict
 
-from pytest_mapsat.metrics import Measure, product, read_labels
-from pytest_mapsat.metrics.metric_set import cost_efficiency, faithfulness, index_labels, interaction_efficiency
+from pytest_mapsat.metrics import Measure, product
+from pytest_mapsat.metrics.metric_set import (
+    cost_efficiency,
+    faithfulness,
+    index_labels,
+    interaction_efficiency,
+    read_labels,
+)
 from pytest_mapsat.model import OracleTurn, Usage
 
 

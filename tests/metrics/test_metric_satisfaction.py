@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import label, make_case, make_verdict
 
-from pytest_mapsat.metrics import Measure, product, read_labels
-from pytest_mapsat.metrics.metric_set import explicit_completion, implicit_satisfaction, index_labels
+from pytest_mapsat.metrics import Measure, product
+from pytest_mapsat.metrics.metric_set import explicit_completion, implicit_satisfaction, index_labels, read_labels
 from pytest_mapsat.model import Count
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -9,9 +9,8 @@ from report_runs import BROKEN, COMPARED, FINE, PLACES, REPLY, RUN, quote, told
 from runs_made import run_of
 
 from pytest_mapsat.model import Label, Quote, Step, Trajectory
-from pytest_mapsat.reports.html import case as html_case
-from pytest_mapsat.reports.html import html_report, opening
-from pytest_mapsat.reports.html.case import drawing_of, pieces
+from pytest_mapsat.reports import html as html_page
+from pytest_mapsat.reports.html import drawing_of, html_report, opening, pieces
 
 MIB = 1024 * 1024
 
@@ -40,8 +39,8 @@ def test_a_page_of_hundreds_of_cases_is_small(cases, most):
 
 @pytest.mark.parametrize("told_whole", [100, pytest.param(1_000, marks=pytest.mark.long_proof)])
 def test_a_page_of_many_cases_lists_all_and_has_the_dialogues_of_those_that_need_a_look(monkeypatch, told_whole):
-    if told_whole < html_case.TOLD:
-        monkeypatch.setattr(html_case, "TOLD", told_whole)
+    if told_whole < html_page.TOLD:
+        monkeypatch.setattr(html_page, "TOLD", told_whole)
     every = told_whole + 103
     fine = [told(f"fine-{number}", label("passed")) for number in range(every - 3)]
     failed = [told(f"wrong-{number}", label("failed"), outcome="failed") for number in range(3)]

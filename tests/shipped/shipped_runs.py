@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.metrics import product, read_labels
-from pytest_mapsat.metrics.metric_set import explicit_completion, implicit_satisfaction
+from pytest_mapsat.metrics import product
+from pytest_mapsat.metrics.metric_set import explicit_completion, implicit_satisfaction, read_labels
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox

@@ -6,33 +6,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
-    content_digest,
-    limits,
-    located_json,
-    printable,
-    read_text,
-    shown_path,
-    validate,
-)
-from pytest_mapsat.model import (
-    SUITE_SCHEMA,
-    Case,
-    Json,
-    JsonObject,
-    Problem,
-    Recording,
-    SuiteError,
-    SuiteManifest,
-    Tool,
+from pytest_mapsat.formats import content_digest, limits, located_json, printable, read_text, shown_path
+from pytest_mapsat.model import Case, Json, JsonObject, Recording
+from pytest_mapsat.ports import (
+    SourcePart,
+    files_of,
+    imported_manifest,
+    safe_name,
+    source_error,
+    unused_id,
+    validated,
+    write_suite,
 )
 from pytest_mapsat.suite import (
     ImportLog,
@@ -43,25 +33,21 @@ from pytest_mapsat.suite import (
     to_yaml,
     write_bytes,
     write_cases,
-    write_manifest,
     write_recordings,
 )
 
 _CAPITAL = re.compile("[A-Z]")
 
 
-class _EvalsetPart(BaseModel):
-    """Part of an evalset: names in either spelling, what is not used here is passed over, null counts as not given."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+class _EvalsetPart(SourcePart):
+    """Part of an evalset: names in either spelling."""
 
     @model_validator(mode="before")
     @classmethod
     def _in_one_spelling(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        named = {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
-        return {name: value for name, value in named.items() if value is not None}
+        return {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
 
 
 class ExpectedCall(_EvalsetPart):
@@ -117,7 +103,6 @@ class _RubricContent(_EvalsetPart):
 class Rubric(_EvalsetPart):
     """A property that a model looks for."""
 
-    rubric_id: str = ""
     rubric_content: _RubricContent = _RubricContent()
 
 
@@ -170,18 +155,10 @@ class EvalCase(_EvalsetPart):
     rubrics: tuple[Rubric, ...] = ()
 
 
-def raw_cases(data: Json) -> list[JsonObject] | None:
-    """Return the cases of a file; None where it is no evalset."""
-    listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
-    return [case for case in listed if isinstance(case, dict)] if isinstance(listed, list) else None
-
-
 FORMAT = "adk"
 _ENDINGS = ("*.evalset.json", "*.test.json")
 #: What each case begins with, as good as anything to tell its line by.
 _CASE_ID = re.compile(r'"(?:eval_id|evalId)"\s*:')
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-_TRIAL = re.compile(r"-t\d+$")
 #: The criterion by which expected calls are compared, and how.
 _TRAJECTORY = "tool_trajectory_avg_score"
 _MATCHES = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "any_order"}
@@ -201,39 +178,29 @@ def import_adk(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no case comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    files = [src] if src.is_file() else sorted(chain.from_iterable(src.glob(ending) for ending in _ENDINGS))
-    if not files:
-        raise SuiteError(Problem(shown_path(src), 0, f"holds none of {', '.join(_ENDINGS)}", "name the evalset itself"))
+    files = files_of(src, _ENDINGS, lacks=f"holds none of {', '.join(_ENDINGS)}", hint="name the evalset itself")
     log = ImportLog()
     reader = _Evalsets(log)
     for file in files:
         reader.take(file)
     if not reader.cases:
         raise log.nothing(files[0], "holds no case")
-    with new_folder(dest) as folder:
-        return _write(folder, files[0], reader, log)
-
-
-def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> ImportReport:
-    manifest = SuiteManifest(
-        name=f"adk-{_UNSAFE.sub('-', first.name.partition('.')[0]).strip('-.')[:60] or 'evalset'}",
-        version=f"snapshot-{content_digest(first)[:12]}",
-        schema_version=SUITE_SCHEMA,
+    manifest = imported_manifest(
+        f"adk-{safe_name(files[0].name.partition('.')[0], 60) or 'evalset'}",
+        content_digest(files[0])[:12],
         description=f"Evalsets of the Agent Development Kit, imported: {len(reader.cases)} cases.",
     )
-    write_manifest(folder / "suite.yaml", manifest)
-    write_cases(folder / "cases.jsonl", reader.cases)
-    if tools := [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]:
-        write_bytes(folder / "tools.yaml", to_yaml([_with_fields(tool) for tool in tools]))
-    if reader.recordings:
-        write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
+    tools = [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]
     by_tool = Counter(recording.tool for recording in reader.recordings)
-    return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
-
-
-def _with_fields(tool: Tool) -> JsonObject:
-    """Return a tool whose result fields are all ignored: an evalset does not describe them."""
-    return {**tool.to_json(), "fields": {"": "ignored"}}
+    with new_folder(dest) as folder:
+        write_suite(folder, manifest, ())
+        write_cases(folder / "cases.jsonl", reader.cases)
+        if tools:  # an evalset does not describe the fields of results: all are ignored
+            specs = [{**tool.to_json(), "fields": {"": "ignored"}} for tool in tools]
+            write_bytes(folder / "tools.yaml", to_yaml(specs))
+        if reader.recordings:
+            write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
+        return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
 
 
 class _Evalsets:
@@ -250,31 +217,27 @@ class _Evalsets:
         self.recordings: list[Recording] = []
         self.tools: dict[str, set[str]] = {}
         self._log = log
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}
+        self._match: str | None = None
 
     def take(self, file: Path) -> None:
         """Read one file. Raises SuiteError."""
         text = read_text(file, limits.YAML_BYTES)
-        raw = raw_cases(located_json(text, shown_path(file), 1))
-        if raw is None:
-            raise SuiteError(
-                Problem(
-                    shown_path(file),
-                    1,
-                    "is no evalset",
-                    "expected eval_cases; AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries",
-                )
-            )
-        match = self._match_of(file.parent / "test_config.json")
+        data = located_json(text, shown_path(file), 1)
+        listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
+        if not isinstance(listed, list):
+            migration = "AgentEvaluator.migrate_eval_data_to_new_schema makes them of lists of queries"
+            raise source_error(file, "is no evalset", f"expected eval_cases; {migration}", line=1)
+        self._match = self._match_of(file.parent / "test_config.json")
+        raw = [case for case in listed if isinstance(case, dict)]
         lines = [text.count("\n", 0, mark.start()) + 1 for mark in _CASE_ID.finditer(text)]
         for number, case in enumerate(raw):
             place = f"{printable(file.name)}:{lines[number] if len(lines) == len(raw) else 1}"
-            problems: list[Problem] = []
-            parsed = validate(EvalCase, LocatedDocument(case, DocumentLines(0)), place, problems)
+            parsed, problems = validated(EvalCase, case, place)
             for problem in problems:
                 self._refuse("cases", place, problem.message)
             if parsed is not None:
-                self._case(parsed, place, match)
+                self._case(parsed, place)
 
     def _match_of(self, config: Path) -> str | None:
         """Return how expected calls are compared; None where they are no criterion."""
@@ -292,59 +255,47 @@ class _Evalsets:
         kind = given.get("match_type", given.get("matchType", "EXACT"))
         return None if criterion is None else _MATCHES.get(str(kind), "exact")
 
-    def _case(self, case: EvalCase, place: str, match: str | None) -> None:
+    def _case(self, case: EvalCase, place: str) -> None:
         if case.final_session_state:
             self._refuse("final session states", place, "the state that the session ends in has no place in a case")
         if case.conversation_scenario is not None and not case.conversation:
-            self._scenario(case, place)
+            self._scenario(case, case.conversation_scenario, place)
             return
         parts = list(_conversations(case.conversation))
-        for number, turns in enumerate(parts):
-            before = [turn for part in parts[:number] for turn in part]
-            group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
-            self._part(case, turns, before, place, match=match, group=group)
+        for number in range(len(parts)):
+            self._part(case, parts, number, place)
         if not parts:
             self._refuse("cases", place, "the case has no conversation")
         elif len(parts) > 1:
             why = "the user goes on with something that no reply asked for; what was said before is history"
             self._log.note("split", place, f"{len(parts)} cases: {why}")
 
-    def _scenario(self, case: EvalCase, place: str) -> None:
-        scenario = case.conversation_scenario
-        requirements = _rubrics(case.rubrics)
-        if scenario is None or not requirements:
+    def _scenario(self, case: EvalCase, scenario: AdkScenario, place: str) -> None:
+        if requirements := _rubrics(case.rubrics):
+            truth = {"intent": scenario.conversation_plan, "requirements": requirements}
+            self._add(case, {"query": scenario.starting_prompt}, truth, place)
+        else:
             self._refuse("cases", place, "a scenario without rubrics expects nothing")
-            return
-        truth = {"intent": scenario.conversation_plan, "requirements": requirements}
-        self._add(case, {"query": scenario.starting_prompt}, truth, place)
 
-    def _part(
-        self,
-        case: EvalCase,
-        turns: Sequence[Invocation],
-        before: Sequence[Invocation],
-        place: str,
-        *,
-        match: str | None,
-        group: JsonObject | None,
-    ) -> None:
+    def _part(self, case: EvalCase, parts: Sequence[Sequence[Invocation]], number: int, place: str) -> None:
+        """Make a case of one part of a conversation; the parts before it are its history."""
+        turns, before = parts[number], chain.from_iterable(parts[:number])
+        group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
         calls = [call for turn in turns for call in turn.calls]
-        requirements: list[JsonObject] = []
-        if match is not None:
-            requirements.append(_calls_requirement(calls, match))
+        requirements = [] if self._match is None else [_calls_requirement(calls, self._match)]
         reference = turns[-1].final_response.text
         if reference:
             text = f"The last reply says the same as: {reference}"
             requirements.append({"id": "reference", "kind": "soft", "text": text[:5000]})
         requirements += _rubrics((*case.rubrics, *(rubric for turn in turns for rubric in turn.rubrics)))
         called = [[{"tool": call.name, "arguments": call.args} for call in turn.calls] for turn in turns]
-        said = [turn.final_response.text for turn in turns]
-        oracle = [{"calls": made, "say": words} for made, words in zip(called, said, strict=True)]
+        replies = [turn.final_response.text for turn in turns]
+        oracle = [{"calls": calls_of_turn, "say": words} for calls_of_turn, words in zip(called, replies, strict=True)]
         truth: JsonObject = {
             "requirements": requirements,
             "tools": list(_expected(calls)),
             "user": {"answers": list(_answers(turns)), "leaves": True},
-            "oracle": oracle if all(said) else [],
+            "oracle": oracle if all(replies) else [],
             "clarification": {"max_turns": len(turns) - 1},
         }
         spoken = ((f"user: {turn.user_content.text}", f"assistant: {turn.final_response.text}") for turn in before)
@@ -357,7 +308,8 @@ class _Evalsets:
         self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
     ) -> Case | None:
         context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
-        name, visible = self._unused(case.eval_id), {**visible, "context": context}
+        name = unused_id(_safe(case.eval_id.rpartition("/")[2]), self._names)
+        visible = {**visible, "context": context}
         added = self._log.case({"id": name, "group": group, "visible": visible, "truth": truth}, place)
         if added is None:
             self._log.leave("cases")
@@ -393,19 +345,12 @@ class _Evalsets:
                     message = f"{call.name} answers the same call in two ways; the first is kept"
                     self._refuse("answers of tools", place, message)
 
-    def _unused(self, words: str) -> str:
-        name = _safe(words.rpartition("/")[2])
-        tries = (f"{name}-{number}" for number in count(2))
-        unused = next(id_ for id_ in chain([] if _TRIAL.search(name) else [name], tries) if id_ not in self._names)
-        self._names.add(unused)
-        return unused
-
     def _refuse(self, what: str, place: str, message: str) -> None:
         self._log.note("refused", place, f"{message}; left out", leaves=what)
 
 
 def _safe(words: str) -> str:
-    return _UNSAFE.sub("-", words).strip("-.")[-60:].strip("-.") or "case"
+    return safe_name(words)[-60:].strip("-.") or "case"
 
 
 def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:

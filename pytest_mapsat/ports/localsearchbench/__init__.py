@@ -20,6 +20,7 @@ from pytest_mapsat.metrics import (
     MetricSet,
     achieved,
     between,
+    mean_of,
     not_applicable,
     product,
     read_label,
@@ -37,7 +38,6 @@ from pytest_mapsat.model import (
     any_true,
     canonical_json,
     shown,
-    tool_name,
     values_at,
 )
 from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
@@ -111,10 +111,7 @@ class _Way:
     """
 
     def __init__(self, metric_input: MetricInput) -> None:
-        self._tools = metric_input.tools
-        self.hops = metric_input.case.truth.tools
-        calls = metric_input.trajectory.calls
-        self.calls = [call.model_copy(update={"tool": tool_name(self._tools, call.tool)}) for call in calls]
+        self._tools, self.hops, self.calls = metric_input.tools, metric_input.case.truth.tools, metric_input.calls
 
     @cached
     def _fulfilled(self) -> Sequence[Mapping[int, int]]:
@@ -136,8 +133,8 @@ class _Way:
     def _serves(self, hop: int, at: int) -> bool | None:
         if at not in self._fulfilled[hop]:
             return False
-        found = self._finds(self.hops[hop], self.calls[at])
-        return None if found and self._fulfilled[hop][at] else found
+        finds = self._finds(self.hops[hop], self.calls[at])
+        return None if finds and self._fulfilled[hop][at] else finds
 
     @cached
     def evidence(self) -> Sequence[bool | None]:
@@ -227,14 +224,7 @@ def _complete(metric_input: MetricInput) -> Measure:
         applying = [share for share in shares if share.outcome_class != "not_applicable"]
         if applying:
             hops.append(reduce(product, applying))
-    if not hops:
-        return not_applicable("no requirement of the case is that of a hop")
-    unknown = next((hop for hop in hops if hop.span is None), None)
-    spans = [hop.span for hop in hops if hop.span is not None]
-    if unknown is not None:
-        return unknown
-    least, most = (math.fsum(span[end] for span in spans) / len(hops) for end in (0, 1))
-    return between(least, most, next((hop.why for hop in hops if hop.value is None), ""))
+    return mean_of(hops) if hops else not_applicable("no requirement of the case is that of a hop")
 
 
 def _faithful(metric_input: MetricInput) -> Measure:
@@ -249,11 +239,11 @@ def _faithful(metric_input: MetricInput) -> Measure:
         return Measure(None, "unevaluated", f"the replies have {characters:,} characters; at most {longest:,} are read")
     context = JudgedDialogue.of(metric_input.case, metric_input.trajectory, metric_input.tools)
     verdicts = [judged.verdict for judged in context.claims if judged.matters]
-    held = [None if verdict == "undecided" else verdict == "supported" for verdict in verdicts]
+    supported = [None if verdict == "undecided" else verdict == "supported" for verdict in verdicts]
     facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
-    held += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
-    held += [None for document in context.replies for _ in _unread(document, context)]
-    return share_of(held, "the replies claim nothing")
+    supported += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
+    supported += [None for document in context.replies for _ in _unread(document, context)]
+    return share_of(supported, "the replies claim nothing")
 
 
 def _unread(document: Document, context: JudgedDialogue) -> Iterator[str]:
@@ -267,9 +257,9 @@ def _unread(document: Document, context: JudgedDialogue) -> Iterator[str]:
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         mentions = [mention for mention in document.mentions if sentence.start <= mention.span.start < sentence.end]
-        named = {key for mention in mentions for key in mention.keys}
+        keys = {key for mention in mentions for key in mention.keys}
         # Of several things only what is in the rows of all of them: nothing says which one the words are about.
-        known = set.intersection(*(records.get(key, set()) for key in named)) if named else set()
+        known = set.intersection(*(records.get(key, set()) for key in keys)) if keys else set()
         spans = [*read, *(mention.span for mention in mentions)]
         words = [
             word
@@ -295,7 +285,7 @@ def _voted(metric_input: MetricInput, name: str) -> Measure:
     if label is not None and reading.value is not None:
         levels = [float(vote) for vote in label.votes if vote.replace(".", "", 1).isdecimal()] or [reading.value]
         return Measure(math.fsum(levels) / len(levels), why=reading.why)
-    return Measure(None, reading.outcome, reading.why, (0.0, 1.0) if reading.bounded else None)
+    return weighted_share([(1.0, reading)])
 
 
 #: Those that rest on which calls were made.

@@ -12,28 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
-    content_digest,
-    json_elements,
-    limits,
-    parse_json,
-    parse_json_line,
-    printable,
-    read_bytes,
-    read_lines,
-    read_text,
-    replacing,
-    shown_path,
-    validate,
-)
+from pytest_mapsat.formats import content_digest, limits, parse_json, printable, read_bytes, shown_path
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     EpisodeDefaults,
     Json,
@@ -47,7 +31,18 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_bytes, write_cases, write_manifest
+from pytest_mapsat.ports import (
+    TRIAL,
+    Record,
+    Torn,
+    files_of,
+    imported_manifest,
+    json_records,
+    source_error,
+    validated,
+    write_suite,
+)
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_bytes, write_cases, write_rows
 
 _ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".parquet")
 _HINT = "name a file, or a folder with *.json, *.jsonl or *.parquet"
@@ -92,61 +87,29 @@ Merchant = create_model("Merchant", __base__=_Identified, **_OPTIONAL)
 _MOST_CHARACTERS = 100_000
 
 
-class Record(NamedTuple):
-    """One record of a source and its place, as ``tasks.jsonl:3``."""
-
-    place: str
-    data: Mapping[str, Any]
-
-
-def source_files(src: Path) -> list[Path]:
-    """Return the files of a source, sorted. Raises SuiteError where there is none."""
-    if src.is_file():
-        return [src]
-    inside = src.resolve()
-    files = sorted(path for path in (*src.glob("*"), *src.glob("data/*")) if path.name.endswith(_ENDINGS))
-    # A link that leads out of the source is no part of it.
-    files = [path for path in files if path.is_file() and path.resolve().is_relative_to(inside)]
-    if not files:
-        raise SuiteError(Problem(shown_path(src), 0, "holds no file" if src.is_dir() else "is not there", _HINT))
-    return files
-
-
-def read_records(path: Path, problems: list[Problem]) -> Iterator[Record]:
-    """Yield the objects of a file; what is none on its line is added to the problems.
+def read_records(path: Path, torn: Torn) -> Iterator[Record]:
+    """Yield the objects of a file; ``torn`` hears of what is none.
 
     Raises:
         SuiteError: the file cannot be read, goes beyond a limit, or is of no known form.
         UsageError: it is parquet, and the extra that reads it is not installed.
     """
-    name, where = printable(path.name), shown_path(path)
     if not path.name.endswith(_ENDINGS):
-        raise SuiteError(Problem(where, 0, f"ends in none of {', '.join(_ENDINGS)}", _HINT))
+        raise source_error(path, f"ends in none of {', '.join(_ENDINGS)}", _HINT)
     if path.stat().st_size < limits.MIB and read_bytes(path, limits.MIB).startswith(_POINTER):
-        raise SuiteError(Problem(where, 1, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull"))
-    numbered: Iterator[tuple[int, Json]]
+        raise source_error(path, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull", line=1)
     if path.name.endswith(".parquet"):
-        numbered = _rows(path)
-    elif path.name.endswith(".json"):
-        numbered = json_elements(read_text(path, limits.CELL_BYTES, where), where, "tasks or merchants")
+        records = _rows(path)
     else:
-        numbered = _lines(path, name, problems)
-    for number, data in numbered:
-        if isinstance(data, dict):
-            yield Record(f"{name}:{number}", data)
+        records = json_records(path, torn, "tasks or merchants", longest=limits.ROW_BYTES)
+    for record in records:
+        if isinstance(record.data, dict):
+            yield record
         else:
-            problems.append(Problem(name, number, f"found {shown(data)}, expected a task or a merchant, an object"))
+            torn(record.place, f"found {shown(record.data)}, expected a task or a merchant, an object")
 
 
-def _lines(path: Path, name: str, problems: list[Problem]) -> Iterator[tuple[int, Json]]:
-    for line in read_lines(path, limits.ROW_BYTES):
-        try:
-            yield line.number, parse_json_line(line.data, name, line.number)
-        except SuiteError as error:
-            problems.extend(error.problems)
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Json]]:
+def _rows(path: Path) -> Iterator[Record]:
     """Yield the rows of a parquet file, numbered from 1, a thousand in memory at a time."""
     try:
         import pyarrow as pa  # noqa: PLC0415  an extra
@@ -158,14 +121,14 @@ def _rows(path: Path) -> Iterator[tuple[int, Json]]:
         with parquet.ParquetFile(path) as file:
             groups = [file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups)]
             if sum(groups) > limits.FILE_BYTES or max(groups, default=0) > limits.GZIP_BYTES:
-                raise SuiteError(Problem(shown_path(path), 0, f"unpacks to {sum(groups):,} bytes, which is too much"))
+                raise source_error(path, f"unpacks to {sum(groups):,} bytes, which is too much")
             for batch in file.iter_batches(batch_size=1000):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, row
+                    yield Record(f"{printable(path.name)}:{number}", row)
     except (pa.ArrowException, OSError, ValueError) as error:
         message = f"cannot be read as parquet: {' '.join(str(error).split())[:200]}"
-        raise SuiteError(Problem(shown_path(path), number, message)) from None
+        raise source_error(path, message, line=number) from None
 
 
 def is_merchant(data: Mapping[str, Any]) -> bool:
@@ -220,7 +183,6 @@ _NEAR = 0.72
 _MOST_TASKS, _MOST_NOTES, _MOST_NAMES, _MOST_HOPS = 100_000, 200, 20, 20
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,80}")
-_TRIAL = re.compile(r"-t\d+$")
 _LEVEL = re.compile(r"L[1-5]", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{([^{}]{1,1000})\}")
 _ABOUT = "Errands in a town: several searches for merchants, and an answer that rests on what they returned."
@@ -258,7 +220,8 @@ def import_localsearchbench(src: Path, dest: Path) -> ImportReport:
         SuiteError: a file cannot be read, or no task comes over.
         UsageError: ``dest`` cannot be used, or a file is parquet and the extra is not installed.
     """
-    paths = source_files(src)
+    patterns = [f"{folder}*{ending}" for folder in ("", "data/") for ending in _ENDINGS]
+    paths = files_of(src, patterns, lacks="holds no file" if src.is_dir() else "is not there", hint=_HINT)
     with new_folder(dest) as folder:
         return _SourceImport(folder, paths).run()
 
@@ -280,10 +243,7 @@ class _SourceImport:
 
     def run(self) -> ImportReport:
         """Write the suite. Raises SuiteError, UsageError."""
-        (self._folder / "state").mkdir()
-        with replacing(self._folder / "state" / "merchants.jsonl") as file:
-            for row in self._rows():
-                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        write_rows(self._folder / "state" / "merchants.jsonl", self._rows())
         if self._merchants:
             write_bytes(self._folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())
             write_bytes(self._folder / "state" / "merchant_words.jsonl", b"")
@@ -296,7 +256,7 @@ class _SourceImport:
         if not cases:
             raise self._log.nothing(self._paths[0], "holds no task")
         write_cases(self._folder / "cases.jsonl", cases)
-        write_manifest(self._folder / "suite.yaml", self._manifest(cases))
+        write_suite(self._folder, self._manifest(cases), ())
         for kind, count in self._noted.items():
             if count > _MOST_NOTES:
                 self._log.note(kind, shown_path(self._paths[0]), f"and {count - _MOST_NOTES:,} more of this kind")
@@ -313,30 +273,35 @@ class _SourceImport:
 
     def _rows(self) -> Iterator[JsonObject]:
         """Yield the merchants of all files, and keep the tasks."""
+
+        def torn(place: str, message: str) -> None:
+            self._note("unparsable", place, f"{message}; left out", "records")
+
         for path in self._paths:
-            problems: list[Problem] = []
-            for record in read_records(path, problems):
+            for record in read_records(path, torn):
                 if not is_merchant(record.data):
                     self._tasks.append(record)
                     if len(self._tasks) > _MOST_TASKS:
                         raise SuiteError(Problem(record.place, 0, f"there are more than {_MOST_TASKS:,} tasks"))
                 elif (row := self._merchant(record)) is not None:
                     yield row
-            for problem in problems:
-                self._note("unparsable", f"{problem.path}:{problem.line}", f"{problem.message}; left out", "records")
 
     def _merchant(self, record: Record) -> JsonObject | None:
         given = {"poi_id": record.data.get("id"), **record.data}
         data = {str(name): value for name, value in given.items() if value is not None}
-        problems: list[Problem] = []
-        merchant = validate(Merchant, LocatedDocument(data, DocumentLines(0)), record.place, problems)
+        merchant, problems = validated(Merchant, data, record.place)
         for problem in problems:
             self._note("unparsable", record.place, f"{problem.message}; the merchant is left out")
         if merchant is None:
             self._log.leave("merchants")
             return None
         row: JsonObject = merchant.model_dump()
-        if len(json.dumps(row, ensure_ascii=False).encode()) > limits.ROW_BYTES:
+        try:
+            too_long = len(json.dumps(row, ensure_ascii=False, allow_nan=False).encode()) > limits.ROW_BYTES
+        except ValueError as error:  # a table of parquet may hold what JSON does not
+            self._note("unparsable", record.place, f"{error}; the merchant is left out", "merchants")
+            return None
+        if too_long:
             self._note("unparsable", record.place, f"it is longer than {limits.ROW_BYTES:,} bytes", "merchants")
             return None
         if row["poi_id"] in self._merchants:
@@ -359,8 +324,8 @@ class _SourceImport:
                 continue
             data = self._case(task, record.place)
             if data["id"] in seen:
-                told = f"another task has the id {shown(data['id'])}; the first one is kept"
-                self._note("duplicate_case", record.place, told, "tasks")
+                message = f"another task has the id {shown(data['id'])}; the first one is kept"
+                self._note("duplicate_case", record.place, message, "tasks")
                 continue
             seen.add(data["id"])
             if (case := self._log.case(data, record.place)) is not None:
@@ -369,13 +334,13 @@ class _SourceImport:
     def _case(self, task: Mapping[str, Any], place: str) -> JsonObject:
         question, city = task["question"].strip(), self._city(task["city"], place)
         given = str(task["id"] if task["id"] is not None else "")
-        usable = _ID.fullmatch(given) and not _TRIAL.search(given)
+        usable = _ID.fullmatch(given) and not TRIAL.search(given)
         case_id = given if usable else f"local-{digest([question, city], 12)}"
         path = task["path"]
         queries = texts_of(task["queries"]) or (texts_of(path) if isinstance(path, list | tuple) else [])
-        found = texts_of(task["found"])
-        if len(queries) > _MOST_HOPS or (queries and found and len(queries) != len(found)):
-            given_hops = f"{len(queries)} queries and {len(found)} answers of hops"
+        answers = texts_of(task["found"])
+        if len(queries) > _MOST_HOPS or (queries and answers and len(queries) != len(answers)):
+            given_hops = f"{len(queries)} queries and {len(answers)} answers of hops"
             self._note("uneven_hops", place, f"found {given_hops}, expected as many, at most {_MOST_HOPS}")
         queries = queries[:_MOST_HOPS]
         if path and not queries:
@@ -384,11 +349,11 @@ class _SourceImport:
         hops = str(task["hops"] or len(queries) or "")
         attributes = {"level": matched[0].upper() if matched else "", "city": city, "hops": hops, "source": given}
         truth: JsonObject = {
-            "requirements": list(_requirements(task, queries, found)),
+            "requirements": list(_requirements(task, queries, answers)),
             "clarification": {"max_turns": 0, "reference_turns": 1},
         }
         if queries and self._merchants:
-            truth["tools"] = [self._hop(at, query, found, city) for at, query in enumerate(queries)]
+            truth["tools"] = [self._hop(at, query, answers, city) for at, query in enumerate(queries)]
             arguments = {"city": city} if city in self._names else {}
             calls = [{"tool": _TOOL, "arguments": {"query": query[:1000], **arguments}} for query in queries]
             truth["oracle"] = [{"calls": calls, "say": task["answer"]}]
@@ -409,10 +374,10 @@ class _SourceImport:
             self._note("unknown_city", place, f"no merchant is in {shown(wanted)}")
         return other or wanted
 
-    def _hop(self, at: int, query: str, found: Sequence[str], city: str) -> JsonObject:
+    def _hop(self, at: int, query: str, answers: Sequence[str], city: str) -> JsonObject:
         """Return the expected call of a hop; its evidence are the merchants that its reference answer names."""
-        names = self._named(found[at], city) if at < len(found) else []
-        evidence: list[Any] = [f"hop-{at + 1}"] if at < len(found) else []
+        names = self._named(answers[at], city) if at < len(answers) else []
+        evidence: list[Any] = [f"hop-{at + 1}"] if at < len(answers) else []
         rows = [{"where": {"name": {"op": "one_of", "values": names}}}] if names else []
         match = {"query": {"op": "similar", "text": query, "at_least": _NEAR}}
         rules = {"required": ["query"], "match": match, "evidence": evidence + rows}
@@ -427,10 +392,9 @@ class _SourceImport:
 
     def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:
         languages = Counter(case.language for case in cases)
-        return SuiteManifest(
-            name=FORMAT,
-            version=f"snapshot-{digest([content_digest(path) for path in self._paths], 12)}",
-            schema_version=SUITE_SCHEMA,
+        return imported_manifest(
+            FORMAT,
+            digest([content_digest(path) for path in self._paths], 12),
             language=languages.most_common(1)[0][0],
             instructions=_TOLD,
             metrics=("local",),
@@ -442,10 +406,10 @@ class _SourceImport:
         )
 
 
-def _requirements(task: Mapping[str, Any], queries: Sequence[str], found: Sequence[str]) -> Iterator[JsonObject]:
+def _requirements(task: Mapping[str, Any], queries: Sequence[str], answers: Sequence[str]) -> Iterator[JsonObject]:
     """Yield the requirements on an answer that a judge decides."""
     texts = _TEXTS[_language(task["question"])]
-    for at, (query, answer) in enumerate(zip(queries, found, strict=False), 1):
+    for at, (query, answer) in enumerate(zip(queries, answers, strict=False), 1):
         yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}
     short = task["short"] or next(iter(_BOXED.findall(task["answer"])), "")
     more = texts["short"].format(short=short) if isinstance(short, str) and short not in ("", task["answer"]) else ""

@@ -5,17 +5,16 @@ Among them stand traps for a search: twins that differ in one field, firms that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.formats import parse_yaml, replacing
+from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.making import TOWNS, BuildRequest, Draws, Town, coined_name, town
 from pytest_mapsat.model import JsonObject, UsageError
-from pytest_mapsat.suite import write_bytes
+from pytest_mapsat.suite import write_bytes, write_rows
 
 #: The most merchants of a town.
 MOST = 200_000
@@ -74,9 +73,10 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
             raise UsageError(f"{path} is there already; take it away to have it built anew")
     tables["merchants"].parent.mkdir(exist_ok=True)
     merchants = (row for number, place in enumerate(towns) for row in _of_town(request.seed, number, place, each))
+    words = list(_words(languages))
     try:
-        words = _write(tables["merchant_words"], _words(languages))
-        rows = {"merchants": _write(tables["merchants"], merchants), "merchant_words": words}
+        write_rows(tables["merchant_words"], words)
+        write_rows(tables["merchants"], merchants)
     except BaseException as error:
         tables["merchant_words"].unlink(missing_ok=True)  # with a half of the tables the next attempt would be refused
         if isinstance(error, OSError):
@@ -84,16 +84,7 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
         raise
     if not (folder / "tools.yaml").exists():
         write_bytes(folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())
-    return rows
-
-
-def _write(path: Path, rows: Iterator[JsonObject]) -> int:
-    count = 0
-    with replacing(path) as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-            count += 1
-    return count
+    return {"merchants": cities * each, "merchant_words": len(words)}
 
 
 def _words(languages: Sequence[str]) -> Iterator[JsonObject]:

@@ -14,30 +14,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_mapsat.formats import (
-    check_columns,
-    content_digest,
-    limits,
-    open_bytes,
-    parse_json,
-    printable,
-    read_csv,
-    shown_path,
-)
+from pytest_mapsat.formats import check_columns, content_digest, limits, open_bytes, parse_json, printable, shown_path
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     Json,
     JsonObject,
     MapsatError,
-    Problem,
     Recording,
-    SuiteError,
     SuiteManifest,
     Tool,
     UsageError,
@@ -45,30 +31,20 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
+from pytest_mapsat.ports import Record, imported_manifest, packaged_tools, source_error, table_records, write_suite
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
     bare_tool,
     new_folder,
     to_yaml,
-    tools_of,
     write_bytes,
     write_cases,
-    write_manifest,
     write_recordings,
-    write_tool,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """One row by column name, and where it stands."""
-
-    place: str
-    cells: dict[str, str]
-
-
-def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
+def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
     """Give the rows of all sheets that have the columns; formulas are text. Raises SuiteError."""
     _check_archive(path)
     try:
@@ -79,7 +55,7 @@ def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterato
     except MapsatError:
         raise
     except Exception as error:  # openpyxl raises almost anything for a damaged file
-        raise SuiteError(Problem(shown_path(path), 0, f"is not a readable workbook: {error}")) from error
+        raise source_error(path, f"is not a readable workbook: {error}") from error
 
 
 def _opened(file: IO[bytes]) -> Any:
@@ -97,14 +73,13 @@ def _check_archive(path: Path) -> None:
         with open_bytes(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
     except (OSError, zipfile.BadZipFile) as error:
-        raise SuiteError(Problem(shown_path(path), 0, f"is not a readable workbook: {error}")) from error
+        raise source_error(path, f"is not a readable workbook: {error}") from error
     unpacked = sum(member.file_size for member in members)
     if unpacked > limits.WORKBOOK_BYTES or len(members) > limits.WORKBOOK_MEMBERS:
-        message = f"unpacks to {unpacked} bytes in {len(members)} members, more than is read"
-        raise SuiteError(Problem(shown_path(path), 0, message))
+        raise source_error(path, f"unpacks to {unpacked} bytes in {len(members)} members, more than is read")
 
 
-def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
+def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
     sheet.reset_dimensions()  # the stored size of a sheet may lie
     rows = sheet.iter_rows(values_only=True)
     names = [_text(cell).strip() for cell in next(rows, ())]
@@ -118,9 +93,9 @@ def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log:
     for number, row in enumerate(rows, 2):
         cells = [_text(cell) for cell in row]
         if any(cells):
-            yield SourceRow(f"{place} row {number}", dict(zip(names, cells, strict=False)))
+            yield Record(f"{place} row {number}", dict(zip(names, cells, strict=False)))
         if number > limits.SHEET_ROWS:
-            raise SuiteError(Problem(shown_path(path), number, f"has more than {limits.SHEET_ROWS} rows"))
+            raise source_error(path, f"has more than {limits.SHEET_ROWS} rows", line=number)
 
 
 def _text(cell: Any) -> str:
@@ -152,7 +127,7 @@ def user_parameter(name: str, tool: Tool | None) -> str:
     return "uid" if name == "adiu" and "adiu" not in parameters and "uid" in parameters else name
 
 
-def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
+def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
     """Return the case of a row, or None after noting why it cannot be one."""
     reader = _RowReader(row, tools, log)
     try:
@@ -166,13 +141,13 @@ def convert_case(row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> C
 class _RowReader:
     """Reads one row; every key that it does not know is counted as not carried."""
 
-    def __init__(self, row: SourceRow, tools: Mapping[str, Tool], log: ImportLog) -> None:
+    def __init__(self, row: Record, tools: Mapping[str, Tool], log: ImportLog) -> None:
         self.row = row
         self.tools = tools
         self.log = log
 
     def case(self) -> JsonObject:
-        cells = self.row.cells
+        cells = self.row.data
         context, truth = self._json("context"), self._json("ground_truth")
         visible = {"query": cells["query"], "context": self._context(context)}
         truth = {"intent": cells["full_intent"], **self._truth(truth)}
@@ -180,7 +155,7 @@ class _RowReader:
 
     def _json(self, column: str) -> JsonObject:
         try:
-            value = parse_json(self.row.cells[column])
+            value = parse_json(self.row.data[column])
         except ValueError as error:
             raise _OddError(f"{column} is not JSON: {error}") from error
         return _mapping(value, column)
@@ -261,8 +236,8 @@ class _RowReader:
             if kind not in ("hard", "soft"):
                 raise _OddError(f"constraint_type is {shown(kind)}, not hard or soft")
             terms = {"text": data.get("rubric_instruction"), "weight": data.get("evidence_confidence")}
-            found = [{"text": evidence}] if evidence else []
-            requirements.append({"id": f"z{number}", "kind": kind, **terms, "evidence": found})
+            evidences = [{"text": evidence}] if evidence else []
+            requirements.append({"id": f"z{number}", "kind": kind, **terms, "evidence": evidences})
         return requirements
 
     def _clarification(self, policy: Json) -> JsonObject:
@@ -322,6 +297,7 @@ def _requirements(letter: str, kind: str, value: Json, name: str) -> list[JsonOb
 
 
 def _list(value: Json, name: str) -> list[Json]:
+    """Return a list, empty for null. Raises _OddError for anything else."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -330,6 +306,7 @@ def _list(value: Json, name: str) -> list[Json]:
 
 
 def _mapping(value: Json, name: str) -> JsonObject:
+    """Return an object. Raises _OddError for anything else."""
     if not isinstance(value, dict):
         raise _OddError(f"{name} is {shown(value)}, not an object")
     return value
@@ -341,12 +318,12 @@ RECORDING_COLUMNS = ("trace_id", "tool_name", "arguments", "result")
 _KNOWN = {*RECORDING_COLUMNS, "feature"}
 
 
-def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
+def convert_recording(row: Record, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
     """Return the recording of a row, or None after noting why it cannot be one.
 
     The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the recording.
     """
-    cells = row.cells
+    cells = row.data
     name = cells["tool_name"]
     if name != path.stem:
         log.note("tool_name", row.place, f"the row names the tool {shown(name)} in the file of {path.stem}")
@@ -369,7 +346,7 @@ def convert_recording(row: SourceRow, path: Path, tools: Mapping[str, Tool], log
     return log.recording(data, row.place)
 
 
-def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
+def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
     try:
         value = parse_json(text)
         why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
@@ -380,7 +357,7 @@ def _arguments(text: str, row: SourceRow, log: ImportLog) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, log: ImportLog) -> JsonObject:
+def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportLog) -> JsonObject:
     names = {name: user_parameter(name, tool) for name in arguments}
     if len(set(names.values())) < len(names):
         log.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
@@ -388,7 +365,7 @@ def _renamed(arguments: JsonObject, tool: Tool | None, row: SourceRow, log: Impo
     return {names[name]: value for name, value in arguments.items()}
 
 
-def _result(text: str, row: SourceRow, log: ImportLog) -> Json:
+def _result(text: str, row: Record, log: ImportLog) -> Json:
     """Return the parsed result where the text is JSON, else the text: the user tools answer in prose."""
     try:
         return parse_json(text)
@@ -403,12 +380,6 @@ _DESCRIPTION = (
     "MapSatisfyBench (repository wanzw404/MapSatisfyBench, MIT), imported from its published layout; "
     "snapshot {snapshot}: {cases} cases, {recordings} recordings. Times are China's, +08:00. The source gives no domains."
 )
-
-
-@cache
-def published_tools() -> Mapping[str, Tool]:
-    """Return the benchmark's tools by name."""
-    return tools_of((resources.files(__package__) / "tools.yaml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -445,7 +416,7 @@ def import_mapsatisfybench(src: Path, dest: Path) -> ImportReport:
 def _build(source: _Source, folder: Path) -> ImportReport:
     """Write the suite. What is odd between its cases, tools and recordings is told by lint."""
     log = ImportLog()
-    described = published_tools()
+    described = packaged_tools(__package__)
     cases = _cases(source, described, log)
     recordings = _recordings(source, described, log)
     derived = list(_derive_tools(described, cases.values(), recordings, log))
@@ -461,10 +432,8 @@ def _build(source: _Source, folder: Path) -> ImportReport:
     if source.outputs:
         message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
         log.note("outputs", "outputs", message, leaves="output files", count=len(source.outputs))
-    write_manifest(folder / "suite.yaml", _manifest(source.snapshot(), len(cases), len(recordings)))
+    write_suite(folder, _manifest(source.snapshot(), len(cases), len(recordings)), described.values())
     write_cases(folder / "cases.jsonl", cases.values())
-    for name, tool in described.items():
-        write_tool(folder / "tools" / f"{name}.yaml", tool)
     if derived:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml([tool.to_json() for tool in derived]))
     for name, of_file in sorted(files.items()):
@@ -478,13 +447,13 @@ def _find(src: Path) -> _Source:
     data = next((folder for folder in (src, src / "data") if (folder / "inputs").is_dir()), None)
     if data is None:
         hint = "give the folder that holds inputs/ and sandbox/, or the one above it"
-        raise SuiteError(Problem(shown_path(src), 0, "is not the published layout: there is no folder inputs", hint))
+        raise source_error(src, "is not the published layout: there is no folder inputs", hint)
     workbooks = sorted(path for path in (data / "inputs").glob("*.xlsx") if not path.name.startswith(("~", ".")))
     mocks = sorted((data / "sandbox" / "mock_data").glob("*.csv"))
     if not workbooks:
-        raise SuiteError(Problem(shown_path(data / "inputs"), 0, "holds no workbook (*.xlsx) of cases"))
+        raise source_error(data / "inputs", "holds no workbook (*.xlsx) of cases")
     if not mocks:
-        raise SuiteError(Problem(shown_path(data / "sandbox" / "mock_data"), 0, "holds no recordings (*.csv)"))
+        raise source_error(data / "sandbox" / "mock_data", "holds no recordings (*.csv)")
     outputs = sorted(path for path in (data / "outputs").rglob("*") if path.is_file())
     return _Source(tuple(workbooks), tuple(mocks), tuple(outputs))
 
@@ -525,10 +494,14 @@ def _derive_tools(
 
 def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Recording]:
     recordings: list[Recording] = []
+
+    def torn(place: str, message: str) -> None:
+        log.note("row", place, f"{message} and is left out", leaves="rows")
+
     for path in source.mocks:
         vectors = 0
-        for row in _rows(path, log):
-            vectors += row.cells.get("feature", "").strip() not in {"", "{}"}
+        for row in table_records(path, torn, RECORDING_COLUMNS):
+            vectors += row.data.get("feature", "").strip() not in {"", "{}"}
             recording = convert_recording(row, path, tools, log)
             if recording is None:
                 log.leave("recordings")
@@ -541,22 +514,11 @@ def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> l
     return sorted(recordings, key=lambda recording: (recording.tool, recording.case))
 
 
-def _rows(path: Path, log: ImportLog) -> Iterator[SourceRow]:
-    """Give the rows of a table of recordings; a torn one is noted and left out."""
-
-    def torn(problem: Problem) -> None:
-        log.note("row", f"{printable(path.name)}:{problem.line}", f"{problem.message} and is left out", leaves="rows")
-
-    for row in read_csv(path, RECORDING_COLUMNS, torn=torn):
-        yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
-
-
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
-    return SuiteManifest(
-        name=FORMAT,
-        version=f"snapshot-{snapshot}",
+    return imported_manifest(
+        FORMAT,
+        snapshot,
         license="MIT",
-        schema_version=SUITE_SCHEMA,
         coordinates="gcj02",
         language="zh",
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),

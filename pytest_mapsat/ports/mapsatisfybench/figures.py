@@ -5,8 +5,6 @@ Figure 4: calls by tool; figure 5: metrics by domain and by source of the implic
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +12,10 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
+from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, by_key, mean_span, summarise
 from pytest_mapsat.model import Bounds, Run, Scorecard, UsageError
-from pytest_mapsat.reports import cell_width, cut, metric_title, printable, shown_metrics
+from pytest_mapsat.ports import csv_text
+from pytest_mapsat.reports import cell_width, cut, metric_title, printable, range_text, shown_metrics, templates_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,26 +46,14 @@ class ChartBar:
     @property
     def text(self) -> str:
         """Its value, or the bounds of it."""
-        return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (self.least, self.most)))
+        return range_text((self.least, self.most))
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure: ``name`` is that of its files, ``rows`` are those of its table, below ``columns``."""
-
-    name: str
-    title: str
-    note: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    bars: tuple[ChartBar, ...]
-
-    def files(self) -> dict[str, str]:
-        """Return the texts of its files by their names."""
-        return {
-            f"{self.name}.csv": _csv(self),
-            f"{self.name}.svg": bar_chart(self.title, self.note, self.bars),
-        }
+def _files(
+    name: str, title: str, note: str, columns: Sequence[str], *, rows: Sequence[Row], bars: Sequence[ChartBar]
+) -> dict[str, str]:
+    """Return the files of a figure by name: its table and its chart."""
+    return {f"{name}.csv": csv_text(columns, rows), f"{name}.svg": bar_chart(title, note, bars)}
 
 
 def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
@@ -79,7 +66,7 @@ def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     source = "Metrics by source of the implicit requirements (figure 5b)"
     by_domain = _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)")
     by_source = _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source)
-    return _tool_calls(runs).files() | by_domain.files() | by_source.files()
+    return _tool_calls(runs) | by_domain | by_source
 
 
 def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
@@ -94,7 +81,7 @@ def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     if len(runs) != len(("without", "with")):
         raise UsageError(f"profile: expected two runs, without and with the profile, found {len(runs)}")
     (_, without), (_, given) = runs
-    return _of_profile(without, given).files()
+    return _of_profile(without, given)
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
@@ -102,7 +89,7 @@ def _metrics(runs: Sequence[Run]) -> list[str]:
     return [name for name in _METRICS if name in shown] or shown[: len(_METRICS)]
 
 
-def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
+def _tool_calls(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     rows: list[Row] = []
     bars = []
     for tool in sorted({tool for _, run in runs for card in run.cases for tool in card.calls.by_tool}):
@@ -111,17 +98,15 @@ def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
             share = sum(map(bool, calls)) / len(calls)
             rows.append((tool, name, sum(calls), sum(calls) / len(calls), share))
             bars.append(ChartBar(tool, name, share, share))
-    return Figure(
-        "tool-calls",
-        "Share of episodes in which a tool is called (figure 4)",
-        "Tools that no run called are not listed: a run file does not know them.",
-        ("tool", "run", "calls", "calls per episode", "share of episodes"),
-        tuple(rows),
-        tuple(bars),
-    )
+    title = "Share of episodes in which a tool is called (figure 4)"
+    note = "Tools that no run called are not listed: a run file does not know them."
+    columns = ("tool", "run", "calls", "calls per episode", "share of episodes")
+    return _files("tool-calls", title, note, columns, rows=rows, bars=bars)
 
 
-def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str) -> Figure:
+def _by_group(
+    runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str
+) -> dict[str, str]:
     groups = [(run_name, run.groups.get(dimension, {})) for run_name, run in runs]
     rows: list[Row] = []
     bars = []
@@ -136,25 +121,20 @@ def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str
             rows.append((group, metric, run_name, *mean.bounds, mean.low, mean.high, *counts))
         if not spans:
             continue
-        bounds = _average([span for span, _, _ in spans])
+        bounds = mean_span([span for span, _, _ in spans])
         interval = spans[0][1:] if len(spans) == 1 else (None, None)
         if len(runs) > 1:
             rows.append((group, metric, _AVERAGE, *bounds, None, None, None, None))
         bars.append(ChartBar(group, metric_title(metric), *bounds, *interval))
     note = _NOTE if len(runs) == 1 else f"Means over {len(runs)} runs. {_NOTE.partition('.')[0]}."
     columns = (dimension, "metric", "run", "least", "most", "low", "high", "cases", "undecided")
-    return Figure(name, title, note, columns, tuple(rows), tuple(bars))
-
-
-def _average(spans: Sequence[Bounds]) -> Bounds:
-    least, most = (math.fsum(ends) / len(spans) for ends in zip(*spans, strict=True))
-    return least, most
+    return _files(name, title, note, columns, rows=rows, bars=bars)
 
 
 # -- the profile setting -----------------------------------------------------------------------
 
 
-def _of_profile(without: Run, given: Run) -> Figure:
+def _of_profile(without: Run, given: Run) -> dict[str, str]:
     both = {card.id for card in without.cases} & {card.id for card in given.cases}
     if not both:
         raise UsageError("the run in the profile setting has no case of the run without: nothing can be paired")
@@ -171,18 +151,13 @@ def _of_profile(without: Run, given: Run) -> Figure:
         interval = (None if lower is None else lower[0], None if upper is None else upper[1])
         bounds = (bound or (None, None) for bound in (summarise(side)[metric].bounds for side in sides))
         ends = [end for bound in bounds for end in bound]
-        difference = _average(list(zip(least, most, strict=True)))
+        difference = mean_span(list(zip(least, most, strict=True)))
         rows.append((where, metric, *ends, *difference, *interval, len(pairs)))
         bars.append(ChartBar(where, metric_title(metric), *difference, *interval))
     heads = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
-    return Figure(
-        "profile",
-        "What changes when the agent is given the profile (B.4)",
-        f"With the profile minus without, over {len(both)} cases of both runs. {_NOTE}",
-        ("cases", "metric", *heads, "low", "high", "pairs"),
-        tuple(rows),
-        tuple(bars),
-    )
+    title = "What changes when the agent is given the profile (B.4)"
+    note = f"With the profile minus without, over {len(both)} cases of both runs. {_NOTE}"
+    return _files("profile", title, note, ("cases", "metric", *heads, "low", "high", "pairs"), rows=rows, bars=bars)
 
 
 def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
@@ -199,30 +174,11 @@ def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
 
 def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
     """Return the bounds of a metric by case, trials averaged."""
-    by_case: dict[str, list[Bounds]] = {}
-    for card in cards:
-        if (span := card.bounds_of(metric)) is not None:
-            by_case.setdefault(card.id, []).append(span)
-    return {case: _average(spans) for case, spans in by_case.items()}
+    by_case = by_key((card.id, span) for card in cards if (span := card.bounds_of(metric)) is not None)
+    return {case: mean_span(spans) for case, spans in by_case.items()}
 
 
 # -- files -------------------------------------------------------------------------------------
-
-
-def _csv(figure: Figure) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(figure.columns)
-    writer.writerows(map(_cell, row) for row in figure.rows)
-    return text.getvalue()
-
-
-def _cell(value: str | float | None) -> str | float:
-    """Return a cell; text that a spreadsheet would take for a formula is kept from being one."""
-    if isinstance(value, str):
-        plain = printable(value)
-        return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
-    return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
 
 
 def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
@@ -261,15 +217,6 @@ def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of the template, which escapes whatever it is given."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for charts only
-
-    environment = Environment(
-        loader=PackageLoader("pytest_mapsat.ports.mapsatisfybench"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    environment = templates_of("pytest_mapsat.ports.mapsatisfybench")
     environment.filters |= {"cells": cell_width, "plain": printable, "short": cut}
     return environment

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
     layout_of,
     layouts,
     limits,
@@ -23,27 +21,18 @@ from pytest_mapsat.formats import (
     printable,
     read_csv,
     read_lines,
-    validate,
 )
 from pytest_mapsat.judges import all_unevaluated, is_level, unevaluated
-from pytest_mapsat.model import (
-    Blame,
-    Case,
-    Count,
-    Json,
-    Label,
-    Problem,
-    Requirement,
-    SuiteError,
-    Verdict,
-    shown,
-)
+from pytest_mapsat.metrics import by_key
+from pytest_mapsat.model import Blame, Case, Count, Json, Label, Problem, Requirement, SuiteError, Verdict, shown
+from pytest_mapsat.ports import SourcePart, validated
 from pytest_mapsat.reading import fold_phrase
 
 _BY = "recorded"
 _SHOWN = 300
 _COLUMNS = ("case_id", "results")
 Whole = Annotated[int, Field(strict=True, ge=0)]
+_AnyDetail = TypeVar("_AnyDetail", bound="_Detail")
 
 
 class _VerdictPart(BaseModel):
@@ -59,12 +48,18 @@ class _Completion(_VerdictPart):
     denominator: Whole
 
 
-class _Degree(_VerdictPart):
-    """One implicit requirement: its text, the degree of satisfaction, the judge's words."""
+class _Detail(_VerdictPart):
+    """What is said of one requirement: its text, the judge's words."""
 
-    rubric: str
-    Ci: Annotated[float, Field(strict=True)] | None = None
+    text: str
     reasoning: str | None = None
+
+
+class _Degree(_Detail):
+    """The degree to which an implicit requirement is satisfied."""
+
+    text: str = Field(alias="rubric")
+    Ci: Annotated[float, Field(strict=True)] | None = None
 
 
 class _Satisfaction(_VerdictPart):
@@ -73,15 +68,14 @@ class _Satisfaction(_VerdictPart):
     rubrics_detail: tuple[_Degree, ...] = ()
 
 
-class _FactCheck(_VerdictPart):
-    """One fact requirement: its text, whether the answer keeps it, and how many elements of it were looked at."""
+class _FactCheck(_Detail):
+    """Whether the answer keeps a fact requirement, and how many elements of it were looked at."""
 
-    rubric_row: str
+    text: str = Field(alias="rubric_row")
     is_faithful: Annotated[bool, Field(strict=True)] | None = None
     skipped: Annotated[bool, Field(strict=True)] = False
     elements_grounded: tuple[object, ...] = ()
     elements_unfaithful: tuple[object, ...] = ()
-    reasoning: str | None = None
 
 
 class _Faithfulness(_VerdictPart):
@@ -90,12 +84,12 @@ class _Faithfulness(_VerdictPart):
     rows_detail: tuple[_FactCheck, ...] = ()
 
 
-class _Details(_VerdictPart):
+class _Details(SourcePart):
     """The parts of a verdict; one that failed is null."""
 
     ECR: _Completion | None = None
-    IISR: _Satisfaction | None = None
-    IFS: _Faithfulness | None = None
+    IISR: _Satisfaction = _Satisfaction()
+    IFS: _Faithfulness = _Faithfulness()
 
 
 class PublishedVerdict(_VerdictPart):
@@ -105,12 +99,7 @@ class PublishedVerdict(_VerdictPart):
     status: str = "success"
     error: str | None = None
     trajectory: str = ""
-    details: _Details = _Details()
-
-    @field_validator("details", mode="before")
-    @classmethod
-    def _none_is_empty(cls, value: object) -> object:
-        return {} if value is None else value
+    details: _Details | None = None
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
         """Return ``base`` with the labels that this verdict gives the case's requirements."""
@@ -119,9 +108,11 @@ class PublishedVerdict(_VerdictPart):
             why = f"the recorded evaluation ended with status {self.status!r}{error}"
             return base.model_copy(update={"labels": all_unevaluated(case, why, "judge", _BY)})
         warnings = list(base.warnings)
-        count, labels = _explicit(case.truth.asked, self.details.ECR, warnings)
-        labels += _implicit(case.truth.implicit, self.details.IISR, warnings)
-        labels += _facts(case.truth.facts, self.details.IFS, warnings)
+        details, truth = self.details or _Details(), case.truth
+        count, labels = _explicit(truth.asked, details.ECR, warnings)
+        degrees, checks = details.IISR.rubrics_detail, details.IFS.rows_detail
+        labels += _judged(truth.implicit, degrees, "implicit requirements", _degree_label, warnings)
+        labels += _judged(truth.facts, checks, "fact requirements", _fact_label, warnings)
         update = {"labels": tuple(labels), "explicit_count": count, "warnings": tuple(warnings)}
         return base.model_copy(update=update)
 
@@ -140,7 +131,8 @@ def read_verdicts(path: Path, name: str) -> Mapping[str, PublishedVerdict]:
     verdicts: dict[str, PublishedVerdict] = {}
     lines: dict[str, int] = {}
     for line, data in _published(path, name):
-        verdict = validate(PublishedVerdict, LocatedDocument(data, DocumentLines(line)), name, problems)
+        verdict, wrong = validated(PublishedVerdict, data, name, line)
+        problems += wrong
         if verdict is not None and verdict.case_id in verdicts:
             message = f"a second verdict on case {printable(verdict.case_id)}: line {lines[verdict.case_id]} has one"
             problems.append(Problem(name, line, message, "keep one"))
@@ -197,15 +189,19 @@ def _explicit(
     return Count(met=met, total=len(requirements)), unknown(f"{why}: it does not say which", None)
 
 
-def _implicit(
-    requirements: Sequence[Requirement], satisfaction: _Satisfaction | None, warnings: list[str]
+def _judged(
+    requirements: Sequence[Requirement],
+    details: Sequence[_AnyDetail],
+    noun: str,
+    label_of: Callable[[Requirement, _AnyDetail], Label],
+    warnings: list[str],
 ) -> list[Label]:
-    details = satisfaction.rubrics_detail if satisfaction else ()
-    places = _aligned(requirements, [detail.rubric for detail in details], "implicit requirements", warnings)
+    """Return the labels that details of a verdict give the requirements whose texts they have."""
+    places = _aligned(requirements, [detail.text for detail in details], noun, warnings)
     return [
         unevaluated(requirement, "the recorded verdict does not judge this requirement", by=_BY)
         if place is None
-        else _degree_label(requirement, details[place])
+        else label_of(requirement, details[place])
         for requirement, place in zip(requirements, places, strict=True)
     ]
 
@@ -217,17 +213,6 @@ def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
         why = f"the recorded verdict gives {detail.Ci}, but a {requirement.kind} requirement has {levels}"
         return unevaluated(requirement, why, by=_BY)
     return _label(requirement, detail.Ci, _cut(detail.reasoning), wanted=requirement.text)
-
-
-def _facts(requirements: Sequence[Requirement], faithfulness: _Faithfulness | None, warnings: list[str]) -> list[Label]:
-    rows = faithfulness.rows_detail if faithfulness else ()
-    places = _aligned(requirements, [row.rubric_row for row in rows], "fact requirements", warnings)
-    return [
-        unevaluated(requirement, "the recorded verdict does not judge this requirement", by=_BY)
-        if place is None
-        else _fact_label(requirement, rows[place])
-        for requirement, place in zip(requirements, places, strict=True)
-    ]
 
 
 def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
@@ -244,13 +229,8 @@ def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
 def _label(requirement: Requirement, value: float | None, why: str, **fields: Any) -> Label:
     """Return a label with a value, or, without one, of a requirement that does not apply."""
     outcome = "not_applicable" if value is None else "passed" if value > 0 else "failed"
-    terms: dict[str, Any] = {
-        "requirement": requirement.id,
-        "kind": requirement.kind,
-        "outcome": outcome,
-        "value": value,
-    }
-    return Label(**terms, why=why, by=_BY, **fields)
+    terms: dict[str, Any] = {"requirement": requirement.id, "kind": requirement.kind, "outcome": outcome}
+    return Label(**terms, value=value, why=why, by=_BY, **fields)
 
 
 def _aligned(
@@ -261,9 +241,7 @@ def _aligned(
     free = dict(enumerate(texts))
     forms: tuple[Callable[[str], str], ...] = (str, _letters)
     for form in forms:
-        waiting: dict[str, list[int]] = {}
-        for place, text in reversed(free.items()):
-            waiting.setdefault(form(text), []).append(place)
+        waiting = by_key((form(text), place) for place, text in reversed(free.items()))
         for number, requirement in enumerate(requirements):
             if places[number] is None and (same := waiting.get(form(requirement.text))):
                 places[number] = place = same.pop()

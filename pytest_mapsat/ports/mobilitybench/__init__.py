@@ -9,14 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import (
-    LabelReading,
     Measure,
     MetricInput,
     MetricSet,
     item_outcome,
     not_applicable,
-    read_label,
     share_of,
+    weighted_share,
 )
 from pytest_mapsat.model import (
     ExpectedTool,
@@ -65,7 +64,9 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
         "mobility_ie": _constraints(metric_input),
         **_decomposition(metric_input),
         **_selection(metric_input),
-        "mobility_sc": _compliance(metric_input),
+        "mobility_sc": share_of(
+            [_complies(metric_input, call) for call in metric_input.calls], "the agent called nothing"
+        ),
         "mobility_dr": _delivery(metric_input),
         "mobility_fpr": _final_pass(metric_input),
         "mobility_it": _tokens(metric_input.spent.input_tokens),
@@ -79,12 +80,6 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
         name: measure if name in _SPENT or measure.outcome_class == "not_applicable" else nothing
         for name, measure in measures.items()
     }
-
-
-def _calls(metric_input: MetricInput) -> Sequence[Step]:
-    """Return the calls that the agent made, each under its tool's own name."""
-    named = [(call, tool_name(metric_input.tools, call.tool)) for call in metric_input.trajectory.calls]
-    return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in named]
 
 
 def _output(metric_input: MetricInput, name: str) -> Json:
@@ -116,24 +111,24 @@ def _constraints(metric_input: MetricInput) -> Measure:
         return nothing
     if not isinstance(gold, Mapping) or not isinstance(given, Mapping):
         return Measure(0.0, why="output.constraints is no object of names and values")
-    wanted, told = ({name: value for name, value in side.items() if _listed(value)} for side in (gold, given))
-    same = wanted.keys() == told.keys() and all(
-        _same(value, told[name], ordered=name == ORDERED) for name, value in wanted.items()
+    wanted, claimed = ({name: value for name, value in side.items() if _listed(value)} for side in (gold, given))
+    same = wanted.keys() == claimed.keys() and all(
+        _same(value, claimed[name], ordered=name == ORDERED) for name, value in wanted.items()
     )
     return Measure(float(same))
 
 
 def _same(gold: Json, given: Json, *, ordered: bool = False) -> bool:
     """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
-    wanted, told = _listed(gold), _listed(given)
-    if len(told) > _MANY:
+    wanted, claimed = _listed(gold), _listed(given)
+    if len(claimed) > _MANY:
         return False
     if same_value(gold, given):
         return True
     if ordered:
-        return len(wanted) == len(told) and all(map(same_value, wanted, told))
-    return all(any(same_value(want, value) for value in told) for want in wanted) and all(
-        any(same_value(want, value) for want in wanted) for value in told
+        return len(wanted) == len(claimed) and all(map(same_value, wanted, claimed))
+    return all(any(same_value(want, value) for value in claimed) for want in wanted) and all(
+        any(same_value(want, value) for want in wanted) for value in claimed
     )
 
 
@@ -166,7 +161,7 @@ def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
 
 def _actions(metric_input: MetricInput) -> Sequence[_Action]:
     """Return the steps of the plan that the agent hands over, else the calls that it made."""
-    plan, calls = _output(metric_input, "plan"), _calls(metric_input)
+    plan, calls = _output(metric_input, "plan"), metric_input.calls
     if isinstance(plan, list | tuple) and plan:
         return [_planned(step, metric_input, calls) for step in plan]
     return [
@@ -193,34 +188,31 @@ def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
     if action.tool != expected.name:
         return False
     asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
-    held = {
+    fits = {
         any_true(
             expected.match[name].fits(value, arguments=action.arguments, results=action.results)
             for value in values_of(action.arguments, name)
         )
         for name in asked
     }
-    return all_true(held)
+    return all_true(fits)
 
 
 def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
     expected = {tool.name for tool in metric_input.case.truth.tools}
-    called = {call.tool for call in _calls(metric_input)}
+    called = {call.tool for call in metric_input.calls}
     return {
         "mobility_ts_p": share_of([name in called for name in sorted(expected)], "the case expects no tool"),
         "mobility_ts_r": share_of([name in expected for name in sorted(called)], "the agent called nothing"),
     }
 
 
-def _compliance(metric_input: MetricInput) -> Measure:
-    """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
-    fitting: list[bool | None] = [_complies(metric_input, call) for call in _calls(metric_input)]
-    return share_of(fitting, "the agent called nothing")
-
-
 def _complies(metric_input: MetricInput, call: Step) -> bool:
-    """Return whether arguments are what the schema says, to the letter: types, limits, no other names; and what each stands for can be read."""
+    """Return whether a call complies (equation 5), whatever came of it: its tool exists, and takes these arguments to the letter.
+
+    They are of its types, within its limits, and no others; and what each stands for can be read.
+    """
     tool = metric_input.tools.get(call.tool)
     if tool is None:
         return False
@@ -230,15 +222,14 @@ def _complies(metric_input: MetricInput, call: Step) -> bool:
 
 def _delivery(metric_input: MetricInput) -> Measure:
     """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and no call failed (3.1.4, 3.2.4)."""
-    deliver = next((requirement for requirement in metric_input.case.truth.asked if requirement.id == DELIVER), None)
-    if deliver is None:
+    if all(requirement.id != DELIVER for requirement in metric_input.case.truth.asked):
         return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
     if metric_input.trajectory.ending != "done":
         return Measure(0.0, why=f"the dialogue did not end by itself: {metric_input.trajectory.ending}")
     expected = {tool.name for tool in metric_input.case.truth.tools}
-    if failed := sorted({call.tool for call in _calls(metric_input) if _failed(call, expected)}):
+    if failed := sorted({call.tool for call in metric_input.calls if _failed(call, expected)}):
         return Measure(0.0, why=f"{', '.join(failed)}: a call was not answered")
-    return _reading(read_label(DELIVER, metric_input.labels.get(DELIVER), soft=deliver.kind == "soft"))
+    return weighted_share([(1.0, metric_input.readings[DELIVER])])
 
 
 def _failed(call: Step, expected: Collection[str]) -> bool:
@@ -246,14 +237,6 @@ def _failed(call: Step, expected: Collection[str]) -> bool:
     if call.status == "miss" and call.tool in expected and call.provenance is not None:
         return bool(call.provenance.differences)
     return call.status not in ("ok", "unknown")
-
-
-def _reading(reading: LabelReading) -> Measure:
-    if reading.value is not None:
-        return Measure(reading.value)
-    if reading.bounded:
-        return Measure(None, "unevaluated", reading.why, (0.0, 1.0))
-    return Measure(None, reading.outcome, reading.why)
 
 
 def _final_pass(metric_input: MetricInput) -> Measure:

@@ -13,20 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
-from pytest_mapsat.formats import content_digest, printable, read_csv, replacing, shown_path
-from pytest_mapsat.model import (
-    SUITE_SCHEMA,
-    Case,
-    EpisodeDefaults,
-    Json,
-    JsonObject,
-    Problem,
-    Recording,
-    SuiteError,
-    SuiteManifest,
-    Tool,
-)
-from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
+from pytest_mapsat.formats import content_digest, printable, replacing
+from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Recording, SuiteManifest, Tool
+from pytest_mapsat.ports import files_of, imported_manifest, packaged_tools, source_error, table_records, write_suite
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases
 
 from .requirements import answer, doubts_of, required
 from .rows import (
@@ -38,7 +28,6 @@ from .rows import (
     MobilityRow,
     OddRowError,
     meant_lines,
-    mobility_tools,
     point_of,
     read_row,
     slots,
@@ -64,7 +53,8 @@ _DOMAINS = {
 _OTHER_MEANS = (
     "坐高铁", "乘高铁", "乘坐高铁", "坐动车", "坐火车", "乘火车", "乘坐火车", "坐飞机", "乘飞机", "坐大巴", "坐客车",
 )  # fmt: skip
-_PLACES = ("data/datasets", "datasets", "data", "")
+_TABLES = ("data/datasets/*.csv", "datasets/*.csv", "data/*.csv", "*.csv")
+_HINT = "give the published table itself, such as data/datasets/sample_10.csv"
 
 
 def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
@@ -81,20 +71,11 @@ def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
         SuiteError: when the table cannot be read, lacks a column, or has no row that becomes a case.
         UsageError: when ``dest`` cannot be used.
     """
-    table = _find(src)
+    tables = files_of(src, *([pattern] for pattern in _TABLES), lacks="holds no table (*.csv)", hint=_HINT)
+    if len(tables) > 1:
+        raise source_error(src, f"holds {len(tables)} tables (*.csv)", _HINT)
     with new_folder(dest) as folder:
-        return _build(table, folder)
-
-
-def _find(src: Path) -> Path:
-    if src.is_file():
-        return src
-    tables = next((here for place in _PLACES if (here := sorted((src / place).glob("*.csv")))), [])
-    if len(tables) != 1:
-        hint = "give the published table itself, such as data/datasets/sample_10.csv"
-        listed = f"holds {len(tables)} tables (*.csv)" if tables else "holds no table (*.csv)"
-        raise SuiteError(Problem(shown_path(src), 0, listed, hint))
-    return tables[0]
+        return _build(tables[0], folder)
 
 
 def _build(table: Path, folder: Path) -> ImportReport:
@@ -107,10 +88,10 @@ def _build(table: Path, folder: Path) -> ImportReport:
     if not kept:
         raise log.nothing(table, "holds no row")
     log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
-    for name, tool in mobility_tools().items():
-        write_tool(folder / "tools" / f"{name}.yaml", tool)
-    write_manifest(folder / "suite.yaml", _manifest(content_digest(table)[:12], len(kept), by_tool.total()))
-    return log.report(folder, FORMAT, cases=len(kept), tools=len(mobility_tools()), by_tool=by_tool)
+    manifest = _manifest(content_digest(table)[:12], len(kept), by_tool.total())
+    tools = packaged_tools(__package__)
+    write_suite(folder, manifest, tools.values())
+    return log.report(folder, FORMAT, cases=len(kept), tools=len(tools), by_tool=by_tool)
 
 
 def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
@@ -120,18 +101,17 @@ def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
     def left_out(place: str, why: str) -> None:
         log.note("unparsable", place, f"{why}; the row is left out", leaves="rows")
 
-    def torn(problem: Problem) -> None:
+    def torn(place: str, why: str) -> None:
         next(numbers)
-        left_out(f"{printable(table.name)}:{problem.line}", problem.message)
+        left_out(place, why)
 
     hint = "the published table has the columns query, context, task_scenario, tool_list, ..."
-    for source in read_csv(table, COLUMNS, hint=hint, torn=torn):
-        number = next(numbers)
-        place = f"{printable(table.name)}:{source.line}"
-        for name in sorted(source.cells.keys() - set(COLUMNS) - {""}) if number == 1 else ():
+    for record in table_records(table, torn, COLUMNS, hint):
+        number, place = next(numbers), record.place
+        for name in sorted(record.data.keys() - set(COLUMNS) - {""}) if number == 1 else ():
             log.note("column", place, f"the column {printable(name)} is not carried over", leaves=f"column {name}")
         try:
-            yield number, read_row(source, place, log)
+            yield number, read_row(record, log)
         except OddRowError as error:
             left_out(place, str(error))
 
@@ -169,11 +149,10 @@ def _remark(row: MobilityRow, log: ImportLog) -> None:
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
-    return SuiteManifest(
-        name=FORMAT,
-        version=f"snapshot-{snapshot}",
+    return imported_manifest(
+        FORMAT,
+        snapshot,
         license="unknown",
-        schema_version=SUITE_SCHEMA,
         coordinates="gcj02",
         language="zh",
         domains=_DOMAINS,
@@ -313,7 +292,7 @@ def _expected_tools(row: MobilityRow) -> list[JsonObject]:
     expected: list[JsonObject] = []
     searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
     for number, call in enumerate(row.calls, 1):
-        tool = mobility_tools()[call.tool]
+        tool = packaged_tools(__package__)[call.tool]
         # The longitude's match has the latitude; what says nothing may be left out.
         asked = {name for name, value in call.arguments.items() if value not in (None, "", [], {})} - {"latitude"}
         entry: JsonObject = {
@@ -359,8 +338,8 @@ def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
         return {}
     city = text_at(call.arguments, "city")
     if call.tool == "traffic_status":
-        told = re.split(r"[:：]", text_at(call.result, "trafficinfo", "description"))[0].strip()
-        return _others("name", call, [told, *_without_city(text_at(call.arguments, "name"), city)])
+        road = re.split(r"[:：]", text_at(call.result, "trafficinfo", "description"))[0].strip()
+        return _others("name", call, [road, *_without_city(text_at(call.arguments, "name"), city)])
     if call.tool != "query_poi":
         return {}
     words, name = text_at(call.arguments, "keywords"), text_at(call.result, "name")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from pytest_mapsat.model import Json, JsonObject, distance_m, shown
+from pytest_mapsat.ports import objects, packaged_tools
 
 from .rows import (
     MODE_WORDS,
@@ -22,10 +23,8 @@ from .rows import (
     is_refused,
     kept_names,
     meant_lines,
-    mobility_tools,
     names_of_line,
     obeys,
-    objects,
     other_words,
     point_of,
     properties_asked,
@@ -42,8 +41,8 @@ from .rows import (
 )
 
 Checks = list[JsonObject]
-#: Explicit requirements, and facts.
-Made = tuple[Checks, Checks]
+#: The explicit requirements of a row, and its facts.
+AskedAndFacts = tuple[Checks, Checks]
 
 #: What sort of a name each part of an address is, by its ending.
 _DISTRICTS = tuple("区县旗市")
@@ -66,13 +65,13 @@ _PART = 3
 def required(row: MobilityRow) -> list[JsonObject]:
     """Return the requirements of a row."""
     explicit, facts = _SCENARIOS[row.scenario](row)
-    made = [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
+    requirements = [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
     tool = row.calls[-1].tool
     if says_nothing(row):
-        return made
+        return requirements
     text = f"所说的来自 {tool} 已回答的调用，不是猜测"
     called = _requirement("looked_up", text, {"kind": "calls", "tool": tool, "answered": True})
-    return [*made, {"kind": "policy", **called}]
+    return [*requirements, {"kind": "policy", **called}]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
@@ -81,10 +80,12 @@ def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
 
 
 def _any(*checks: JsonObject) -> JsonObject:
+    """Return the check that one of these holds."""
     return checks[0] if len(checks) == 1 else {"kind": "any", "checks": list(checks)}
 
 
 def _all(*checks: JsonObject) -> JsonObject:
+    """Return the check that all of these hold."""
     return checks[0] if len(checks) == 1 else {"kind": "all", "checks": list(checks)}
 
 
@@ -98,31 +99,33 @@ def _if_answered(tool: str, check: JsonObject) -> JsonObject:
     return _any(check, {"kind": "calls", "tool": tool, "answered": True, "at_most": 0})
 
 
-def _told(endings: Iterable[str], names: Iterable[str] = (), besides: Iterable[str] = ()) -> JsonObject:
+def _address(endings: Iterable[str], names: Iterable[str] = (), no_names: Iterable[str] = ()) -> JsonObject:
     """Return the check that a place is told: one of these names, or any that ends so."""
     unique = [name for name in dict.fromkeys(names) if name]
-    return {"kind": "addressed", "names": unique, "endings": list(endings), "besides": [*besides, *_NO_NAMES]}
+    return {"kind": "addressed", "names": unique, "endings": list(endings), "besides": [*no_names, *_NO_NAMES]}
 
 
-def _said(words: Iterable[str], about: Iterable[str] | None = None) -> JsonObject:
+def _says(words: Iterable[str], about: Iterable[str] | None = None) -> JsonObject:
+    """Return the check that a reply says one of these words; ``about``: words without which it surely does not."""
     words = list(words)
     return {"kind": "says", "any": words, "about": words if about is None else list(about)}
 
 
-def _unsaid(words: Iterable[str]) -> JsonObject:
+def _says_none(words: Iterable[str]) -> JsonObject:
+    """Return the check that a reply says none of these words."""
     return {"kind": "says", "none": list(words)}
 
 
 # -- places, weather, traffic
 
 
-def _poi(row: MobilityRow) -> Made:
+def _poi(row: MobilityRow) -> AskedAndFacts:
     call = next((call for call in row.calls if call.tool == "query_poi"), None)
     place = call.result if call else None
     point = point_of(row.text("ans_loc")) or point_of(place)
     given: JsonObject = {"kind": "located", "by_name": False, "words": _street(place)}
-    told = _told(_PARTS, besides=filter(None, (text_at(place, "name"), row.text("query"))))
-    explicit = [_requirement("deliver", "给出所问地点的地址或坐标", _any(given, told))]
+    address = _address(_PARTS, no_names=filter(None, (text_at(place, "name"), row.text("query"))))
+    explicit = [_requirement("deliver", "给出所问地点的地址或坐标", _any(given, address))]
     if point is not None:
         where: JsonObject = {"kind": "located", "lon": point[0], "lat": point[1], "metres": 1000}
         where["words"] = _street(place)
@@ -139,18 +142,18 @@ def _street(place: Json) -> list[str]:
     return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
 
 
-def _geolocation(row: MobilityRow) -> Made:
+def _geolocation(row: MobilityRow) -> AskedAndFacts:
     code = row.mapping("location_ans").get("regeocode")
     component = at(code, "addressComponent")
     regions = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
     roads, pois = _names(at(code, "roads")), _names(at(code, "pois"))
     areas = _names(at(component, "businessAreas"))
-    near = _told(_PARTS, [*regions, *roads, *pois])
-    explicit = [_requirement("deliver", "说出一个地址（行政区、道路或地点）", _any(_told(_PARTS), near))]
+    near = _address(_PARTS, [*regions, *roads, *pois])
+    explicit = [_requirement("deliver", "说出一个地址（行政区、道路或地点）", _any(_address(_PARTS), near))]
     district = at(component, "district")
     if isinstance(district, str) and district:
-        besides = [value for value in (*regions, *areas) if value != district]
-        check = _told(_DISTRICTS, _shorter(district, _DISTRICTS), besides)
+        others = [value for value in (*regions, *areas) if value != district]
+        check = _address(_DISTRICTS, _shorter(district, _DISTRICTS), others)
         explicit.append(_requirement("district", f"说出所在的区县：{district}", check))
     street = row.text("formatted_address")
     for value in sorted(filter(None, regions), key=len, reverse=True):
@@ -160,7 +163,7 @@ def _geolocation(row: MobilityRow) -> Made:
     around = [name for name in near_names if len(name) > 1 and name not in regions]
     if around:
         text = f"说出所在的道路或附近的地点：{street or around[0]}，或 reverse_geocoding 返回的道路、地点之一"
-        explicit.append(_requirement("road", text, _told(_ROADS, around, [*regions, *areas])))
+        explicit.append(_requirement("road", text, _address(_ROADS, around, [*regions, *areas])))
     claims = _borne_out("reverse_geocoding", "distance", "point")
     return explicit, [_requirement("distances", "说到的距离和坐标与返回的一致", claims)]
 
@@ -181,7 +184,7 @@ def _spoken_road(name: str) -> list[str]:
     return [name, name[code.end() :], code.group()] if code and len(name) > code.end() + 1 else [name]
 
 
-def _nearby(row: MobilityRow) -> Made:
+def _nearby(row: MobilityRow) -> AskedAndFacts:
     tool = "search_around_poi"
     call = next((call for call in row.calls if call.tool == tool), None)
     names = [str(item["name"]) for item in objects(at(call.result if call else None, "pois")) if item.get("name")]
@@ -190,12 +193,12 @@ def _nearby(row: MobilityRow) -> Made:
     words = list(dict.fromkeys([*names, *(name for name in bare if name and bare.count(name) == 1)]))
     some: JsonObject = {"kind": "recommends", "tool": tool}
     shown: JsonObject = {**some, "where": {"name": {"op": "present"}}, "turn": "any"}
-    told = _any(shown, *([_said(words)] if words else []), _told(_SHOPS))
-    explicit = [_requirement("deliver", "说出附近至少一个所找的地点", told)]
+    one_of_them = _any(shown, *([_says(words)] if words else []), _address(_SHOPS))
+    explicit = [_requirement("deliver", "说出附近至少一个所找的地点", one_of_them)]
     if names:
-        listed = _any({**some, "any_of": list(dict.fromkeys(names))}, _told(_SHOPS, words))
+        listed = _any({**some, "any_of": list(dict.fromkeys(names))}, _address(_SHOPS, words))
         parts = dict.fromkeys(part for name in words for part in _parts_of(name))
-        checks = listed, _said(parts), _borne_out(tool, "name")
+        checks = listed, _says(parts), _borne_out(tool, "name")
         explicit.append(_requirement("listed", "说出的地点中至少有一个在 search_around_poi 返回的列表里", *checks))
     claims = _borne_out(tool, "name", "address", "point", "phone")
     return explicit, [_requirement("details", "说到的名称、地址和坐标与返回的一致", claims)]
@@ -207,24 +210,24 @@ def _parts_of(name: str) -> list[str]:
     return [bare[start : start + _PART] for start in range(max(len(bare) - _PART + 1, 1))]
 
 
-def _weather(row: MobilityRow) -> Made:
+def _weather(row: MobilityRow) -> AskedAndFacts:
     text = row.text("weather_description")
-    told = states_in(text, WEATHER)
+    states = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
     degrees: JsonObject = {"kind": "number", "unit": "celsius", "quantifier": "any"}
     ranges = [(float(match[1]), float(match[2] or match[1])) for match in _DEGREES.finditer(text)]
     given = list(dict.fromkeys(degree for pair in ranges for degree in pair))
-    if told or given:
-        some = _any({**degrees, "min": -90, "max": 70}, _said([*every, *_clauses(text, every)], every))
+    if states or given:
+        some = _any({**degrees, "min": -90, "max": 70}, _says([*every, *_clauses(text, every)], every))
         explicit = [_requirement("deliver", "说出天气状况或气温", some)]
     else:
-        explicit = [_requirement("deliver", "说明查不到该地的天气数据", _said(_NOT_KNOWN), _unsaid(every))]
-    if told:
-        words = [word for state in told for word in WEATHER[state]]
-        own = _said([*words, *_clauses(text, words)], dict.fromkeys(every))
-        others = other_words(WEATHER, told)
-        check = _all(own, *([_unsaid(others)] if others else []))
-        explicit.append(_requirement("condition", f"天气状况：{'、'.join(told)}", check))
+        explicit = [_requirement("deliver", "说明查不到该地的天气数据", _says(_NOT_KNOWN), _says_none(every))]
+    if states:
+        words = [word for state in states for word in WEATHER[state]]
+        own = _says([*words, *_clauses(text, words)], dict.fromkeys(every))
+        others = other_words(WEATHER, states)
+        check = _all(own, *([_says_none(others)] if others else []))
+        explicit.append(_requirement("condition", f"天气状况：{'、'.join(states)}", check))
     if given:
         between = [sorted(pair) for pair in [*((degree, degree) for degree in given), *ranges]]
         each = [{**degrees, "min": low, "max": high} for low, high in dict.fromkeys(map(tuple, between))]
@@ -242,22 +245,22 @@ def _clauses(text: str, words: Iterable[str]) -> list[str]:
     return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
 
-def _traffic(row: MobilityRow) -> Made:
+def _traffic(row: MobilityRow) -> AskedAndFacts:
     info = row.mapping("ans").get("trafficinfo")
     overall = text_at(info, "evaluation", "description")
     described = text_at(info, "description")
-    told = states_in(overall + described, TRAFFIC)
+    states = states_in(overall + described, TRAFFIC)
     # Where the two tell different states either may be told.
-    meant = [state for state in states_in(overall, TRAFFIC) if state in states_in(described, TRAFFIC)] or told
+    meant = [state for state in states_in(overall, TRAFFIC) if state in states_in(described, TRAFFIC)] or states
     heard = [*(word for words in TRAFFIC.values() for word in words), "拥堵", "堵", "缓慢", "拥挤"]
-    heard += [] if told else _NOT_KNOWN
-    explicit = [_requirement("deliver", "说出道路是否畅通", _said([*heard, *_clauses(described, heard)], heard))]
+    heard += [] if states else _NOT_KNOWN
+    explicit = [_requirement("deliver", "说出道路是否畅通", _says([*heard, *_clauses(described, heard)], heard))]
     if meant:
         own = [word for state in meant for word in (state, *TRAFFIC[state])]
         about = [*own, *(NEGATORS if "畅通" in meant else ("堵", "慢", "挤"))]
-        checks = [_said([*own, *_clauses(described, own)], about)]
-        if len(told) < len(TRAFFIC):
-            checks.append(_unsaid(word for word in other_words(TRAFFIC, told) if word not in described))
+        checks = [_says([*own, *_clauses(described, own)], about)]
+        if len(states) < len(TRAFFIC):
+            checks.append(_says_none(word for word in other_words(TRAFFIC, states) if word not in described))
         explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _all(*checks)))
     bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
     share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "nothing_claimed"}
@@ -291,10 +294,10 @@ def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
     unit, role, slack = _FIGURES[what]
     windows = _windows(_values(row, what), slack)
     figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
-    told = [{**figure, **window} for window in windows]
+    checks = [{**figure, **window} for window in windows]
     if role and not asked:
-        told += [_unless_surely({**figure, "role": role, **window}) for window in windows]
-    return _any(*told) if told else None
+        checks += [_unless_surely({**figure, "role": role, **window}) for window in windows]
+    return _any(*checks) if checks else None
 
 
 def _unless_surely(figure: JsonObject) -> JsonObject:
@@ -351,11 +354,11 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
     return [{"min": round(max(low, 0.0), 3), "max": round(high, 3)} for low, high in ranges]
 
 
-def _planned(row: MobilityRow) -> Made:
+def _planned(row: MobilityRow) -> AskedAndFacts:
     """Return what every answer with a route must hold: something of a route, that the tool was asked, figures that agree with it, the way of travelling."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
-    told = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
-    explicit = [_requirement("deliver", "给出一条路线的里程或用时", told)]
+    length = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
+    explicit = [_requirement("deliver", "给出一条路线的里程或用时", length)]
     if row.route is None:
         return explicit, []
     tool, facts = row.route.tool, []
@@ -376,7 +379,7 @@ def _planned(row: MobilityRow) -> Made:
     return explicit, facts
 
 
-def _multi_stop(row: MobilityRow) -> Made:
+def _multi_stop(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
@@ -392,7 +395,7 @@ def _named(names: Iterable[str]) -> JsonObject:
     words = [name for name in dict.fromkeys(names) if name]
     pairs = {name[start : start + 2] for name in words for start in range(len(name) - 1)}
     words = list(dict.fromkeys([*words, *filter(None, map(without_brackets, words))]))
-    return _any({"kind": "addressed", "names": words, "endings": words}, _said(words, sorted(pairs) or words))
+    return _any({"kind": "addressed", "names": words, "endings": words}, _says(words, sorted(pairs) or words))
 
 
 def _called_with(row: MobilityRow, name: str) -> Checks:
@@ -403,11 +406,11 @@ def _called_with(row: MobilityRow, name: str) -> Checks:
     if name == "waypoints":
         spelled = spellings_of_points(values)
     else:
-        spelled = spellings_of_set(values, mobility_tools()[tool].match[name].synonyms)
+        spelled = spellings_of_set(values, packaged_tools(__package__)[tool].match[name].synonyms)
     return [{"kind": "calls", "tool": tool, "with": {name: {"op": "one_of", "values": spelled}}}]
 
 
-def _options(row: MobilityRow) -> Made:
+def _options(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     wishes = "、".join(map(str, row.items("strategy_list")))
     if called := _called_with(row, "strategy"):
@@ -415,7 +418,7 @@ def _options(row: MobilityRow) -> Made:
     return explicit, facts
 
 
-def _lines(row: MobilityRow) -> Made:
+def _lines(row: MobilityRow) -> AskedAndFacts:
     explicit, _ = _planned(row)
     wanted, ways = meant_lines(row), transits(row)
     good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
@@ -427,7 +430,7 @@ def _lines(row: MobilityRow) -> Made:
     checks = [_any(*(_takes([kept_names(names, wanted) for names in rides]) for _, rides in good))]
     if avoid:
         names = dict.fromkeys(spoken for name in avoid for spoken in names_of_line(name))
-        checks.append(_any({"kind": "recommends", "none_of": avoid}, *([_unsaid(names)] if names else [])))
+        checks.append(_any({"kind": "recommends", "none_of": avoid}, *([_says_none(names)] if names else [])))
     words = [*(f"不坐{line}" for line in wanted.avoid), *(f"要坐{line}" for line in wanted.take)]
     obeying = f"符合要求（{'，'.join(words)}），并且" if words else ""
     explicit.append(_requirement("lines", f"推荐的线路{obeying}是 bus_route 返回的某个方案的线路", *checks))
@@ -439,10 +442,10 @@ def _lines(row: MobilityRow) -> Made:
         windows = _windows(_numbers([way.get(key) for way, _ in good], scale), 0.05 if what == "time" else 0.0)
         figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
         role = {"role": "travel_time"} if what == "time" else {}
-        told = [{**figure, **window} for window in windows]
-        told += [_unless_surely({**figure, **role, **window}) for window in windows]
-        if told:
-            facts.append(_requirement(what, f"{text}是符合要求的方案的", _any(*told)))
+        alternatives = [{**figure, **window} for window in windows]
+        alternatives += [_unless_surely({**figure, **role, **window}) for window in windows]
+        if alternatives:
+            facts.append(_requirement(what, f"{text}是符合要求的方案的", _any(*alternatives)))
     return explicit, facts
 
 
@@ -452,7 +455,7 @@ def _takes(ride_names: list[list[str]]) -> JsonObject:
     return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
 
 
-def _asked_property(row: MobilityRow) -> Made:
+def _asked_property(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
@@ -464,7 +467,7 @@ def _asked_property(row: MobilityRow) -> Made:
     return explicit, facts
 
 
-def _departure(row: MobilityRow) -> Made:
+def _departure(row: MobilityRow) -> AskedAndFacts:
     explicit, facts = _planned(row)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
@@ -477,11 +480,11 @@ def _departure(row: MobilityRow) -> Made:
     later = (0, _DAY // 2) if there < _DAY // 2 else (0,)
     windows = [{"after": _clock(earliest + more), "before": _clock(latest + more)} for more in later]
     time: JsonObject = {"kind": "clock_time", "quantifier": "any"}
-    told = _any(*({**time, **role, **window} for role in ({}, {"role": "departure"}) for window in windows))
-    morning = [_unsaid(["晚上", "下午", "傍晚", "今晚"])] if len(windows) > 1 else []
+    moment = _any(*({**time, **role, **window} for role in ({}, {"role": "departure"}) for window in windows))
+    morning = [_says_none(["晚上", "下午", "傍晚", "今晚"])] if len(windows) > 1 else []
     window = windows[0]
     text = f"建议的出发时间能在{_clock(there)}之前到达，也不早得离谱（{window['after']}到{window['before']}）"
-    explicit.append(_requirement("departure", text, told, *morning))
+    explicit.append(_requirement("departure", text, moment, *morning))
     return explicit, facts
 
 
@@ -489,7 +492,7 @@ def _clock(minutes: int) -> str:
     return f"{minutes % _DAY // 60:02d}:{minutes % 60:02d}"
 
 
-_SCENARIOS: dict[str, Callable[[MobilityRow], Made]] = {
+_SCENARIOS: dict[str, Callable[[MobilityRow], AskedAndFacts]] = {
     "POI Query": _poi,
     "Geolocation Query": _geolocation,
     "Nearby Query": _nearby,
@@ -512,7 +515,6 @@ _CUT_FIRST = re.compile(
     re.DOTALL,
 )
 _CUT_FROM = re.compile(r"'(?:paths|transits)': \[")
-_IN_WORDS = re.compile(r"全程([\d.]{1,9})公里，预计耗时(?:(\d{1,3})小时)?(?:(\d{1,3})分钟)?")
 
 
 def answer(row: MobilityRow) -> str:
@@ -532,14 +534,14 @@ def _say_geolocation(row: MobilityRow) -> str:
 
 
 def _say_nearby(row: MobilityRow) -> str:
-    named = objects(at(row.calls[-1].result, "pois"))[:3]
-    lines = [f"{number}. {place.get('name')}，地址：{place.get('address')}" for number, place in enumerate(named, 1)]
+    places = objects(at(row.calls[-1].result, "pois"))[:3]
+    lines = [f"{number}. {place.get('name')}，地址：{place.get('address')}" for number, place in enumerate(places, 1)]
     return "\n".join(["为您找到附近的地点：", *lines]) if lines else "附近没有找到。"
 
 
 def _say_weather(row: MobilityRow) -> str:
-    told = row.text("weather_description").partition("。")[0]
-    return f"{told}。" if re.search(r"\d", told) else "很抱歉，暂无该地的天气数据。"
+    sentence = row.text("weather_description").partition("。")[0]
+    return f"{sentence}。" if re.search(r"\d", sentence) else "很抱歉，暂无该地的天气数据。"
 
 
 def _say_traffic(row: MobilityRow) -> str:
@@ -553,7 +555,7 @@ def _route(row: MobilityRow) -> str:
     metres, seconds = figures
     mode = MODE_WORDS[MODES[row.route.tool]]
     stops = "".join(f"途经{place.get('name')}（{name}），" for name, place in row.places("query_transit_poi"))
-    cost = _first_way(row).get("cost")
+    cost = next(iter(row.ways), {}).get("cost")
     lights, tolls = _plain(at(cost, "traffic_lights")), _plain(at(cost, "tolls"))
     more = (f"，红绿灯{lights}个" if lights else "") + (f"，过路费{tolls}元" if tolls else "")
     if "taxi" in properties_asked(row.text("query")) and (fare := _plain(row.way.get("taxi_cost"))):
@@ -582,22 +584,13 @@ def _say_departure(row: MobilityRow) -> str:
 
 def _figures(row: MobilityRow) -> tuple[int, int] | None:
     """Return metres and seconds of the first route, from the part that is left where its result is cut."""
-    result = (row.route.cut or row.route.result) if row.route else None
-    if isinstance(result, str):
-        begins = _CUT_FROM.search(result)
-        left = _CUT_FIRST.search(result, begins.end() if begins else 0)
-        if left is not None:
-            return int(left["metres"] or left["then"]), int(left["seconds"] or left["first"])
-        words = _IN_WORDS.search(result)
-        if words is None:
-            return None
-        return round(float(words[1]) * 1000), int(words[2] or 0) * 3600 + int(words[3] or 0) * 60
-    metres, seconds = (_number(_of_way(_first_way(row), what)) for what in ("distance", "time"))
-    return (metres, seconds) if metres else None
-
-
-def _first_way(row: MobilityRow) -> JsonObject:
-    return next(iter(row.ways), {})
+    cut = row.route.cut if row.route else ""
+    begins = _CUT_FROM.search(cut)
+    left = _CUT_FIRST.search(cut, begins.end() if begins else 0)
+    if left is not None:
+        return int(left["metres"] or left["then"]), int(left["seconds"] or left["first"])
+    kilometres, minutes = _values(row, "distance"), _values(row, "time")
+    return (round(kilometres[0] * 1000), round(minutes[0] * 60)) if kilometres and minutes else None
 
 
 def _number(value: Json) -> int:
@@ -651,10 +644,10 @@ def _empty(row: MobilityRow) -> Iterator[str]:
 
 
 def _road(row: MobilityRow) -> Iterator[str]:
-    told = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
+    road = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
     asked = row.text("road")
-    if asked and told and _ROAD_ENDINGS.sub("", told) not in asked and _ROAD_ENDINGS.sub("", asked) not in told:
-        yield f"the traffic of {shown(asked)} is asked for, that of {shown(told)} is told"
+    if asked and road and _ROAD_ENDINGS.sub("", road) not in asked and _ROAD_ENDINGS.sub("", asked) not in road:
+        yield f"the traffic of {shown(asked)} is asked for, that of {shown(road)} is told"
 
 
 def _way(row: MobilityRow) -> Iterator[str]:

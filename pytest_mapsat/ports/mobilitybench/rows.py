@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib import resources
+from functools import cached_property
 from itertools import permutations
 from typing import NamedTuple
 
-from pytest_mapsat.formats import TableRow, parse_literal
-from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, digest, shown, tool_name
+from pytest_mapsat.formats import parse_literal
+from pytest_mapsat.model import Json, JsonObject, did_you_mean, digest, shown, tool_name
+from pytest_mapsat.ports import Record, objects, packaged_tools
 from pytest_mapsat.reading import lexicon_of, read
-from pytest_mapsat.suite import ImportLog, tools_of
+from pytest_mapsat.suite import ImportLog
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767
@@ -65,12 +65,6 @@ _PLACES = {
     "query_poi": "poi_result",
 }
 _PLACE_KEYS = ("location", "name", "address")
-
-
-@cache
-def mobility_tools() -> Mapping[str, Tool]:
-    """Return the benchmark's tools by name."""
-    return tools_of((resources.files(__package__) / "tools.yaml").read_text(encoding="utf-8"))
 
 
 class OddRowError(ValueError):
@@ -160,10 +154,10 @@ class MobilityRow:
 
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
         """Return the words and the place of a slot, a pair each."""
-        named, results = slots(self, column), self.items(_PLACES[column])
+        names, results = slots(self, column), self.items(_PLACES[column])
         if column == "query_poi":
             results = [unwrapped(value) for value in results]
-        return [(name, place) for name, place in zip(named, results, strict=False) if isinstance(place, dict)]
+        return [(name, place) for name, place in zip(names, results, strict=False) if isinstance(place, dict)]
 
 
 def _slot(text: str) -> list[str]:
@@ -195,14 +189,9 @@ def text_at(value: Json, *keys: str) -> str:
     return str(at(value, *keys) or "")
 
 
-def objects(value: Json) -> list[JsonObject]:
-    """Return the objects of a list; none where it is no list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def read_row(source: TableRow, place: str, log: ImportLog) -> MobilityRow:
+def read_row(record: Record, log: ImportLog) -> MobilityRow:
     """Return the row with its cells read. Raises OddRowError."""
-    cells = source.cells
+    place, cells = record
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
     values = {name: _literal(name, cells[name]) for name in _LITERALS if cells[name].strip() and name not in cut}
     scenario = cells["task_scenario"].strip()
@@ -237,8 +226,8 @@ def _calls(row: MobilityRow, log: ImportLog) -> Iterator[GoldCall]:
         name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise OddRowError(f"tool_list: found {shown(item)} as call {number}, expected {{'name', 'arguments'}}")
-        own = tool_name(mobility_tools(), name)
-        if own not in mobility_tools():
+        own = tool_name(packaged_tools(__package__), name)
+        if own not in packaged_tools(__package__):
             message = f"tool_list: the benchmark has no tool {shown(name)}; the call is left out"
             log.note("unknown_tool", row.place, message, leaves="expected calls")
         else:
@@ -264,8 +253,8 @@ def _place_of(row: MobilityRow, call: GoldCall) -> Json:
     pairs = [pair for column in _PLACES for pair in row.places(column)]
     if row.scenario == "POI Query":
         pairs += [(words, place) for item in row.items("poi_result") if isinstance(place := unwrapped(item), dict)]
-    for named, place in pairs:
-        if named == words and place.get("location"):
+    for name, place in pairs:
+        if name == words and place.get("location"):
             return {key: place[key] for key in _PLACE_KEYS if key in place}
     return None
 
@@ -284,8 +273,8 @@ def says_nothing(row: MobilityRow) -> bool:
     call = row.calls[-1]
     if call.cut or (call.tool in ROUTES and (row.ways or isinstance(call.result, str))):
         return False
-    told = at(call.result, _TOLD_AT[call.tool]) if call.tool in _TOLD_AT else call.result
-    return call.tool in ROUTES or not _leaves(told)
+    content = at(call.result, _TOLD_AT[call.tool]) if call.tool in _TOLD_AT else call.result
+    return call.tool in ROUTES or not _leaves(content)
 
 
 def _leaves(value: Json) -> list[Json]:
@@ -490,9 +479,9 @@ def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
     return [state for state, words in states.items() if any(word in text for word in (state, *words))]
 
 
-def other_words(states: dict[str, tuple[str, ...]], told: Iterable[str]) -> list[str]:
+def other_words(states: dict[str, tuple[str, ...]], without: Iterable[str]) -> list[str]:
     """Return the words for all states but those that are told, each once."""
-    others = states.keys() - set(told)
+    others = states.keys() - set(without)
     return list(dict.fromkeys(word for state, words in states.items() if state in others for word in words))
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -14,13 +11,15 @@ from pytest_mapsat.metrics import (
     MetricInput,
     MetricSet,
     achieved,
-    between,
+    mean_of,
+    mean_span,
     not_applicable,
     read_label,
-    read_labels,
     weighted_share,
 )
-from pytest_mapsat.model import OBSERVATION, STATE, Bounds, Metric, Run, UsageError, reply_of, step_name
+from pytest_mapsat.model import OBSERVATION, STATE, Metric, Run, UsageError, reply_of, step_name
+from pytest_mapsat.ports import csv_text
+from pytest_mapsat.reports import range_text
 
 PIPA_METRICS = (
     Metric(name="pipa_s", title="state consistency"),
@@ -56,16 +55,16 @@ def tool_efficiency(total: int, failed: int) -> Measure:
 
 def observation_alignment(metric_input: MetricInput) -> Measure:
     """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
-    named = [(name, label) for name, label in metric_input.labels.items() if label.kind == OBSERVATION]
-    sizes = Counter(reply_of(name) for name, _ in named)
-    weighted = [(1 / sizes[reply_of(name)], read_label(name, label)) for name, label in named]
+    observations = [(name, label) for name, label in metric_input.labels.items() if label.kind == OBSERVATION]
+    sizes = Counter(reply_of(name) for name, _ in observations)
+    weighted = [(1 / sizes[reply_of(name)], read_label(name, label)) for name, label in observations]
     return weighted_share(weighted, "no reply names a thing that a tool returned")
 
 
 def policy_alignment(metric_input: MetricInput) -> Measure:
     """Return the share of the case's policies that were kept over the whole dialogue (equation 4)."""
-    readings = read_labels(metric_input.case.truth.policies, metric_input.labels)
-    return weighted_share([(1.0, reading) for reading in readings.values()], "the case has no policy")
+    readings = [metric_input.readings[policy.id] for policy in metric_input.case.truth.policies]
+    return weighted_share([(1.0, reading) for reading in readings], "the case has no policy")
 
 
 def task_completion(metric_input: MetricInput) -> Measure:
@@ -73,22 +72,6 @@ def task_completion(metric_input: MetricInput) -> Measure:
     if metric_input.success is None:
         return not_applicable("the suite does not say what counts as done (success: METRIC)")
     return achieved(metric_input.success)
-
-
-def average(parts: Sequence[Measure]) -> Measure:
-    """Return the plain mean of parts (Table 2); where one of them has no value there is none, or it lies between bounds."""
-    spans = [part.span for part in parts]
-    unknown = next((part for part in parts if part.value is None), None)
-    if unknown is None or None not in spans:
-        least, most = (math.fsum(span[end] for span in spans if span) / len(parts) for end in (0, 1))
-        return between(least, most, unknown.why if unknown else "")
-    # What does not apply outweighs what is not known: no judge could give such a mean a value.
-    return next(
-        Measure(None, part.outcome_class, part.why)
-        for outcome in ("not_applicable", "error", "unevaluated")
-        for part in parts
-        if part.span is None and part.outcome_class == outcome
-    )
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
@@ -107,7 +90,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
         "pipa_r": task_completion(metric_input),
     }
     parts = [part for name, part in measures.items() if name != "pipa_p" or metric_input.case.truth.policies]
-    return {**measures, "pipa_avg": average(parts), **patterns}
+    return {**measures, "pipa_avg": mean_of(parts), **patterns}  # Table 2
 
 
 #: Those that rest on which calls were made.
@@ -130,19 +113,12 @@ def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     Raises:
         UsageError: a run was not measured by the metric set ``pipa``.
     """
-    file = io.StringIO()
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(("run", *_PARTS, "average", "pipa_avg"))
+    rows = []
     for name, run in runs:
         if "pipa_avg" not in run.summary:
             raise UsageError(f"{name}: the run has no metrics of pipa; regrade it with --mapsat-metrics=pipa")
         spans = [run.summary[part].bounds if part in run.summary else None for part in _PARTS]
         known = [span for span in spans if span is not None]
-        least, most = (sum(span[end] for span in known) / max(1, len(known)) for end in (0, 1))
-        average = (least, most) if known else None
-        rows.writerow((name, *map(_text, (*spans, average, run.summary["pipa_avg"].bounds))))
-    return {"table_2.csv": file.getvalue()}
-
-
-def _text(span: Bounds | None) -> str:
-    return "" if span is None else " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))
+        average = mean_span(known) if known else None
+        rows.append((name, *map(range_text, (*spans, average, run.summary["pipa_avg"].bounds))))
+    return {"table_2.csv": csv_text(("run", *_PARTS, "average", "pipa_avg"), rows)}

@@ -29,7 +29,6 @@ from pytest_mapsat.formats import (
     shown_path,
 )
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     CallPattern,
     Calls,
     Case,
@@ -37,22 +36,14 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Matches,
-    Problem,
     SuiteError,
     SuiteManifest,
     Tool,
     schema_problem,
     shown,
 )
-from pytest_mapsat.suite import (
-    ImportLog,
-    ImportReport,
-    bare_tool,
-    new_folder,
-    write_cases,
-    write_manifest,
-    write_tool,
-)
+from pytest_mapsat.ports import Record, files_of, imported_manifest, safe_name, source_error, unused_id, write_suite
+from pytest_mapsat.suite import ImportLog, ImportReport, bare_tool, new_folder, write_cases
 
 _NOT = "not-"
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,80}")
@@ -241,17 +232,8 @@ _TEMPLATE = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
 #: Characters that one text may come to with its variables.
 _MOST_FILLED = 2_000_000
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
-_TRIAL = re.compile(r"-t\d+$")
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 #: What a prefix of a cell of ``__expected`` means, where it is no type.
 _PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "grade": "llm-rubric"}
-
-
-class _Assertion(NamedTuple):
-    """An assertion with the place that it stands in."""
-
-    place: str
-    data: JsonObject
 
 
 class _Test(NamedTuple):
@@ -260,7 +242,7 @@ class _Test(NamedTuple):
     place: str
     name: str
     vars: JsonObject
-    assertions: tuple[_Assertion, ...]
+    assertions: tuple[Record, ...]
 
 
 class _Prompt(NamedTuple):
@@ -286,21 +268,17 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
         SuiteError: when the configuration cannot be read, or no test of it becomes a case.
         UsageError: when ``dest`` cannot be used.
     """
-    config = src if src.is_file() else next((src / name for name in _NAMES if (src / name).is_file()), None)
-    if config is None:
-        message = f"holds none of {', '.join(_NAMES)}"
-        raise SuiteError(Problem(shown_path(src), 0, message, "name the configuration itself"))
+    lacks = f"holds none of {', '.join(_NAMES)}"
+    config = files_of(src, *([name] for name in _NAMES), lacks=lacks, hint="name the configuration itself")[0]
     log = ImportLog()
     reader = _Config(config, log)
     cases = list(reader.cases())
     if not cases:
         raise log.nothing(config, "holds no tests")
     with new_folder(dest) as folder:
-        write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
-        write_cases(folder / "cases.jsonl", cases)
         tools = list(_tools(cases, log))
-        for tool in tools:
-            write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
+        write_suite(folder, reader.manifest(len(cases)), tools)
+        write_cases(folder / "cases.jsonl", cases)
         return log.report(folder, FORMAT, cases=len(cases), tools=len(tools), by_tool=Counter())
 
 
@@ -330,17 +308,20 @@ class _Config:
         self._document = self._read(path)
         data = self._document.data
         if not isinstance(data, dict):
-            raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected the keys prompts and tests"))
+            raise source_error(path, f"found {shown(data)}, expected the keys prompts and tests", line=1)
         self._data: JsonObject = data
+        self._default = data.get("defaultTest", {})
+        if not isinstance(self._default, dict):  # without its assertions the tests would ask less
+            message = f"defaultTest: found {shown(self._default)}, expected what each test has: write it in place"
+            raise source_error(path, message, line=self._document.lines.at(("defaultTest",)))
 
     def manifest(self, cases: int) -> SuiteManifest:
         """Return the manifest of the suite."""
         about = self._data.get("description")
-        name = _UNSAFE.sub("-", self._path.resolve().parent.name).strip("-.")[:60] or FORMAT
-        return SuiteManifest(
-            name=f"promptfoo-{name}",
-            version=f"snapshot-{content_digest(self._path)[:12]}",
-            schema_version=SUITE_SCHEMA,
+        name = safe_name(self._path.resolve().parent.name, 60) or FORMAT
+        return imported_manifest(
+            f"promptfoo-{name}",
+            content_digest(self._path)[:12],
             description=f"{about if isinstance(about, str) else 'Tests of promptfoo'}; imported, {cases} cases."[:1000],
         )
 
@@ -351,14 +332,14 @@ class _Config:
             self._log.note("ignored", self._at(key), message, leaves=key)
         prompts = list(self._prompts())
         names: dict[str, int] = {}
-        made = 0
+        number = 0
         for test in self._tests():
             for prompt in prompts:
-                made += 1
-                if made > _MOST:
+                number += 1
+                if number > _MOST:
                     self._refuse("cases", test.place, f"the configuration has more than {_MOST} cases")
                     return
-                case = self._case(test, prompt, _unused(test.name, names))
+                case = self._case(test, prompt, unused_id(safe_name(test.name, 50) or "test", names))
                 if case is not None:
                     yield case
 
@@ -400,7 +381,7 @@ class _Config:
             requirements.append({"id": f"a{number}", "kind": "asked", "text": text, **checked})
         return requirements, schema, refused
 
-    def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
+    def _requirement(self, assertion: Record, given: JsonObject) -> tuple[str, JsonObject | None]:
         data = assertion.data
         kind = data.get("type")
         if data.get("transform") is not None or data.get("weight") == 0:
@@ -412,40 +393,33 @@ class _Config:
 
     def _value(self, value: Json, given: JsonObject) -> Json:
         """Return the value of an assertion, its file read and its variables filled in."""
-        if isinstance(value, str) and value.startswith("file://"):
-            return _all_filled(self._file_value(value), given)  # files that it names are not read: it may name itself
         if isinstance(value, list):
             return [self._value(member, given) for member in value]
         if isinstance(value, dict):
             return {key: self._value(member, given) for key, member in value.items()}
-        return _all_filled(value, given)
+        return _all_filled(self._data_of(value), given)  # files that a file names are not read: it may name itself
 
     # -- tests
 
     def _tests(self) -> Iterator[_Test]:
-        default = self._data.get("defaultTest", {})
-        if not isinstance(default, dict):  # without its assertions the tests would ask less
-            message = f"defaultTest: found {shown(default)}, expected what each test has: write it in place"
-            raise SuiteError(Problem(shown_path(self._path), self._document.lines.at(("defaultTest",)), message))
-        shared = tuple(self._assertions(default.get("assert"), self._at("defaultTest"), ("defaultTest",)))
         tests = self._data.get("tests")
         for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
             place = self._at("tests", number)
             if isinstance(test, str):
-                yield from self._from_file(test, place, default, shared)
+                yield from self._from_file(test, place)
             elif isinstance(test, dict):
-                yield from self._test(test, place, default, shared, ("tests", number))
+                yield from self._test(test, place, ("tests", number))
             else:
                 self._refuse("tests", place, f"found {shown(test)}, expected a test or the name of a file")
         if self._data.get("scenarios"):
             self._refuse("scenarios", self._at("scenarios"), "scenarios are not read: write their tests out")
 
-    def _from_file(self, name: str, place: str, default: JsonObject, shared: tuple[_Assertion, ...]) -> Iterator[_Test]:
+    def _from_file(self, name: str, place: str) -> Iterator[_Test]:
         try:
             path = self._beside(name)
             if path.suffix.lower() == ".csv":
                 for row in read_csv(path, ()):
-                    yield from self._test(_of_row(row.cells), f"{printable(path.name)}:{row.line}", default, shared, ())
+                    yield from self._test(_of_row(row.cells), f"{printable(path.name)}:{row.line}")
                 return
             tests = self._read(path)
         except (SuiteError, RefusedError) as error:
@@ -454,47 +428,42 @@ class _Config:
         for number, test in enumerate(tests.data if isinstance(tests.data, list) else [tests.data]):
             at = f"{printable(path.name)}:{tests.lines.at([number])}"
             if isinstance(test, dict):
-                yield from self._test(test, at, default, shared, ())
+                yield from self._test(test, at)
             else:
                 self._refuse("tests", at, f"found {shown(test)}, expected a test")
 
-    def _test(
-        self,
-        test: JsonObject,
-        place: str,
-        default: JsonObject,
-        shared: tuple[_Assertion, ...],
-        path: Sequence[str | int],
-    ) -> Iterator[_Test]:
+    def _test(self, test: JsonObject, place: str, path: Sequence[str | int] = ()) -> Iterator[_Test]:
         """Give a test, once for each combination of variables that have several values."""
-        merged = _merged(default, test)
-        options = merged.get("options")
-        if isinstance(options, dict) and (options.get("transform") or options.get("postprocess")):
+        merged = _merged(self._default, test)
+        options = _object(merged.get("options"))
+        if options.get("transform") or options.get("postprocess"):
             self._refuse("tests", place, "the test transforms the output before its assertions")
             return
-        if _object(options).get("disableVarExpansion"):
+        if options.get("disableVarExpansion"):
             self._refuse("tests", place, "the test keeps lists of values whole (disableVarExpansion)")
             return
         if merged.get("threshold") is not None:
             message = "the threshold of the test is not carried over: all assertions are asked"
             self._log.note("threshold", place, message)
-        shared = () if _object(options).get("disableDefaultAsserts") else shared
-        assertions = [*shared, *self._assertions(test.get("assert"), place, path)]
+        assertions = list(self._assertions(test.get("assert"), place, path))
+        if not options.get("disableDefaultAsserts"):
+            shared = self._assertions(self._default.get("assert"), self._at("defaultTest"), ("defaultTest",))
+            assertions = [*shared, *assertions]
         try:
-            given = {key: self._variable(value) for key, value in _object(merged.get("vars")).items()}
+            given = {key: self._data_of(value) for key, value in _object(merged.get("vars")).items()}
         except (RefusedError, SuiteError) as error:
             self._refuse("tests", place, str(error))
             return
         name = test.get("description")
         several = {key: value for key, value in given.items() if isinstance(value, list)}
         for values in islice(product(*several.values()), _MOST + 1):
-            named = {**given, **dict(zip(several, values, strict=True))}
-            yield _Test(place, name if isinstance(name, str) else "test", named, tuple(assertions))
+            variables = {**given, **dict(zip(several, values, strict=True))}
+            yield _Test(place, name if isinstance(name, str) else "test", variables, tuple(assertions))
 
-    def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[_Assertion]:
+    def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[Record]:
         for number, assertion in enumerate(listed if isinstance(listed, list) else ()):
             at = self._at(*path, "assert", number) if path else place
-            yield _Assertion(at, assertion if isinstance(assertion, dict) else {"type": assertion})
+            yield Record(at, assertion if isinstance(assertion, dict) else {"type": assertion})
 
     # -- prompts, variables, files
 
@@ -523,12 +492,11 @@ class _Config:
             raise RefusedError("is divided by ---: write each part into a file of its own")
         yield _chat(text.strip(), label)
 
-    def _variable(self, value: Json) -> Json:
-        return self._file_value(value) if isinstance(value, str) and value.startswith("file://") else value
-
-    def _file_value(self, name: str) -> Json:
-        """Return what a value that names a file stands for: data, or the text of it."""
-        path = self._beside(name)
+    def _data_of(self, value: Json) -> Json:
+        """Return a value, of one that names a file what that holds: data, or a text."""
+        if not isinstance(value, str) or not value.startswith("file://"):
+            return value
+        path = self._beside(value)
         if path.suffix.lower() in (".yaml", ".yml", ".json"):
             return self._read(path).data
         if path.suffix.lower() not in (".txt", ".md", ".html", ".csv", ".xml"):
@@ -557,7 +525,7 @@ class _Config:
             return LocatedDocument(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), DocumentLines(1))
         documents = parse_yaml(raw, name)
         if len(documents) != 1:
-            raise SuiteError(Problem(name, 1, f"holds {len(documents)} documents, expected one"))
+            raise source_error(path, f"holds {len(documents)} documents, expected one", line=1)
         return documents[0]
 
     def _at(self, *path: str | int) -> str:
@@ -567,18 +535,6 @@ class _Config:
         if (place, message) not in self._refused:  # an assertion of several cases is told once
             self._refused.add((place, message))
             self._log.note("refused", place, f"{message}; left out", leaves=what)
-
-
-def _unused(words: str, names: dict[str, int]) -> str:
-    """Return an id of a case that no other has, made of a description; ``names`` keeps the last number of each."""
-    name = _UNSAFE.sub("-", words).strip("-.")[:50] or "test"
-    unused, number = name, names.get(name, 1)
-    while unused in names or _TRIAL.search(unused):
-        number += 1
-        unused = f"{name}-{number}"
-    names[name] = number
-    names.setdefault(unused, 1)
-    return unused
 
 
 def _object(value: Json) -> JsonObject:
@@ -592,9 +548,9 @@ def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
 
 def _of_row(cells: dict[str, str]) -> JsonObject:
     """Return a test of a row of a table: columns are variables, ``__expected`` an assertion."""
-    named = {key: value for key, value in cells.items() if not key.startswith("__")}
+    variables = {key: value for key, value in cells.items() if not key.startswith("__")}
     expected = [value for key, value in cells.items() if re.fullmatch(r"__expected\d*", key) and value.strip()]
-    test: JsonObject = {"vars": named, "assert": [_expected(value.strip()) for value in expected]}
+    test: JsonObject = {"vars": variables, "assert": [_expected(value.strip()) for value in expected]}
     if cells.get("__description"):
         test["description"] = cells["__description"]
     return test
@@ -619,13 +575,13 @@ def _chat(text: str, label: str) -> _Prompt:
     messages: list[Json] = data if isinstance(data, list) else [None]
     if not all(isinstance(_object(message).get("content"), str) for message in messages):
         return _Prompt(label, text)
-    said = [(str(_object(message).get("role", "user")), _object(message)["content"]) for message in messages]
-    users = [at for at, (role, _) in enumerate(said) if role == "user"]
+    spoken = [(str(_object(message).get("role", "user")), _object(message)["content"]) for message in messages]
+    users = [at for at, (role, _) in enumerate(spoken) if role == "user"]
     if not users:
         raise RefusedError("is a list of messages in which no user speaks")
-    system = "\n".join(words for role, words in said if role == "system")
-    history = tuple(f"{role}: {words}" for role, words in said[: users[-1]] if role != "system")
-    return _Prompt(label, said[users[-1]][1], system, history)
+    system = "\n".join(words for role, words in spoken if role == "system")
+    history = tuple(f"{role}: {words}" for role, words in spoken[: users[-1]] if role != "system")
+    return _Prompt(label, spoken[users[-1]][1], system, history)
 
 
 def _all_filled(value: Json, given: JsonObject) -> Json:

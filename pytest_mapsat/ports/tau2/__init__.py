@@ -96,11 +96,11 @@ def tau_holds(
     episode: Episode, domain: str, function: str, arguments: Mapping[str, Json], value: bool = True
 ) -> Finding:
     """An assertion of the domain's world is true at the end, or false where the task says so."""
-    held, why = held_at(episode.state, domain, function, arguments)
-    return Finding(held is value, f"{function}: {why}" if why else f"{function} is {held}", f"{function} is {value}")
+    holds, why = assertion_holds(episode.state, domain, function, arguments)
+    return Finding(holds is value, f"{function}: {why}" if why else f"{function} is {holds}", f"{function} is {value}")
 
 
-def held_at(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:
+def assertion_holds(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:
     """Return whether an assertion of a domain's world is true in a state.
 
     None, with the reason, where the state lacks what it needs, or the published arguments are of other types than it takes.

@@ -78,8 +78,8 @@ class AirlineWorld(Calculating):
         """Show a user, with payment methods, membership and the ids of reservations."""
         user, reservations = self.rows("users")[user_id], self.rows("reservations")
         # A new reservation says itself whose it is, so that the order of bookings does not count.
-        made = [reservations[row_id] for row_id in _RESERVATIONS if row_id in reservations]
-        new = [row["reservation_id"] for row in made if row["user_id"] == user["user_id"]]
+        booked = [reservations[row_id] for row_id in _RESERVATIONS if row_id in reservations]
+        new = [row["reservation_id"] for row in booked if row["user_id"] == user["user_id"]]
         return {**user, "reservations": list(dict.fromkeys([*user["reservations"], *new]))}
 
     @tool()

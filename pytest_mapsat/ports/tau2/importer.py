@@ -15,8 +15,6 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
     content_digest,
     json_elements,
     limits,
@@ -25,20 +23,15 @@ from pytest_mapsat.formats import (
     printable,
     read_bytes,
     read_text,
-    replacing,
     shown_path,
-    validate,
 )
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     EpisodeDefaults,
     Json,
     JsonObject,
     MapsatError,
-    Problem,
     RowPatch,
-    SuiteError,
     SuiteManifest,
     canonical_json,
     did_you_mean,
@@ -47,20 +40,12 @@ from pytest_mapsat.model import (
     same,
     shown,
 )
+from pytest_mapsat.ports import TRIAL, imported_manifest, source_error, validated, write_suite
 from pytest_mapsat.sandbox import SandboxAnswer, State, end_state, make_sandbox, net_changes, tables_of
-from pytest_mapsat.suite import (
-    ImportLog,
-    ImportReport,
-    Suite,
-    new_folder,
-    open_suite,
-    write_cases,
-    write_manifest,
-    write_tool,
-)
+from pytest_mapsat.suite import ImportLog, ImportReport, Suite, new_folder, open_suite, write_cases, write_rows
 
-from . import OPTION, PARTS, WORLDS, held_at
-from .world import ToolFacts, facts_of, over, specs_of
+from . import OPTION, PARTS, WORLDS, assertion_holds
+from .world import ToolFacts, facts_of, overlaid, specs_of
 
 Who = Literal["assistant", "user"]
 Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
@@ -82,6 +67,7 @@ class Action(_Published):
     """A reference action, or a call of the messages that a task begins with."""
 
     action_id: str = ""
+    id: str = ""
     requestor: Who = "assistant"
     name: str
     arguments: JsonObject
@@ -104,25 +90,12 @@ class Assertion(FunctionCall):
     message: str | None = None
 
 
-class MessageCall(_Published):
-    """A tool call in a message."""
-
-    id: str = ""
-    name: str
-    arguments: JsonObject
-    requestor: Who = "assistant"
-
-
-class HistoryMessage(_Published):
+class HistoryMessage(_Published, extra="ignore"):
     """A message before the dialogue."""
 
     role: Literal["user", "assistant", "tool", "system"]
     content: str | None = None
-    tool_calls: list[MessageCall] | None = None
-    id: str | None = None
-    requestor: Who | None = None
-    error: bool | None = None
-    turn_idx: int | None = None
+    tool_calls: list[Action] | None = None
 
 
 class InitialData(_Published):
@@ -216,7 +189,7 @@ def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
         if name not in WORLDS:
             hint = did_you_mean(name, WORLDS) or f"worlds are there for {', '.join(WORLDS)}"
             message = f"is no folder of a domain that has a world: {printable(name)}"
-            raise SuiteError(Problem(shown_path(src), 0, message, hint))
+            raise source_error(src, message, hint)
         return {name: src}
     places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
     for place in places:
@@ -227,7 +200,7 @@ def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
                     log.note("domain", printable(other), f"the domain is left out: {lacks}", leaves="domains")
             return domains
     hint = f"name the repository, or the folder of a domain: data/tau2/domains/{next(iter(WORLDS))}"
-    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks.json of a domain", hint))
+    raise source_error(src, "holds no tasks.json of a domain", hint)
 
 
 def read_domain(name: str, folder: Path) -> Domain:
@@ -237,7 +210,7 @@ def read_domain(name: str, folder: Path) -> Domain:
         SuiteError: one is missing or cannot be read, or there are no tasks.
     """
     if re.fullmatch(r"\s*\[\s*\]\s*", read_text(folder / "tasks.json", _LARGEST)):
-        raise SuiteError(Problem(shown_path(folder / "tasks.json"), 1, "holds no task"))
+        raise source_error(folder / "tasks.json", "holds no task", line=1)
     names = _POLICIES.get(name, ("policy.md",))
     policies = {file: read_bytes(folder / file, limits.YAML_BYTES).decode("utf-8", "replace") for file in names}
     policy = next(iter(policies.values()))
@@ -245,8 +218,7 @@ def read_domain(name: str, folder: Path) -> Domain:
         policy = "\n".join(f"<{Path(file).stem}>\n{text}\n</{Path(file).stem}>" for file, text in policies.items())
     database = _database(folder, "db")
     if database is None:
-        message = "has neither db.json nor db.toml"
-        raise SuiteError(Problem(shown_path(folder), 0, message, "the database of the domain"))
+        raise source_error(folder, "has neither db.json nor db.toml", "the database of the domain")
     return Domain(name, folder, database, _database(folder, "user_db") or {}, policy, _splits(folder))
 
 
@@ -260,13 +232,13 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
         try:
             data = parse_json(json.dumps(tomllib.loads(text), default=_moment))
         except (ValueError, TypeError) as error:
-            raise SuiteError(Problem(shown_path(path), 0, f"is not valid TOML: {error}")) from None
+            raise source_error(path, f"is not valid TOML: {error}") from None
         except RecursionError:
-            raise SuiteError(Problem(shown_path(path), 0, "is nested too deeply")) from None
+            raise source_error(path, "is nested too deeply") from None
     else:
         data = located_json(text, shown_path(path), 1)
     if not isinstance(data, dict):
-        raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected an object of tables"))
+        raise source_error(path, f"found {shown(data)}, expected an object of tables", line=1)
     return data
 
 
@@ -284,8 +256,7 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
     try:
         splits = TypeAdapter(dict[str, list[str]]).validate_python(data, strict=True)
     except ValidationError:
-        message = f"found {shown(data)}, expected lists of ids by the name of a split"
-        raise SuiteError(Problem(shown_path(path), 1, message)) from None
+        raise source_error(path, f"found {shown(data)}, expected lists of ids by the name of a split", line=1) from None
     return {name: frozenset(ids) for name, ids in splits.items()}
 
 
@@ -297,14 +268,13 @@ def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[TauTask, str]]:
     """
     name = printable(path.name)
     for line, data in json_elements(read_text(path, _LARGEST), shown_path(path), "tasks"):
-        problems: list[Problem] = []
         # A likely misspelling stays, and is refused.
         strange = data.keys() - TauTask.model_fields.keys() if isinstance(data, dict) else ()
         for field in strange:
             if not did_you_mean(field, TauTask.model_fields):
                 del data[field]
                 log.leave(f"tasks' {field}")
-        task = validate(TauTask, LocatedDocument(data, DocumentLines(line)), name, problems)
+        task, problems = validated(TauTask, data, name, line)
         for problem in problems:
             hint = f" ({problem.hint})" if problem.hint else ""
             log.note("unparsable", f"{name}:{line}", f"{problem.message}; the task is left out{hint}")
@@ -381,7 +351,7 @@ def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Actio
         yield {"asked": asked, "calls": [{"tool": call.name, "arguments": call.arguments}], "say": f"{{{call.name}}}"}
     for name, fact in facts.items():
         if fact.by == "user" and not fact.needs:
-            yield {"asked": [_said(name), *fact.asked], "calls": [{"tool": name}], "say": f"{{{name}}}"}
+            yield {"asked": [_spoken(name), *fact.asked], "calls": [{"tool": name}], "say": f"{{{name}}}"}
     scenario = task.user_scenario.instructions
     if isinstance(scenario, Instructions):
         for words in (scenario.known_info, scenario.unknown_info):
@@ -398,10 +368,10 @@ def _distinctive(call: Action) -> list[str]:
 
 def request(call: Action) -> str:
     """Return the words by which a user is asked for a call: its name and the values of its arguments."""
-    return _said(call.name, *call.arguments.values())
+    return _spoken(call.name, *call.arguments.values())
 
 
-def _said(name: str, *values: Json) -> str:
+def _spoken(name: str, *values: Json) -> str:
     """Return words for a call. Their last one ends them, as the words of another call may begin alike."""
     return " ".join([*(str(part).replace("_", " ") for part in (name, *values)), "now"])
 
@@ -428,8 +398,6 @@ def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObjec
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _UNSAFE_NAME = re.compile(r"\W+")
-#: The end of an id of a trial, which no case id may have.
-_TRIAL = re.compile(r"-t\d+$")
 _LONGEST_ID, _LONGEST_TEXT = 60, 2_000
 _SIDES = {"assistant": "agent", "user": "user"}
 _PART_OF = {prefix: part for part, prefix in PARTS.items()}
@@ -477,18 +445,27 @@ class Conversion:
         """The facts of the tools of its world."""
         return facts_of(WORLDS[self.domain])
 
+    @cached_property
+    def criteria(self) -> TauCriteria:
+        """What the dialogue is measured by."""
+        return self.task.evaluation_criteria or TauCriteria(reward_basis=[])
+
+    @cached_property
+    def start(self) -> InitialState:
+        """Where the task begins."""
+        return self.task.initial_state or InitialState()
+
     def case(self) -> Case | None:
         """Return the case, or None after noting why it cannot be one."""
-        criteria = self.task.evaluation_criteria or TauCriteria(reward_basis=[])
         data = self._bare()
-        start = self._checked(data)
+        start = self.log.case(data, self.place)
         if start is None:
             return None
         self._check_assertions()
         played = self._reference(start)
         reference = played.taken
-        carried = self._carried(criteria)
-        spoken = list(criteria.communicate_info or []) if "COMMUNICATE" in criteria.reward_basis else []
+        carried = self._carried()
+        spoken = list(self.criteria.communicate_info or []) if "COMMUNICATE" in self.criteria.reward_basis else []
         user_calls = [action for action in reference if action.requestor == "user"]
         acts = any(fact.by == "user" for fact in self.facts.values())
         data["truth"] |= {
@@ -504,9 +481,6 @@ class Conversion:
         }
         data["attributes"] = self._attributes(played, carried)
         data["domains"] = [f"{self.domain}_silent" if data["attributes"]["silent"] == "passes" else self.domain]
-        return self._checked(data)
-
-    def _checked(self, data: JsonObject) -> Case | None:
         return self.log.case(data, self.place)
 
     def _note(self, kind: str, message: str) -> None:
@@ -516,7 +490,7 @@ class Conversion:
         """Return the case without its requirements."""
         plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
-        if plain != self.task.id or len(case_id) > _LONGEST_ID or _TRIAL.search(case_id):
+        if plain != self.task.id or len(case_id) > _LONGEST_ID or TRIAL.search(case_id):
             case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"
         messages, calls, query = self._history()
         now = WORLDS[self.domain].now
@@ -531,11 +505,14 @@ class Conversion:
 
     def _rows(self) -> list[JsonObject]:
         """Return how the task's own databases differ from the domain's."""
-        data = self.task.initial_state and self.task.initial_state.initialization_data
-        if not data:
+        data = self.start.initialization_data
+        if data is None:
             return []
         world, domain = WORLDS[self.domain], self.files
-        agent, user = over(domain.database, data.agent_data or {}), over(domain.user_database, data.user_data or {})
+        agent, user = (
+            overlaid(domain.database, data.agent_data or {}),
+            overlaid(domain.user_database, data.user_data or {}),
+        )
         patches: list[RowPatch] = []
         keys = {**world.keys, **world.user_keys}
         for table, rows in world.tables(agent, user).items():
@@ -552,14 +529,14 @@ class Conversion:
         return [patch.to_json() for patch in patches]
 
     def _first_calls(self) -> list[JsonObject]:
-        actions = (self.task.initial_state and self.task.initial_state.initialization_actions) or []
+        actions = self.start.initialization_actions or []
         for action in actions:
             self._check_function(action.func_name)
         return [{"tool": action.func_name, "arguments": action.arguments} for action in actions]
 
     def _history(self) -> tuple[list[JsonObject], list[JsonObject], str]:
         """Return the messages before the dialogue, the writes among their calls, and the user's last words."""
-        history = (self.task.initial_state and self.task.initial_state.message_history) or []
+        history = self.start.message_history or []
         roles = {"user": "user", "assistant": "agent"}
         messages = [
             {"role": roles[message.role], "text": message.content}
@@ -577,11 +554,6 @@ class Conversion:
 
     # -- what is asked of it
 
-    @property
-    def _assertions(self) -> Sequence[Assertion]:
-        criteria = self.task.evaluation_criteria
-        return (criteria.env_assertions if criteria else None) or ()
-
     def _check_function(self, name: str) -> None:
         """Raise ValueError where the world has no such function."""
         if name not in self.facts:
@@ -591,15 +563,15 @@ class Conversion:
     def _check_assertions(self) -> None:
         """Raise ValueError where the world has no such assertion."""
         names = [name for name in dir(WORLDS[self.domain]) if name.startswith("assert_")]
-        for assertion in self._assertions:
+        for assertion in self.criteria.env_assertions or ():
             if assertion.func_name not in names:
                 hint = did_you_mean(assertion.func_name, names) or f"it has: {', '.join(names) or 'none'}"
                 raise ValueError(f"the world of {self.domain} has no assertion {shown(assertion.func_name)} ({hint})")
 
     def _possible(self) -> list[Action]:
         """Return the reference actions whose side has the tool. Raises ValueError where the world has no such tool."""
-        criteria, possible = self.task.evaluation_criteria, []
-        for action in (criteria.actions if criteria else None) or []:
+        possible = []
+        for action in self.criteria.actions or ():
             self._check_function(action.name)
             if self.facts[action.name].by == _SIDES[action.requestor]:
                 possible.append(action)
@@ -624,9 +596,10 @@ class Conversion:
         """Return the assertions that are not as the task wants them in a state."""
 
         def held(assertion: Assertion) -> bool | None:
-            return held_at(state, self.domain, assertion.func_name, assertion.arguments)[0]
+            return assertion_holds(state, self.domain, assertion.func_name, assertion.arguments)[0]
 
-        return [assertion for assertion in self._assertions if held(assertion) is not assertion.assert_value]
+        asserted = self.criteria.env_assertions or ()
+        return [assertion for assertion in asserted if held(assertion) is not assertion.assert_value]
 
     def _reference(self, start: Case) -> _Played:
         """Return the reference as the world carries it out. The benchmark silently skips refused actions; here they are noted."""
@@ -654,8 +627,9 @@ class Conversion:
             if fact.writes and fact.by == _SIDES[assertion.env_type] and values and None not in values.values():
                 yield Action(name=name, arguments=values, requestor=assertion.env_type)
 
-    def _requirements(self, criteria: TauCriteria) -> Iterator[JsonObject]:
+    def _requirements(self) -> Iterator[JsonObject]:
         """Give the requirements of all parts of the reward: the ending first."""
+        criteria = self.criteria
         ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
         yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
         if criteria.actions is not None or criteria.env_assertions is not None:
@@ -663,8 +637,8 @@ class Conversion:
             yield {**ended, "scope": "outcome", "check": {"kind": "same_end"}}
         for number, assertion in enumerate(criteria.env_assertions or (), 1):
             text = f"At the end {assertion.func_name} {canonical_json(assertion.arguments)} is {assertion.assert_value}"
-            held = {"function": assertion.func_name, "arguments": assertion.arguments, "value": assertion.assert_value}
-            yield {**_requirement(f"env-{number}", text, "tau_holds", domain=self.domain, **held), "scope": "outcome"}
+            terms = {"function": assertion.func_name, "arguments": assertion.arguments, "value": assertion.assert_value}
+            yield {**_requirement(f"env-{number}", text, "tau_holds", domain=self.domain, **terms), "scope": "outcome"}
         if criteria.actions:
             sides = [{"by": _SIDES[action.requestor], "compare": action.compare_args} for action in criteria.actions]
             wanted = [{**call, **side} for call, side in zip(_planned(criteria.actions), sides, strict=True)]
@@ -675,12 +649,12 @@ class Conversion:
         for number, words in enumerate(criteria.nl_assertions or (), 1):
             yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
 
-    def _carried(self, criteria: TauCriteria) -> list[JsonObject]:
+    def _carried(self) -> list[JsonObject]:
         """Return the requirements of the parts that the basis names; the others do not bear on the reward, and are counted."""
         carried = []
-        for requirement in self._requirements(criteria):
+        for requirement in self._requirements():
             part = _PART_OF.get(str(requirement["id"]).partition("-")[0])
-            if part is None or part in criteria.reward_basis:
+            if part is None or part in self.criteria.reward_basis:
                 carried.append(requirement)
             elif part not in ("DB", "ACTION"):  # these two come from the reference actions
                 self.log.leave(f"{part} outside of reward_basis")
@@ -730,84 +704,73 @@ def import_tau2(src: Path, dest: Path) -> ImportReport:
     domains = [read_domain(name, folder) for name, folder in folders_in(src, log).items()]
     with new_folder(dest) as folder:
         for domain in domains:
-            counts += _DomainImport(domain, folder if len(domains) == 1 else folder / domain.name, log).run()
+            counts += _write_domain(domain, folder if len(domains) == 1 else folder / domain.name, log)
         return log.report(folder, FORMAT, cases=counts["cases"], tools=counts["tools"], by_tool=Counter())
 
 
-@dataclass(frozen=True)
-class _DomainImport:
-    """The import of one domain."""
+def _write_domain(domain: Domain, folder: Path, log: ImportLog) -> Counter[str]:
+    """Write the suite of a domain, and return how many cases and tools it has."""
+    world, name = WORLDS[domain.name], domain.name
+    try:
+        tables = world.tables(domain.database, domain.user_database)
+    except ValueError as error:
+        raise source_error(domain.folder, f"the database {error}") from None
+    for table, rows in tables.items():
+        write_rows(folder / "state" / f"{table}.jsonl", rows)
+    for table in sorted(domain.database.keys() - world.keys.keys()):
+        log.leave(f"table {printable(table)} of {name}")
+    specs = specs_of(world)
+    write_suite(folder, _manifest(domain, ()), specs.values())
+    suite = open_suite(folder)
+    suite.sandboxes = [lambda case, suite: world]  # noqa: ARG005  the hook's arguments
+    cases = list(_cases(domain, suite, tables, log))
+    if not cases:
+        raise log.nothing(domain.folder, "holds no task")
+    write_cases(folder / "cases.jsonl", cases)
+    write_suite(folder, _manifest(domain, cases), ())
+    silent = sum(case.attributes["silent"] == "passes" for case in cases)
+    if silent:
+        message = f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes"
+        log.note("silent", name, message)
+    return Counter(cases=len(cases), tools=len(specs))
 
-    domain: Domain
-    folder: Path
-    log: ImportLog
 
-    def run(self) -> Counter[str]:
-        """Write the suite, and return how many cases and tools it has."""
-        world, name = WORLDS[self.domain.name], self.domain.name
+def _manifest(domain: Domain, cases: Sequence[Case]) -> SuiteManifest:
+    name = domain.name
+    domains = {
+        name: "tasks in which something has to be done",
+        f"{name}_silent": "tasks that an agent passes that does nothing",
+    }
+    used = {key for case in cases for key in case.domains} or set(domains)
+    return imported_manifest(
+        f"{FORMAT}-{name}",
+        content_digest(domain.folder / "tasks.json")[:12],
+        license="MIT",
+        currency="USD",
+        arguments="strict",
+        domains={key: words for key, words in domains.items() if key in used},
+        instructions=domain.policy,
+        metrics=("tau",),
+        success="tau_reward",
+        asserted=("success",),
+        episode=EpisodeDefaults(max_turns=100),
+        sandbox={OPTION: name},
+        description=_DESCRIPTION.format(name=name, cases=len(cases)),
+    )
+
+
+def _cases(domain: Domain, suite: Suite, tables: Mapping[str, Sequence[JsonObject]], log: ImportLog) -> Iterator[Case]:
+    seen: set[str] = set()
+    for task, place in read_tasks(domain.folder / "tasks.json", log):
+        if task.id in seen:
+            message = f"the task {shown(task.id)} stands here twice; the first one is kept"
+            log.note("duplicate_case", place, message, leaves="tasks")
+            continue
+        seen.add(task.id)
         try:
-            tables = world.tables(self.domain.database, self.domain.user_database)
-        except ValueError as error:
-            raise SuiteError(Problem(shown_path(self.domain.folder), 0, f"the database {error}")) from None
-        for table, rows in tables.items():
-            with replacing(self.folder / "state" / f"{table}.jsonl") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-        for table in sorted(self.domain.database.keys() - world.keys.keys()):
-            self.log.leave(f"table {printable(table)} of {name}")
-        specs = specs_of(world)
-        for tool in specs.values():
-            write_tool(self.folder / "tools" / f"{tool.name}.yaml", tool)
-        write_manifest(self.folder / "suite.yaml", self._manifest(()))
-        suite = open_suite(self.folder)
-        suite.sandboxes = [lambda case, suite: world]  # noqa: ARG005  the hook's arguments
-        cases = list(self._cases(suite, tables))
-        if not cases:
-            raise self.log.nothing(self.domain.folder, "holds no task")
-        write_cases(self.folder / "cases.jsonl", cases)
-        write_manifest(self.folder / "suite.yaml", self._manifest(cases))
-        silent = sum(case.attributes["silent"] == "passes" for case in cases)
-        if silent:
-            message = f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes"
-            self.log.note("silent", name, message)
-        return Counter(cases=len(cases), tools=len(specs))
-
-    def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:
-        name = self.domain.name
-        domains = {
-            name: "tasks in which something has to be done",
-            f"{name}_silent": "tasks that an agent passes that does nothing",
-        }
-        used = {domain for case in cases for domain in case.domains} or set(domains)
-        snapshot = content_digest(self.domain.folder / "tasks.json")[:12]
-        return SuiteManifest(
-            name=f"{FORMAT}-{name}",
-            version=f"snapshot-{snapshot}",
-            license="MIT",
-            schema_version=SUITE_SCHEMA,
-            currency="USD",
-            arguments="strict",
-            domains={domain: words for domain, words in domains.items() if domain in used},
-            instructions=self.domain.policy,
-            metrics=("tau",),
-            success="tau_reward",
-            asserted=("success",),
-            episode=EpisodeDefaults(max_turns=100),
-            sandbox={OPTION: name},
-            description=_DESCRIPTION.format(name=name, cases=len(cases)),
-        )
-
-    def _cases(self, suite: Suite, tables: Mapping[str, Sequence[JsonObject]]) -> Iterator[Case]:
-        seen: set[str] = set()
-        for task, place in read_tasks(self.domain.folder / "tasks.json", self.log):
-            if task.id in seen:
-                message = f"the task {shown(task.id)} stands here twice; the first one is kept"
-                self.log.note("duplicate_case", place, message, leaves="tasks")
-                continue
-            seen.add(task.id)
-            try:
-                case = Conversion(task, place, self.domain, suite, tables, self.log).case()
-            except (MapsatError, ValueError) as error:
-                self.log.note("unparsable", place, f"{error}; the task is left out", leaves="tasks")
-                continue
-            if case is not None:
-                yield case
+            case = Conversion(task, place, domain, suite, tables, log).case()
+        except (MapsatError, ValueError) as error:
+            log.note("unparsable", place, f"{error}; the task is left out", leaves="tasks")
+            continue
+        if case is not None:
+            yield case

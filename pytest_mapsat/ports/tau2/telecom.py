@@ -12,7 +12,7 @@ from pydantic import Field
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row, State
 
-from .world import TauDesk, acts, fold, looks, over, tool
+from .world import TauDesk, acts, fold, looks, overlaid, tool
 
 _APN: JsonObject = {
     "apn_name": "internet",
@@ -604,10 +604,10 @@ class TelecomWorld(Phone):
     def tables(cls, database: JsonObject, user_database: JsonObject) -> dict[str, list[JsonObject]]:
         """Return the rows of the published databases; the phone and its surroundings are a row each."""
         sides = {"device": DEVICE, "surroundings": SURROUNDINGS}
-        user_side = {name: {name: over(usual, user_database.get(name, {}))} for name, usual in sides.items()}
+        user_side = {name: {name: overlaid(usual, user_database.get(name, {}))} for name, usual in sides.items()}
         tables = super().tables(database, user_side)
         for name, usual in _UNSAID.items():
-            tables[name] = [over(usual, row) for row in tables[name]]
+            tables[name] = [overlaid(usual, row) for row in tables[name]]
         return tables
 
     # -- reading
@@ -630,8 +630,8 @@ class TelecomWorld(Phone):
     ) -> list[JsonObject]:
         """Find customers by full name and date of birth."""
         wanted = fold(full_name)
-        named = (row for row in self.rows("customers").values() if fold(row["full_name"]) == wanted)
-        return [row for row in named if row["date_of_birth"] == dob]
+        namesakes = (row for row in self.rows("customers").values() if fold(row["full_name"]) == wanted)
+        return [row for row in namesakes if row["date_of_birth"] == dob]
 
     @tool()
     def get_details_by_id(
@@ -735,11 +735,7 @@ class TelecomWorld(Phone):
 
     @tool(by="world")
     def suspend_line_for_overdue_bill(
-        self,
-        customer_id: CustomerId,
-        line_id: LineId,
-        new_bill_id: BillId,
-        contract_ended: bool,
+        self, customer_id: CustomerId, line_id: LineId, new_bill_id: BillId, contract_ended: bool
     ) -> str:
         """Suspend an active line for a bill of last month that was not paid."""
         line, customer = self.rows("lines")[line_id], self.rows("customers")[customer_id]
@@ -784,7 +780,9 @@ class TelecomWorld(Phone):
         number = self.surroundings["phone_number"]
         if number is None:
             return
-        line = next((row for row in self._lines() if _digits(row["phone_number"]) == _digits(number)), None)
+        line = next(
+            (row for row in self.rows("lines").values() if _digits(row["phone_number"]) == _digits(number)), None
+        )
         if line is None:
             raise Refused("no line has the phone number of the user", phone_number=number)
         limit = self.rows("plans")[line["plan_id"]]["data_limit_gb"] + line["data_refueling_gb"]
@@ -803,12 +801,9 @@ class TelecomWorld(Phone):
             payment_request=request,
         )
 
-    def _lines(self) -> Iterator[Row]:
-        yield from self.rows("lines").values()
-
     def _customer_of(self, phone_number: str) -> Row:
         wanted = _digits(phone_number)
-        own = {line["line_id"] for line in self._lines() if _digits(line["phone_number"]) == wanted}
+        own = {line["line_id"] for line in self.rows("lines").values() if _digits(line["phone_number"]) == wanted}
         for customer in self.rows("customers").values() if wanted else ():
             if _digits(customer["phone_number"]) == wanted or own.intersection(customer["line_ids"]):
                 return customer

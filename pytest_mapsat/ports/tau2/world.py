@@ -92,8 +92,8 @@ def _spec(method: Callable[..., Any], facts: ToolFacts) -> Tool:
     }
     model: type[BaseModel] = create_model(method.__name__, **fields)
     schema: JsonObject = model.model_json_schema()
-    named = _untitled(schema, schema.get("$defs", {}))
-    given = {key: named[key] for key in ("properties", "required") if key in named}
+    untitled = _untitled(schema, schema.get("$defs", {}))
+    given = {key: untitled[key] for key in ("properties", "required") if key in untitled}
     parameters = {"type": "object", "properties": {}, **given}
     effect: Literal["write", "read"] = "write" if facts.writes else "read"
     text = " ".join((method.__doc__ or "").split())
@@ -225,11 +225,11 @@ def fold(text: str) -> str:
     return "".join(character for character in plain if not unicodedata.combining(character)).casefold().strip()
 
 
-def over(usual: Any, given: Any) -> Any:
+def overlaid(usual: Any, given: Any) -> Any:
     """Return given values laid over the usual ones: objects member by member, anything else as given."""
     if not isinstance(usual, Mapping) or not isinstance(given, Mapping):
         return copy.deepcopy(given)
-    return {name: over(usual.get(name), given.get(name, usual.get(name))) for name in {**usual, **given}}
+    return {name: overlaid(usual.get(name), given.get(name, usual.get(name))) for name in {**usual, **given}}
 
 
 UserId = Annotated[str, Field(description="such as 'user_1'")]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pytest_mapsat import Episode, Finding
 from pytest_mapsat.judges import matching
-from pytest_mapsat.metrics import Given, Measure, MetricInput, MetricSet, not_applicable, read_label, weighted_share
+from pytest_mapsat.metrics import Given, Measure, MetricInput, MetricSet, achieved, weighted_share
 from pytest_mapsat.model import Json, JsonObject, Metric
 
 #: The id of the requirement that compares the orders at the end.
@@ -23,15 +23,15 @@ _METRICS = (
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
-    case, labels = metric_input.case, metric_input.labels
-    if any(requirement.id == ORDERS for requirement in case.truth.requirements):
-        orders = weighted_share([(1.0, read_label(ORDERS, labels.get(ORDERS)))], "")
-    else:
-        orders = not_applicable("the case has no orders that can be compared")
-    names = [requirement.id for requirement in case.truth.requirements if requirement.id.startswith(RUBRIC)]
-    readings = [metric_input.readings[name] for name in names]
-    share = weighted_share([(1.0, reading) for reading in readings], "the case has no rubrics")
-    return {"vita_orders": orders, "vita_rubrics": share, "vita_reward": _reward(metric_input, share)}
+    readings = metric_input.readings
+    orders = [(1.0, readings[ORDERS])] if ORDERS in readings else []
+    rubrics = [(1.0, reading) for name, reading in readings.items() if name.startswith(RUBRIC)]
+    share = weighted_share(rubrics, "the case has no rubrics")
+    return {
+        "vita_orders": weighted_share(orders, "the case has no orders that can be compared"),
+        "vita_rubrics": share,
+        "vita_reward": _reward(metric_input, share),
+    }
 
 
 def _reward(metric_input: MetricInput, share: Measure) -> Measure:
@@ -39,11 +39,7 @@ def _reward(metric_input: MetricInput, share: Measure) -> Measure:
     ending = metric_input.trajectory.ending
     if ending not in ("done", "stalled"):
         return Measure(0.0, why=f"the dialogue did not end by itself: {ending}")
-    if share.value is not None:
-        return Measure(float(share.value == 1))
-    if share.bounds is not None and share.bounds[1] < 1:
-        return Measure(0.0, why="a rubric does not hold")
-    return share if share.bounds is None else Measure(None, share.outcome_class, share.why, (0.0, 1.0))
+    return achieved(share)
 
 
 #: Orders, rubrics and reward.

@@ -10,55 +10,41 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
-    content_digest,
-    json_elements,
-    limits,
-    parse_json_line,
-    printable,
-    read_lines,
-    read_text,
-    shown_path,
-    validate,
-)
+from pytest_mapsat.formats import content_digest, limits, printable
 from pytest_mapsat.model import (
-    SUITE_SCHEMA,
     Case,
     EpisodeDefaults,
     Json,
     JsonObject,
     JudgeTerms,
-    Problem,
-    SuiteError,
     SuiteManifest,
     Tool,
     Window,
     did_you_mean,
     digest,
 )
-from pytest_mapsat.suite import (
-    ImportLog,
-    ImportReport,
-    new_folder,
-    telling_words,
-    tools_of,
-    write_cases,
-    write_manifest,
-    write_tool,
+from pytest_mapsat.ports import (
+    Model,
+    Record,
+    files_of,
+    imported_manifest,
+    json_records,
+    objects,
+    packaged_tools,
+    safe_name,
+    validated,
+    write_suite,
 )
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, telling_words, write_cases
 
 from . import ORDERS, RUBRIC
-from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, reference_of, tables_of
+from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, tables_of
 from .world import TABLES, day_of, moment_of
 
 #: Where tasks stand, the published layout first.
@@ -67,48 +53,15 @@ _PATTERNS = (
     ("*/tasks*.json", "tasks*.json"),
     ("*.jsonl", "*.jsonl.gz", "*.json"),
 )
-
-
-def task_files(src: Path) -> list[Path]:
-    """Return the files of a source that hold tasks, sorted. Raises SuiteError where there is none."""
-    if src.is_file():
-        return [src]
-    inside = src.resolve()
-    for patterns in _PATTERNS:
-        matching = sorted(set(chain.from_iterable(src.glob(pattern) for pattern in patterns)))
-        # A link that leads out of the source is no part of it.
-        if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
-            return files
-    hint = "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
-    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks" if src.is_dir() else "is not there", hint))
-
-
-def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Json]]:
-    """Give the tasks of a file, each with its place; a line that is not JSON is added to the problems.
-
-    Raises:
-        SuiteError: the file cannot be read, or is no JSON.
-    """
-    # All files of the published layout have the same two names: the folder tells them apart.
-    name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
-    if ".jsonl" in path.name:
-        for line in read_lines(path, limits.DIALOGUE_BYTES):
-            try:
-                yield f"{name}:{line.number}", parse_json_line(line.data, name, line.number)
-            except SuiteError as error:
-                log_problem.extend(error.problems)
-        return
-    text = read_text(path, limits.CELL_BYTES)
-    yield from ((f"{name}:{line}", element) for line, element in json_elements(text, shown_path(path), "tasks"))
-
-
+_HINT = (
+    "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
+)
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
 _DOMAINS = {
     "delivery": "orders that stores deliver",
     "instore": "vouchers, tables and reservations of shops",
     "ota": "hotels, attractions, flights, trains",
 }
-Model = TypeVar("Model", bound=BaseModel)
 Tables = Mapping[str, Sequence[JsonObject]]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ORDERS_TEXT = {
@@ -131,6 +84,10 @@ _ASKED_ADDRESS = (
 )
 
 
+def _task_files(src: Path) -> list[Path]:
+    return files_of(src, *_PATTERNS, lacks="holds no tasks" if src.is_dir() else "is not there", hint=_HINT)
+
+
 def import_vitabench(src: Path, dest: Path) -> ImportReport:
     """Make a suite at ``dest`` of tasks of VitaBench 1.0.
 
@@ -145,7 +102,7 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no task comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    paths = task_files(src)
+    paths = _task_files(src)
     with new_folder(dest) as folder:
         building = Building(folder, "1.0")
         listed = (entry for path in paths for entry in building.read(path))
@@ -191,17 +148,19 @@ class Building:
         self._languages: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
 
-    def read(self, path: Path) -> Iterator[tuple[str, Json]]:
-        """Give the entries of a file, each with its place; what is not JSON is noted and left out."""
-        problems: list[Problem] = []
-        yield from read_tasks(path, problems)
-        for problem in problems:
-            self.refuse(f"{problem.path}:{problem.line}", f"{problem.message}; left out")
+    def read(self, path: Path) -> Iterator[Record]:
+        """Give the entries of a file; what is not JSON is noted and left out."""
+        # All files of the published layout have the same two names: the folder tells them apart.
+        name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
+
+        def torn(place: str, message: str) -> None:
+            self.refuse(place, f"{message}; left out")
+
+        return json_records(path, torn, "tasks", longest=limits.DIALOGUE_BYTES, name=name)
 
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
         """Return part of a source, or None after noting its problems."""
-        problems: list[Problem] = []
-        parsed = validate(model, LocatedDocument(data, DocumentLines(0)), place, problems)
+        parsed, problems = validated(model, data, place)
         if parsed is None:
             reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
             self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
@@ -214,7 +173,7 @@ class Building:
         except ValueError as wrong:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
             return None
-        if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
+        if not task.evaluation_criteria.rubrics and OrdersReference(task, tables).end is None:
             why = "no rubrics, and no orders that can be placed; the task is left out"
             self.refuse(place, f"there is nothing to judge by: {why}")
             return None
@@ -237,25 +196,22 @@ class Building:
         for table in TABLES:
             (self.folder / "state" / f"{table}.jsonl").write_bytes(b"")
         tools = self._tools()
-        for name, tool in tools.items():
-            write_tool(self.folder / "tools" / f"{name}.yaml", tool)
-        write_manifest(self.folder / "suite.yaml", self._manifest(paths))
+        write_suite(self.folder, self._manifest(paths), tools.values())
         name, cases = _FORMATS[self._version], self._counts["cases"]
         return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
     def _tools(self) -> Mapping[str, Tool]:
         """Return the tools of the tasks' domains that this version of VitaBench has."""
-        tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
+        parts = [packaged_tools(__package__, f"tools/{part}.yaml") for part in ("common", *sorted(self._domains))]
+        tools = {name: tool for part in parts for name, tool in part.items()}
         absent = "get_user_historical_behaviors" if self._version == "2.0" else "taxi"
         return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
-        snapshot = digest([content_digest(path) for path in paths], 12)
-        return SuiteManifest(
-            name=_FORMATS[self._version],
-            version=f"snapshot-{snapshot}",
+        return imported_manifest(
+            _FORMATS[self._version],
+            digest([content_digest(path) for path in paths], 12),
             license="MIT" if self._version == "1.0" else None,
-            schema_version=SUITE_SCHEMA,
             coordinates="gcj02",
             language=self._languages.most_common(1)[0][0],
             domains={name: _DOMAINS[name] for name in sorted(self._domains)},
@@ -287,7 +243,7 @@ class Building:
         case_id = self._unused(placed, language)
         if case_id is None:
             return None
-        reference = reference_of(task, placed.tables)
+        reference = OrdersReference(task, placed.tables)
         self._remark(f"{placed.place} ({case_id})", task, reference)
         uid, now = task.environment.user_id, f"{task.environment.time.replace(' ', 'T')}+08:00"
         data: JsonObject = {
@@ -401,18 +357,12 @@ def _answers(task: VitaTask, language: str) -> list[JsonObject]:
     return answers
 
 
-@cache
-def _tools_of(part: str) -> Mapping[str, Tool]:
-    return tools_of(files(__package__).joinpath("tools", f"{part}.yaml").read_text(encoding="utf-8"))
-
-
 # -- version 2.0: users, each with a sequence of tasks and the interactions before each task
 
 _ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
 _CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
 #: Characters that do not tell one question from another.
 _EMPTY_SIGNS = frozenset("的了是我你他她们在和有就都也很要会能这那个一不吃想吧吗呢请把给到去来用户")
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class Subtask(TaskPart):
@@ -441,7 +391,7 @@ class VitaUser(TaskPart):
     @property
     def group(self) -> str:
         """The name of the group of the user's tasks."""
-        return _UNSAFE.sub("-", self.user_id or self.id).strip("-.")[:60] or "user"
+        return safe_name(self.user_id or self.id, 60) or "user"
 
 
 def import_vitabench2(src: Path, dest: Path) -> ImportReport:
@@ -458,7 +408,7 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file cannot be read, or no task comes over.
         UsageError: when ``dest`` cannot be used.
     """
-    paths = task_files(src)
+    paths = _task_files(src)
     with new_folder(dest) as folder:
         building = Building(folder, "2.0")
         groups: set[str] = set()
@@ -539,7 +489,7 @@ def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[Jso
         elif content is not None:
             behavior, dialogue = [{"type": str(raw.get("type", "")), "content": _text(content)}], []
         else:
-            entries = _objects(raw.get("behavior"))
+            entries = objects(raw.get("behavior"))
             behavior = [{"type": str(e.get("behavior_type", "")), "content": _text(e.get("content"))} for e in entries]
             dialogue = _dialogue(raw.get("dialogue"))
         behavior = [entry for entry in behavior if entry["content"].strip()]
@@ -550,12 +500,8 @@ def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[Jso
         yield {"date": date, "behavior": behavior, "dialogue": dialogue}
 
 
-def _objects(value: Json) -> list[JsonObject]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
 def _dialogue(value: Json) -> list[JsonObject]:
-    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
+    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in objects(value))
     return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
 
 
@@ -588,7 +534,7 @@ def _preferences(task: VitaTask) -> list[str]:
 
 def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
     """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
-    history = _objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
+    history = objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
     types = set()
     for change in history:
         mark = json.dumps(change, sort_keys=True, ensure_ascii=False)

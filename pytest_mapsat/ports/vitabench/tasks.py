@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -16,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pytest_mapsat import Refused
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
+from pytest_mapsat.ports import SourcePart
 from pytest_mapsat.sandbox import State, Table
 
 from . import choice, new_forms, standing
@@ -93,24 +93,20 @@ def _required(part: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for name, field in part.model_fields.items() if field.is_required())
 
 
-class TaskPart(BaseModel):
-    """Part of a task: unused fields are ignored, and null counts as not given."""
+class TaskPart(SourcePart):
+    """Part of a task; a required field that is misspelled is refused with the name that is meant."""
 
-    model_config = ConfigDict(
-        extra="ignore", frozen=True, defer_build=True, coerce_numbers_to_str=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
-    def _given(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        given = {name: value for name, value in data.items() if value is not None}
-        for name in sorted(_required(cls) - given.keys()):
-            hint = did_you_mean(name, given.keys() - cls.model_fields.keys())
-            if hint:
-                raise ValueError(f"there is no {name}; {hint}")
-        return given
+    def _spelled(cls, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            given = {name for name, value in data.items() if value is not None}
+            for name in sorted(_required(cls) - given):
+                if hint := did_you_mean(name, given - cls.model_fields.keys()):
+                    raise ValueError(f"there is no {name}; {hint}")
+        return data
 
 
 class VitaPlace(TaskPart):
@@ -449,9 +445,12 @@ class UnplaceableError(Exception):
     """Required orders cannot be placed as they stand; says why."""
 
 
-@dataclass
 class OrdersReference:
-    """The outcome of a task's required orders.
+    """The required orders of a task, placed in a fresh world.
+
+    Args:
+        task: the task.
+        tables: the rows that it begins with.
 
     Attributes:
         calls: the tool calls that place them.
@@ -460,48 +459,31 @@ class OrdersReference:
         notes: remarks on odd ones, each a kind and a message.
     """
 
-    calls: list[JsonObject] = field(default_factory=list)
-    end: JsonObject | None = None
-    problem: str = ""
-    notes: list[tuple[str, str]] = field(default_factory=list)
-
-
-def reference_of(task: VitaTask, tables: Mapping[str, Sequence[JsonObject]]) -> OrdersReference:
-    """Play the required orders of a task in its world, and return the outcome.
-
-    Args:
-        task: the task.
-        tables: the rows that it begins with.
-    """
-    reference = OrdersReference()
-    try:
-        _Player(task, tables, reference).play()
-    except UnplaceableError as why:
-        reference.calls, reference.problem = [], str(why)
-    except Refused as refused:
-        reference.calls, reference.problem = [], refused.reason
-    except ValueError as wrong:
-        reference.calls, reference.problem = [], " ".join(str(wrong).split())[:400]
-    return reference
-
-
-class _Player:
-    """Places the required orders of one task in a fresh world."""
-
-    def __init__(self, task: VitaTask, tables: Mapping[str, Sequence[JsonObject]], reference: OrdersReference) -> None:
+    def __init__(self, task: VitaTask, tables: Mapping[str, Sequence[JsonObject]]) -> None:
+        self.calls: list[JsonObject] = []
+        self.end: JsonObject | None = None
+        self.problem = ""
+        self.notes: list[tuple[str, str]] = []
         self._task = task
         self._environment = task.environment
-        self._reference = reference
-        self._state = State({name: Table(name, tuple(rows)) for name, rows in tables.items()})
-        self._world = world_named(tuple(WORLDS))(self._state)
         self._shops = {shop_id: (kind, shop) for kind, shop_id, shop in task.environment.sold()}
         self._earlier = {order.order_id: order for order in task.environment.orders.values()}
         kept_before = (*task.environment.books.values(), *task.environment.reservations.values())
         self._kept_before = {kept.id: kept for kept in kept_before}
-        self._end: dict[str, JsonObject] = {}
+        self._changed: dict[str, JsonObject] = {}
+        try:
+            self._state = State({name: Table(name, tuple(rows)) for name, rows in tables.items()})
+            self._world = world_named(tuple(WORLDS))(self._state)
+            self._play()
+        except UnplaceableError as why:
+            self.calls, self.problem = [], str(why)
+        except Refused as refused:
+            self.calls, self.problem = [], refused.reason
+        except ValueError as wrong:
+            self.calls, self.problem = [], " ".join(str(wrong).split())[:400]
 
-    def play(self) -> None:
-        """Play. Raises UnplaceableError, ValueError."""
+    def _play(self) -> None:
+        """Place the orders, and say how it ends. Raises UnplaceableError, ValueError."""
         states = self._task.evaluation_criteria.expected_states
         orders, kept = self._read([order for state in states for order in state.required_orders])
         optional, _ = self._read([order for state in states for order in state.optional_orders])
@@ -512,9 +494,10 @@ class _Player:
             self._place(order)
         for booking in kept:
             self._keep(booking)
-        self._reference.end = {"placed": self._placed(new), "earlier": self._end}
+        end: JsonObject = {"placed": self._placed(new), "earlier": self._changed}
         if optional:
-            self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
+            end["optional"] = [form for order in optional for form in self._form(order)]
+        self.end = end
 
     def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Reservation]]:
         """Return orders, then bookings and reservations; where several states have the same one, the last counts."""
@@ -586,7 +569,7 @@ class _Player:
             self._call("modify_delivery_order", order_id=name, note=order.note)
             wanted["note"] = True
         if wanted:
-            self._end[name] = wanted
+            self._changed[name] = wanted
 
     # -- new ones
 
@@ -605,7 +588,9 @@ class _Player:
             placed = [self._call("create_delivery_order", **self._delivered(order, products))]
         elif kind == "instore":
             ordered = [{"product_id": product.product_id, "quantity": product.quantity} for product in products]
-            placed = [self._call("create_instore_product_order", user_id=user, shop_id=shop, **one) for one in ordered]
+            placed = [
+                self._call("create_instore_product_order", user_id=user, shop_id=shop, **item) for item in ordered
+            ]
         else:
             placed = [call for product in products for call in self._travel(kind, shop, product)]
         for created in placed if standing(order.status) == "paid" else ():
@@ -671,7 +656,7 @@ class _Player:
             self._call("pay_instore_book", book_id=before.id)
             wanted["stands"] = stands
         if wanted:
-            self._end[before.id] = wanted
+            self._changed[before.id] = wanted
 
     def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
         """Make a call that is part of the reference. Raises UnplaceableError where it is refused."""
@@ -682,7 +667,7 @@ class _Player:
             result: JsonObject = make(**arguments)
         except Refused as refused:
             raise UnplaceableError(f"{tool}: {refused.reason}") from None
-        self._reference.calls.append({"tool": tool, "arguments": arguments})
+        self.calls.append({"tool": tool, "arguments": arguments})
         return result
 
     # -- the end, and what is odd
@@ -719,8 +704,8 @@ class _Player:
             listed = [product for product in wanted if (product.product_id, product.attributes.casefold()) in offered]
             form["choices"] = sorted(choice(product.model_dump()) for product in listed)
             for product in [product for product in wanted if product not in listed]:
-                told = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
-                self._note("choice", f"order {order.order_id} wants {told}: any choice passes")
+                choice_text = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
+                self._note("choice", f"order {order.order_id} wants {choice_text}: any choice passes")
             if not order.dispatch_time and any(map(_TIME_NAMED.search, self._task.evaluation_criteria.rubrics)):
                 self._note("time", f"order {order.order_id} has no time, and a rubric names one: any time passes")
             for name in [name for name in ("place", "time", "note", "choices") if not form[name]]:
@@ -758,7 +743,7 @@ class _Player:
                 self._note("distraction", f"{name} has {product['product_id']}, which the source labels {shown(word)}")
 
     def _note(self, kind: str, message: str) -> None:
-        self._reference.notes.append((kind, message))
+        self.notes.append((kind, message))
 
 
 def _is_earlier(before: Order, order: Order) -> bool:

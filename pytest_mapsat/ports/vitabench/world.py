@@ -168,7 +168,7 @@ class VitaWorld:
     def _with_products(self, row: Row) -> JsonObject:
         return {**seen(row), "products": [seen(offer) for offer in self._offers(row["kind"], row["id"])]}
 
-    def _found(self, table: str, kind: str, keywords: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
+    def _search(self, table: str, kind: str, keywords: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
         """Return the shops or products of a kind, those first whose columns hold the keywords best."""
 
         def text_of(row: Row) -> str:
@@ -323,6 +323,21 @@ class VitaWorld:
         return [shop for _, shop in sorted(near, key=lambda pair: pair[0])[:_LISTED]]
 
 
+# Methods that each kind of order has under its own published names.
+
+
+def _pay_order(self: VitaWorld, kind: str, order_id: str) -> JsonObject:
+    return self._pay("orders", self._order(kind, order_id))
+
+
+def _cancel_order(self: VitaWorld, kind: str, order_id: str) -> JsonObject:
+    return self._cancel("orders", self._order(kind, order_id))
+
+
+def _detail(self: VitaWorld, kind: str, order_id: str) -> JsonObject:
+    return self._order_seen(self._order(kind, order_id))
+
+
 #: A courier's time in minutes: for any way, and for each metre.
 _COURIER_MIN, _COURIER_MIN_PER_M = 25, 0.00651
 _MOST_PRODUCTS = 100
@@ -350,11 +365,11 @@ class Delivery(VitaWorld):
 
     def delivery_store_search_recommand(self, keywords: list[str]) -> Json:
         """Return stores, those first that the keywords fit best."""
-        return self._found("shops", "delivery", keywords, ("name", "tags"))
+        return self._search("shops", "delivery", keywords, ("name", "tags"))
 
     def delivery_product_search_recommand(self, keywords: list[str]) -> Json:
         """Return products, those first that the keywords fit best."""
-        return self._found("products", "delivery", keywords, ("store_name", "name", "tags"))
+        return self._search("products", "delivery", keywords, ("store_name", "name", "tags"))
 
     def create_delivery_order(
         self,
@@ -407,17 +422,9 @@ class Delivery(VitaWorld):
             delivery_time=f"{arrives:%Y-%m-%d %H:%M:%S}",
         )
 
-    def pay_delivery_order(self, order_id: str) -> Json:
-        """Pay an order."""
-        return self._pay("orders", self._order("delivery", order_id))
-
     def get_delivery_order_status(self, order_id: str) -> Json:
         """Return how an order stands."""
         return {"order_id": order_id, "status": self._order("delivery", order_id)["status"]}
-
-    def cancel_delivery_order(self, order_id: str) -> Json:
-        """Cancel an order."""
-        return self._cancel("orders", self._order("delivery", order_id))
 
     def modify_delivery_order(self, order_id: str, note: str) -> Json:
         """Give an order another note."""
@@ -429,9 +436,9 @@ class Delivery(VitaWorld):
         self._is_user(user_id)
         return self._orders("delivery", status)
 
-    def get_delivery_order_detail(self, order_id: str) -> Json:
-        """Return an order."""
-        return self._order_seen(self._order("delivery", order_id))
+    pay_delivery_order = partialmethod(_pay_order, "delivery")
+    cancel_delivery_order = partialmethod(_cancel_order, "delivery")
+    get_delivery_order_detail = partialmethod(_detail, "delivery")
 
 
 class InStore(VitaWorld):
@@ -439,11 +446,11 @@ class InStore(VitaWorld):
 
     def instore_shop_search_recommend(self, keywords: list[str]) -> Json:
         """Return shops, those first that the keywords fit best."""
-        return self._found("shops", "instore", keywords, ("shop_name", "tags", "category"))
+        return self._search("shops", "instore", keywords, ("shop_name", "tags", "category"))
 
     def instore_product_search_recommend(self, keywords: list[str]) -> Json:
         """Return products, those first that the keywords fit best."""
-        return self._found("products", "instore", keywords, ("name", "tags"))
+        return self._search("products", "instore", keywords, ("name", "tags"))
 
     def create_instore_product_order(self, user_id: str, shop_id: str, product_id: str, quantity: int = 1) -> Json:
         """Order a product of a shop."""
@@ -454,13 +461,8 @@ class InStore(VitaWorld):
         product = {name: offer[name] for name in ("product_id", "name", "price") if name in offer}
         return self._place("instore", shop_id, [{**product, "quantity": quantity}])
 
-    def pay_instore_order(self, order_id: str) -> Json:
-        """Pay an order."""
-        return self._pay("orders", self._order("instore", order_id))
-
-    def instore_cancel_order(self, order_id: str) -> Json:
-        """Cancel an order."""
-        return self._cancel("orders", self._order("instore", order_id))
+    pay_instore_order = partialmethod(_pay_order, "instore")
+    instore_cancel_order = partialmethod(_cancel_order, "instore")
 
     def get_instore_orders(self, user_id: str) -> Json:
         """Return the user's orders."""
@@ -587,7 +589,7 @@ class Ota(VitaWorld):
     def taxi_search(self, departure_location: str, arrival_location: str) -> Json:
         """Return the taxi services, those first whose ends are most like the two addresses."""
         ends = ("departure_location", "arrival_location")
-        return self._found("shops", "taxi", (departure_location, arrival_location), ends)
+        return self._search("shops", "taxi", (departure_location, arrival_location), ends)
 
     def create_hotel_order(self, hotel_id: str, room_id: str, user_id: str) -> Json:
         """Order a room for the night of its product."""
@@ -611,14 +613,8 @@ class Ota(VitaWorld):
         """Order a ride."""
         return self._reserve("taxi", taxi_id, product_id, user_id, quantity=quantity)
 
-    def _pay_order(self, kind: str, order_id: str) -> JsonObject:
-        return self._pay("orders", self._order(kind, order_id))
-
-    def _detail(self, kind: str, order_id: str) -> JsonObject:
-        return self._order_seen(self._order(kind, order_id))
-
     def _in_city(self, kind: str, city: str, words: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
-        listed = self._found("shops", kind, words, columns)
+        listed = self._search("shops", kind, words, columns)
         return [row for row in listed if _is_in(city, str(row.get("location", {}).get("address", "")))]
 
     def _between(self, kind: str, departure: str, destination: str, date: str = "") -> list[JsonObject]:
@@ -714,8 +710,8 @@ class Ota(VitaWorld):
 
 def _is_in(city: str, text: str) -> bool:
     """Return whether an address, or the name of a city, is in a city."""
-    named = city[:200].strip().casefold().removesuffix(" city").removesuffix("市").strip()
-    return alike(named, text.casefold()) >= _SAME_CITY
+    name = city[:200].strip().casefold().removesuffix(" city").removesuffix("市").strip()
+    return alike(name, text.casefold()) >= _SAME_CITY
 
 
 WORLDS: Mapping[str, type[VitaWorld]] = {"vita-delivery": Delivery, "vita-instore": InStore, "vita-ota": Ota}

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.model import Aggregate, Run
+from pytest_mapsat.metrics import CaseRow, case_rows, mean_span
+from pytest_mapsat.model import (
+    BESIDES,
+    Aggregate,
+    Bounds,
+    CardRequirement,
+    Label,
+    Run,
+    Scorecard,
+    Step,
+    Trajectory,
+    Turn,
+    lighten,
+)
 from pytest_mapsat.printed import visible
 from pytest_mapsat.reports import changes, view
 from pytest_mapsat.reports.text import cell_width, cut, printable
-
-from .case import HEIGHT, WIDTH, Dialogues, opening, row_views, told_views
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["Dialogues", "html_report", "opening"]
+__all__ = ["Dialogues", "html_report", "opening", "templates_of"]
 
 #: Metrics of an episode that stand in the table of cases.
 _IN_TABLE = 3
@@ -97,17 +115,8 @@ def counted_text(mean: Aggregate) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates, which escapes whatever it is given."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for this report only
-
-    environment = Environment(
-        loader=PackageLoader("pytest_mapsat.reports.html"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
+    """Return the environment of the page."""
+    environment = templates_of("pytest_mapsat.reports.html")
     environment.filters |= {
         "bar": bar_of,
         "cells": cell_width,
@@ -122,21 +131,22 @@ def environment() -> Environment:
         "short": cut,
         "text_only": _text_only,
     }
-    environment.globals |= {
-        "kind_titles": view.KIND_TITLES,
-        "metric_names": view.metric_names,
-        "metric_text": view.metric_text,
-        "range_text": view.range_text,
-        "width": WIDTH,
-        "height": HEIGHT,
-        "before_and_now": changes.before_and_now,
-        "change_rows": changes.change_rows,
-        "changed": changes.change_counts,
-        "requirement_change": changes.requirement_change,
-        "flip": changes.flip,
-        "unlike_texts": changes.unlike_texts,
-    }
+    environment.globals |= {"view": view, "comparing": changes, "width": WIDTH, "height": HEIGHT}
     return environment
+
+
+def templates_of(package: str) -> Environment:
+    """Return an environment of the templates of a package, which escapes whatever it is given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for pages and charts only
+
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
 
 
 def _text_only(text: str) -> Markup:
@@ -153,3 +163,526 @@ def _asset(name: str) -> str:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# -- one episode: the dialogue, the calls, the labels, what it cost ----------------------------
+
+#: Characters of one reply or thought and of all results of an episode: the file stays small whatever tools return.
+_REPLY, _THOUGHT = 20_000, 4_000
+_RESULTS_OF_RUN, _RESULTS_LEAST, _RESULTS_MOST = 3_000_000, 600, 24_000
+_RESULT_LEAST = 200
+_QUERY = 140
+#: Episodes of which the page has dialogue, labels and drawing; of a larger run it lists the others.
+TOLD = 1_000
+_CALLS = 100
+_NOTES, _NOTE = 50, 1_000
+#: More marks in one text than this are no help.
+_MARKS = 200
+_ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
+#: How a label ended, without what is said of it.
+_ENDED = ("requirement", "kind", "outcome", "value", "nothing_claimed", "blame", "by", "idle")
+#: Labels in the order in which they are read: what is wrong, what is open, what is right, what was not judged.
+_READ = {"failed": 0, "error": 0, "unevaluated": 1, "passed": 2, "none": 3, "not_applicable": 4}
+#: Of several labels that rest on the same words the gravest gives the mark its state.
+_GRAVITY = {"failed": 4, "error": 3, "unevaluated": 2, "passed": 1}
+
+#: Gives scorecards of a run with their dialogues, by their numbers in it, which rise.
+Dialogues = Callable[[Sequence[int]], Iterable[Scorecard]]
+
+
+class Piece(NamedTuple):
+    """Some of a text: ``state`` is the outcome of the gravest label that rests on the words, and ``requirements`` are those of all such labels."""
+
+    text: str
+    state: str = ""
+    requirements: tuple[str, ...] = ()
+
+
+def pieces(text: str, turn: int, labels: Iterable[Label], *, most: int) -> list[Piece]:
+    """Return a text of the dialogue in pieces, which joined together give its first ``most`` characters.
+
+    Args:
+        text: what was said.
+        turn: the place of the turn in the trajectory.
+        labels: the labels of the dialogue; a quote that does not lie in the text is left out.
+        most: characters to keep.
+    """
+    end = min(len(text), most)
+    marks = [
+        (quote.start, min(quote.end, end), label)
+        for label in labels
+        for quote in label.quotes
+        if quote.turn == turn and quote.start < min(quote.end, end)
+    ][:_MARKS]
+    cuts = sorted({0, end, *(place for start, stop, _ in marks for place in (start, stop))})
+    return [_piece(text[a:b], [label for start, stop, label in marks if start <= a < stop]) for a, b in pairwise(cuts)]
+
+
+def _piece(text: str, labels: Sequence[Label]) -> Piece:
+    state = max((label.outcome for label in labels), key=lambda outcome: _GRAVITY.get(outcome, 0), default="")
+    return Piece(text, state, tuple(dict.fromkeys(label.requirement for label in labels)))
+
+
+class CallView(NamedTuple):
+    """A call of a tool; ``kind`` is where the answer came from, or ``error``."""
+
+    text: str
+    kind: str
+    notes: tuple[str, ...]
+    arguments: str
+    result: str
+    left_out: int
+
+
+class TurnView(NamedTuple):
+    """One message: what was said in pieces, and the thoughts and calls before it, whose number ``counted`` says."""
+
+    role: str
+    said: tuple[Piece, ...]
+    left_out: int
+    steps: tuple[CallView | str, ...]
+    counted: str
+    spent: str
+
+
+class RequirementView(NamedTuple):
+    """A requirement with its label.
+
+    ``state`` is the label's outcome, ``partial`` for a level between, ``none`` where it was not judged; ``title`` says it in words. ``decidable``: a person may decide
+    it.
+    """
+
+    wanted: CardRequirement
+    label: Label | None
+    state: str
+    title: str
+    decidable: bool
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """An episode of the run; ``number`` is its place in it, ``results_most`` how many characters of results are shown."""
+
+    card: Scorecard
+    anchor: str
+    results_most: int = field(repr=False)
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return view.card_name(self.card)
+
+    @property
+    def query(self) -> str:
+        """What the user asked."""
+        turns = self.card.trajectory.turns
+        return cut(printable(turns[0].text), _QUERY) if turns and turns[0].role == "user" else ""
+
+    @property
+    def missed(self) -> str:
+        """The requirements that are not met, then those that are open."""
+        names = [each.wanted.id for each in self.requirements if each.state in ("failed", "partial")]
+        return ", ".join([*names, *(f"{name}?" for name in self.open)])
+
+    @property
+    def open(self) -> list[str]:
+        """The requirements that the judge has left open."""
+        return [each.wanted.id for each in self.requirements if each.state == "unevaluated"]
+
+    @cached_property
+    def requirements(self) -> tuple[RequirementView, ...]:
+        """All requirements, those that need a look first."""
+        labels = {label.requirement: label for label in self.card.labels}
+        every = [
+            _requirement(requirement, labels.get(requirement.id), self.card)
+            for requirement in view.requirements(self.card).values()
+        ]
+        return tuple(
+            sorted(
+                every, key=lambda requirement: _READ["none" if requirement.label is None else requirement.label.outcome]
+            )
+        )
+
+    @cached_property
+    def turns(self) -> tuple[TurnView, ...]:
+        """The dialogue."""
+        most = max(_RESULT_LEAST, self.results_most // max(len(self.card.trajectory.calls), 1))
+        return tuple(_turn(number, turn, self.card, most) for number, turn in enumerate(self.card.trajectory.turns))
+
+    @property
+    def memory(self) -> tuple[str, int, str] | None:
+        """What the agent's memory gave it: the text, how many characters are left out, what it cost; None for an agent without one."""
+        memory = self.card.trajectory.memory
+        if memory is None:
+            return None
+        return memory.text[:_REPLY], max(0, len(memory.text) - _REPLY), view.spent_text(memory.usage)
+
+    @cached_property
+    def drawing(self) -> Drawing | None:
+        """The places of its calls."""
+        return drawing_of(self.card.trajectory)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What else is known of it, by name."""
+        card = self.card
+        path, line = view.case_place(card)
+        rows = [
+            ("domains", ", ".join(card.domains)),
+            *((view.dimension_title(name), value) for name, value in sorted(card.attributes.items())),
+            ("case file", f"{path}:{line}" if path and card.line else path),
+            ("dialogue", f"{_count(card.turns, 'reply', 'replies')}, {_count(card.calls.total, 'call', 'calls')}"),
+            ("ended", "" if card.trajectory.ending == "done" else card.trajectory.ending.replace("_", " ")),
+            ("time", view.seconds_text(card.timing.seconds) if card.timing.seconds else ""),
+            ("tokens", view.tokens_text(card.spent)),
+            ("cost", "" if card.spent.cost is None else f"${card.spent.cost:.4f}"),
+        ]
+        return [(name, value) for name, value in rows if value]
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A case of the run with all its episodes; ``told`` is the one of them that tells most."""
+
+    row: CaseRow
+    views: tuple[CaseView, ...]
+    told: CaseView
+
+    @property
+    def name(self) -> str:
+        """How the case is called; of a single episode, how that is."""
+        return self.told.name if len(self.views) == 1 else view.row_name(self.row)
+
+    @property
+    def outcome(self) -> str:
+        """How the case ends, under the pass rule where it has several trials."""
+        return self.told.card.outcome if len(self.views) == 1 else self.row.outcome
+
+    @property
+    def counted(self) -> str:
+        """How many of several trials passed."""
+        if len(self.views) == 1:
+            return ""
+        reruns = f", {_count(self.row.reruns, 'rerun', 'reruns')}" if self.row.reruns else ""
+        return f"{self.row.passed} of {self.row.trials}{reruns}{', flaky' if self.row.flaky else ''}"
+
+    @property
+    def open(self) -> bool:
+        """Whether a label of it is open."""
+        return any(case_view.open for case_view in self.views)
+
+    def span(self, metric: str) -> Bounds | None:
+        """Return the least and the most that a metric comes to over its episodes; None where nothing is known of it."""
+        spans = [span for case_view in self.views if (span := case_view.card.bounds_of(metric)) is not None]
+        return mean_span(spans) if spans else None
+
+
+def row_views(run: Run) -> list[RowView]:
+    """Return the run's cases as they are shown, those that need a look first."""
+    most = min(max(_RESULTS_OF_RUN // min(max(len(run.cases), 1), TOLD), _RESULTS_LEAST), _RESULTS_MOST)
+    leading = view.leading(run)
+    taken: set[str] = set()
+    views: dict[tuple[str, int, str, int], CaseView] = {}
+    for number, card in enumerate(run.cases, 1):
+        name = "-".join([card.id, *([f"t{card.trial}"] if card.trial > 1 else [])])
+        plain = _ANCHOR.fullmatch(name) and card.attempt == 1 and not card.agent and name not in taken
+        taken.add(name)
+        views[card.key] = CaseView(card, f"case-{name}" if plain else f"case.{number}", most, number - 1)
+    rows = [
+        RowView(row, tuple(views[card.key] for card in row.cards), views[row.told.key])
+        for row in case_rows(run.cases, run.manifest.options.pass_rule)
+    ]
+
+    def need(row: RowView) -> tuple[Any, ...]:
+        span = row.span(leading)
+        return _READ[row.outcome], 1.0 if span is None else span[0], row.told.card.key
+
+    return sorted(rows, key=need)
+
+
+def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
+    """Return the episodes that the page tells whole, by the place of their case: those first that need a look.
+
+    Args:
+        rows: the cases as they are shown.
+        dialogues: gives scorecards whole, by their numbers in the run; None: they are.
+    """
+    counts = [*accumulate(len(row.views) for row in rows)]
+    shown = {place: row.views for place, row in enumerate(rows) if counts[place] - len(row.views) < TOLD}
+    if dialogues is None:
+        return shown
+    numbers = sorted(case_view.number for views in shown.values() for case_view in views)
+    whole = dict(zip(numbers, dialogues(numbers), strict=True))
+    return {
+        place: tuple(replace(case_view, card=whole[case_view.number]) for case_view in views)
+        for place, views in shown.items()
+    }
+
+
+# -- what lists show of an episode -------------------------------------------------------------
+
+
+def opening(card: Scorecard) -> Scorecard:
+    """Return of a scorecard what lists show of it: what the user asked, and the words of requirements that are not met."""
+    turns = [
+        turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
+    ]
+    met = {label.requirement for label in card.labels if label.value == 1 and label.kind not in BESIDES}
+    labels = [
+        _silent(*[getattr(label, name) for name in _ENDED]) if label.requirement in met else label
+        for label in card.labels
+    ]
+    requirements = [
+        _untold(requirement.id, requirement.kind) if requirement.id in met else requirement
+        for requirement in card.requirements
+    ]
+    kept = card.model_copy(
+        update={
+            "trajectory": card.trajectory.model_copy(update={"turns": tuple(turns)}),
+            "labels": tuple(labels),
+            "requirements": tuple(requirements),
+            "misread": None,  # the means stand in the run's summary
+        }
+    )
+    lighten(kept)
+    return kept
+
+
+@lru_cache(maxsize=10_000)
+def _silent(*ended: Any) -> Label:
+    """Return a label without words, which many scorecards share."""
+    return Label(**dict(zip(_ENDED, ended, strict=True)))
+
+
+@lru_cache(maxsize=10_000)
+def _untold(name: str, kind: str) -> CardRequirement:
+    return CardRequirement(id=name, kind=kind, text="")
+
+
+# -- parts of an episode -----------------------------------------------------------------------
+
+
+def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) -> RequirementView:
+    if label is None:
+        return RequirementView(wanted, label, "none", "not judged", decidable=False)
+    fault = card.trajectory.fault
+    replied = any(turn.text.strip() for turn in card.trajectory.replies) and (fault is None or fault.blame == "agent")
+    decidable = label.outcome in ("unevaluated", "failed") and replied
+    if label.value is not None and 0 < label.value < 1:
+        return RequirementView(wanted, label, "partial", f"met in part ({label.value:g})", decidable)
+    met = "nothing claimed" if label.nothing_claimed else "nothing had to change" if label.idle else "met"
+    title = {"failed": "broken", "passed": met}.get(label.outcome) or view.outcome_title(label.outcome)
+    return RequirementView(wanted, label, label.outcome, title, decidable)
+
+
+def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
+    steps = tuple(_step(step, most) for step in turn.steps[:_CALLS])
+    kinds = Counter(step.kind for step in steps if isinstance(step, CallView))
+    counted = [_count(thoughts, "thought", "thoughts")] if (thoughts := len(steps) - kinds.total()) else []
+    if kinds:
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        counted.append(f"{_count(kinds.total(), 'call', 'calls')}: {counts}")
+    spent = [view.spent_text(turn.usage)]
+    spent += [view.seconds_text(turn.timing.seconds)] if turn.timing is not None and turn.role == "agent" else []
+    return TurnView(
+        role=turn.role,
+        said=tuple(pieces(turn.text, number, card.labels, most=_REPLY)),
+        left_out=max(0, len(turn.text) - _REPLY),
+        steps=steps,
+        counted="; ".join(counted),
+        spent=" · ".join(filter(None, spent)),
+    )
+
+
+def _step(step: Step, most: int) -> CallView | str:
+    if step.kind == "thought":
+        return step.text[:_THOUGHT]
+    untold = "arguments" in step.unknown
+    arguments = "(not recorded)" if untold else json.dumps(step.arguments, ensure_ascii=False, indent=1)
+    result = view.result_text(step, indent=1)
+    return CallView(
+        text=view.call_as_made(step),
+        kind=view.answered_by(step),
+        notes=tuple(_notes(step)),
+        arguments=arguments[:most],
+        result=result[:most],
+        left_out=max(0, len(result) - most),
+    )
+
+
+def _notes(step: Step) -> Iterator[str]:
+    notes = list(view.call_notes(step))
+    yield from (cut(note, _NOTE) for note in notes[:_NOTES])
+    if len(notes) > _NOTES:
+        yield f"and {len(notes) - _NOTES} more"
+    if step.provenance is not None and step.provenance.candidates > 1:
+        yield f"{step.provenance.candidates} conflicting recordings"
+
+
+def _count(number: int, noun: str, many: str) -> str:
+    return f"{number} {noun if number == 1 else many}"
+
+
+# -- drawings of a case ------------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT, _MARGIN = 640.0, 400.0, 30.0
+#: The strip at the foot that the scale has for itself.
+_FOOT = 24.0
+_PLACES, _WAYS, _POINTS, _DEPTH = 24, 12, 200, 12
+_PAIR = re.compile(r"\s*(-?\d{1,3}\.\d{1,12})\s*,\s*(-?\d{1,2}\.\d{1,12})\s*", re.ASCII)
+_LONGITUDES, _LATITUDES = ("lon", "lng", "longitude"), ("lat", "latitude")
+_FROM, _OVER, _TO = ("origin", "start", "from"), ("waypoints", "via"), ("destination", "end", "to")
+_LINES = ("polyline", "path", "geometry", "line")
+#: What is named so is a name; the first that is there counts.
+_NAMES = ("name", "title", "label", "id")
+_NAME_CHARS = 80
+_METRE_PER_DEGREE = 111_320.0
+#: A drawing shows at least so many metres.
+_LEAST_SPAN_M = 300.0
+#: Points this near are one place: about a metre.
+_DIGITS = 5
+
+Point = tuple[float, float]
+
+
+class Marker(NamedTuple):
+    """A place on the drawing; ``said``: a reply names it."""
+
+    number: int
+    name: str
+    x: float
+    y: float
+    said: bool
+
+
+class Drawing(NamedTuple):
+    """What is drawn, in the coordinates of a canvas of ``WIDTH`` by ``HEIGHT``.
+
+    ``ways``: the points of each way as SVG has them. ``scale_x``, ``scale_text``: the length of the scale's bar, and what it stands for. ``more``: places that are left out.
+    """
+
+    markers: tuple[Marker, ...]
+    ways: tuple[str, ...]
+    scale_x: float
+    scale_text: str
+    more: int = 0
+
+
+@dataclass
+class _PlacesOfCalls:
+    """What the calls of an episode hold, in degrees."""
+
+    places: dict[Point, str] = field(default_factory=dict)
+    ways: list[list[Point]] = field(default_factory=list)
+
+    def add(self, point: Point, name: str) -> None:
+        """Keep a place; the name that a result gives beats that of an argument."""
+        key = (round(point[0], _DIGITS), round(point[1], _DIGITS))
+        self.places[key] = self.places.get(key) or name[:_NAME_CHARS]
+
+    def read_result(self, value: Any, depth: int = _DEPTH) -> None:
+        """Keep the places and ways of a result."""
+        if depth == 0 or len(self.places) > 10 * _PLACES:
+            return
+        if isinstance(value, list):
+            for part in value:
+                self.read_result(part, depth - 1)
+        elif isinstance(value, dict):
+            name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), "")
+            if (point := _point(value)) is not None:
+                self.add(point, name)
+            for key, part in value.items():
+                line = _line(part) if key in _LINES else []
+                if len(line) > 1 and len(self.ways) < _WAYS:
+                    self.ways.append(line)
+                elif (point := _point(part)) is not None:
+                    self.add(point, name or str(key))
+                else:
+                    self.read_result(part, depth - 1)
+
+    def read_arguments(self, call: Step) -> None:
+        """Keep the places that a call was about, and the way that it asked for."""
+        points = {key: point for key, value in call.arguments.items() if (point := _point(value)) is not None}
+        for key, point in points.items():
+            self.add(point, str(key))
+        ends = [next((points[key] for key in points if key.startswith(names)), None) for names in (_FROM, _TO)]
+        if None not in ends and len(self.ways) < _WAYS:
+            between = [point for key in _OVER for point in _line(call.arguments.get(key))]
+            way = [point for point in (ends[0], *between[:_POINTS], ends[1]) if point is not None]
+            self.ways += [way] if way not in self.ways else []
+
+
+def drawing_of(trajectory: Trajectory) -> Drawing | None:
+    """Return the drawing of an episode; None where its calls hold no two points."""
+    places = _PlacesOfCalls()
+    for call in trajectory.calls:
+        places.read_result(call.result)
+    for call in trajectory.calls:
+        places.read_arguments(call)
+    if len(places.places) < 2:  # noqa: PLR2004
+        return None
+    text = "\n".join(turn.text for turn in trajectory.replies).casefold()
+    named_points = {point for point, name in places.places.items() if name and name.casefold() in text}
+    # What a reply names comes first, so that it is never what is left out.
+    points = sorted(places.places, key=lambda point: point not in named_points)
+    return _drawn(places, points[:_PLACES], named_points, more=max(0, len(points) - _PLACES))
+
+
+def _point(value: Any) -> Point | None:
+    """Return the point that a value is: ``"lon,lat"``, or an object with both."""
+    if isinstance(value, dict):
+        ends = [next((value[key] for key in keys if key in value), None) for keys in (_LONGITUDES, _LATITUDES)]
+    else:
+        match = _PAIR.fullmatch(value) if isinstance(value, str) and len(value) < 60 else None  # noqa: PLR2004
+        ends = [float(end) for end in match.groups()] if match else []
+    return _valid(ends)
+
+
+def _valid(ends: Sequence[Any]) -> Point | None:
+    if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in ends):  # noqa: PLR2004
+        return None
+    lon, lat = ends
+    return (float(lon), float(lat)) if abs(lon) <= 180 and abs(lat) <= 85 else None  # noqa: PLR2004
+
+
+def _line(value: Any) -> list[Point]:
+    """Return the points of a line: ``"lon,lat;lon,lat"``, or a list of pairs or of points; empty where it is none."""
+    parts: list[Any] = value[:20_000].split(";") if isinstance(value, str) else value if isinstance(value, list) else []
+    points = (_valid(part) if isinstance(part, list) else _point(part) for part in parts[:_POINTS])
+    return [point for point in points if point is not None]
+
+
+# -- on the canvas -----------------------------------------------------------------------------
+
+
+def _drawn(places: _PlacesOfCalls, points: Sequence[Point], named_points: set[Point], *, more: int) -> Drawing:
+    shown = [*points, *(point for way in places.ways for point in way)]
+    middle = math.radians(math.fsum(lat for _, lat in shown) / len(shown))
+
+    def metres(point: Point) -> Point:
+        return point[0] * math.cos(middle) * _METRE_PER_DEGREE, -point[1] * _METRE_PER_DEGREE
+
+    xs, ys = zip(*map(metres, shown), strict=True)
+    spans = [max(max(ends) - min(ends), _LEAST_SPAN_M) for ends in (xs, ys)]
+    scale = min((WIDTH - 2 * _MARGIN) / spans[0], (HEIGHT - _FOOT - 2 * _MARGIN) / spans[1])
+
+    def place(point: Point) -> Point:
+        x, y = metres(point)
+        x, y = x - (max(xs) + min(xs)) / 2, y - (max(ys) + min(ys)) / 2
+        return round(x * scale + WIDTH / 2, 1), round(y * scale + (HEIGHT - _FOOT) / 2, 1)
+
+    longest = WIDTH / 4 / scale
+    power = 10.0 ** math.floor(math.log10(longest))
+    length = max(step * power for step in (1, 2, 5) if step * power <= longest * (1 + 1e-9))
+    markers = (
+        Marker(number, places.places[point], *place(point), said=point in named_points)
+        for number, point in enumerate(points, 1)
+    )
+    return Drawing(
+        markers=tuple(markers),
+        ways=tuple(" ".join(f"{x},{y}" for x, y in map(place, way)) for way in places.ways),
+        scale_x=round(length * scale, 1),
+        scale_text=f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m",  # noqa: PLR2004
+        more=more,
+    )

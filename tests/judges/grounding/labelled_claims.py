@@ -10,7 +10,7 @@ from tests_data import data_dir
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.judges import JudgedDialogue
 from pytest_mapsat.model import Case, Visible
-from pytest_mapsat.ports.mapsatisfybench import published_tools
+from pytest_mapsat.ports import packaged_tools
 
 #: Split by case so that wrong claims are about as many on either side; only errors in DEVELOPED were looked at.
 DEVELOPED = ("37f457", "601630", "715981", "ed3470", "f5464f")
@@ -47,7 +47,12 @@ def judged():
             case = Case.model_validate(
                 {"id": row["case_id"], "visible": _visible(row), "truth": {"intent": "as asked"}}
             )
-            context = JudgedDialogue(source.trajectory(case, 1), published_tools(), case.visible, language="zh")
+            context = JudgedDialogue(
+                source.trajectory(case, 1),
+                packaged_tools("pytest_mapsat.ports.mapsatisfybench"),
+                case.visible,
+                language="zh",
+            )
             found[short] = context.claims
     return found
 

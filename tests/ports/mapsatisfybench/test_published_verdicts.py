@@ -6,8 +6,13 @@ import pytest
 from tests_data import data_dir
 
 from pytest_mapsat.judges import RecordedJudge
-from pytest_mapsat.metrics import read_labels
-from pytest_mapsat.metrics.metric_set import explicit_completion, faithfulness, implicit_satisfaction, index_labels
+from pytest_mapsat.metrics.metric_set import (
+    explicit_completion,
+    faithfulness,
+    implicit_satisfaction,
+    index_labels,
+    read_labels,
+)
 from pytest_mapsat.model import Case, Trajectory, Turn
 
 CASES = ("44cc53", "601630", "715981", "f61d2f", "d3238e", "f5464f", "980f3e", "ed3470", "37f457", "63698b")

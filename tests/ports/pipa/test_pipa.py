@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from metric_builders import call, label, make_case, make_trajectory, make_verdict
 
-from pytest_mapsat.metrics import MSB, Measure, MetricSet, score
+from pytest_mapsat.metrics import MSB, Measure, MetricSet, mean_of, score
 from pytest_mapsat.model import (
     Aggregate,
     Fault,
@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     step_name,
     thing_name,
 )
-from pytest_mapsat.ports.pipa import PIPA, average, table
+from pytest_mapsat.ports.pipa import PIPA, table
 
 THOUGHT = Step(kind="thought", text="They want a bus.")
 
@@ -159,7 +159,7 @@ def test_the_averages_of_table_2_are_plain_means_of_its_five_figures_but_for_one
         values = [int(figure) / 100 for figure in figures.split()]
         for place, benchmark in enumerate(BENCHMARKS):
             *parts, told = values[6 * place : 6 * place + 6]
-            mean = average([Measure(part) for part in parts]).value
+            mean = mean_of([Measure(part) for part in parts]).value
             if abs(mean - told) > 0.01 + 1e-9:
                 odd[agent, benchmark] = (round(mean or 0, 3), told)
     assert odd == {("gpt-4o", "TravelPlanner"): (0.454, 0.44)}

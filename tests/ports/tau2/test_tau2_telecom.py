@@ -8,7 +8,7 @@ from tau2_play import Played, reference
 from wrong_values import assert_all_are_answered
 
 from pytest_mapsat.model import Step, Turn
-from pytest_mapsat.ports.tau2 import held_at
+from pytest_mapsat.ports.tau2 import assertion_holds
 from pytest_mapsat.ports.tau2.importer import import_tau2
 from pytest_mapsat.ports.tau2.telecom import TelecomWorld
 from pytest_mapsat.ports.tau2.world import facts_of
@@ -134,7 +134,7 @@ def test_the_user_does_what_an_agent_asks_for_in_its_own_words(line, fault, word
 def test_an_assertion_with_arguments_of_another_type_does_not_hold_and_breaks_nothing(line, grade):
     state = make_sandbox(next(iter(line.cases.values())), line.suite)._state
     arguments = {"expected_speed": 0, "expected_desc": grade}
-    held, why = held_at(state, "telecom", "assert_internet_speed", arguments)
+    held, why = assertion_holds(state, "telecom", "assert_internet_speed", arguments)
     assert held is None
     assert "lower" in why
 
