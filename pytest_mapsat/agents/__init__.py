@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .recorded import RecordedSource as RecordedSource
     from .recorded import open_recorded as open_recorded
     from .recorded import recorded_dialogues as recorded_dialogues
-    from .recorded import span_trajectory as span_trajectory
     from .service_file import filled as filled
     from .service_file import placeholders as placeholders
     from .tool_server import ToolServer as ToolServer
@@ -64,7 +63,7 @@ else:
                 "spent_on",
             ),
             "models": ("AGENT_PROMPTS",),
-            "recorded": ("RecordedSource", "open_recorded", "recorded_dialogues", "span_trajectory"),
+            "recorded": ("RecordedSource", "open_recorded", "recorded_dialogues"),
             "service_file": ("filled", "placeholders"),
             "tool_server": ("ToolServer", "serve_stdio"),
         },

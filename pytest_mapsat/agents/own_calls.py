@@ -23,7 +23,7 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.formats import OtlpSpan, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
+from pytest_mapsat.formats import OtlpSpan, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
 from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -185,13 +185,14 @@ class SpansOfReplies:
         Raises:
             InfrastructureError: the port is taken from us.
         """
-        made: dict[str, SpanCall] = {}
+        made: dict[str, ReportedCall] = {}
         for trace, parent in self._replies if self._waited else self._replies[-1:]:
             spans = self._receiver.spans(trace) if self._waited else self._come(trace, parent, is_over)
-            made |= {trace + call.span: call for call in calls_in_spans(spans) if trace + call.span not in self._told}
+            found = {trace + span: call for span, call in calls_in_spans(spans).items()}
+            made |= {key: {**call, "id": key} for key, call in found.items() if key not in self._told}
         self._waited = True
         self._told |= made.keys()
-        return [_reported(call, key) for key, call in made.items()]
+        return [*made.values()]
 
     def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
         """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
@@ -208,17 +209,6 @@ class SpansOfReplies:
             self._receiver.cut += bool(spans)
             self._receiver.silent += not spans
         return spans
-
-
-def _reported(call: SpanCall, key: str) -> ReportedCall:
-    told: ReportedCall = {"tool": call.name, "id": key}
-    if call.arguments is not None:
-        told["arguments"] = call.arguments
-    if call.answered:
-        told["result"] = call.result
-    if call.failed:
-        told["status"] = "error"
-    return told
 
 
 _receivers: dict[int, Receiver] = {}

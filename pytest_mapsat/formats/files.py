@@ -294,16 +294,16 @@ def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], obj
     Raises:
         OSError: one cannot be written.
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for name, data in files.items():
             path = folder / name
-            made += [*[parent for parent in path.parents if not parent.exists()][::-1], path]
+            created += [*[parent for parent in path.parents if not parent.exists()][::-1], path]
             with replacing(path) as file:
                 file.write(data)
         accept()
     except BaseException:
-        for path in reversed(made):
+        for path in reversed(created):
             path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         raise
 

@@ -36,6 +36,8 @@ _KEPT = (
     "gen_ai.", "llm.", "openinference.", "input.", "output.", "tool.", "tool_", "session.", "mapsat.", "traceloop.", "langfuse.", "langsmith.",
     "ai.", "gcp.vertex.agent.", "pydantic_ai.", "all_messages_events", "events", "final_result", "agent.", "logfire.span_type", "operation.cost", "user.id", "enduser.id",
 )  # fmt: skip
+#: How names begin of attributes that may stand in objects within each other.
+_NESTED = ("llm", "openinference", "input", "output", "tool", "session", "gen_ai", "mapsat")
 #: The attributes that name the conversation of a span, the first one that is there.
 _SESSIONS = (
     "gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id", "langsmith.trace.session_id", "ai.telemetry.metadata.sessionId",
@@ -172,11 +174,11 @@ def _inherit(database: Connection, trace: str) -> None:
     rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
     for place, column in ((2, "case_"), (3, "session")):
         own: dict[str, str] = {row[0]: row[place] for row in rows}
-        named = {value for value in own.values() if value}
-        if not named:
+        values = {value for value in own.values() if value}
+        if not values:
             continue
         parents: dict[str, str] = {row[0]: row[1] for row in rows}
-        alone = named.pop() if len(named) == 1 else ""
+        alone = values.pop() if len(values) == 1 else ""
         inherited: dict[str, str] = {}  # each span is passed once, however deep the spans stand in each other
         for span in own:
             above, below = span, {}
@@ -322,9 +324,8 @@ def _identity(data: JsonObject, names: Iterable[str]) -> str:
 
 def _is_error(data: JsonObject) -> bool:
     status = data.get("status")
-    code = (
-        status.get("code", status.get("status_code")) if isinstance(status, dict) else data.get("status_code", status)
-    )
+    own = status if isinstance(status, dict) else {"code": data.get("status_code", status)}
+    code = own.get("code", own.get("status_code"))
     return code == 2 or (isinstance(code, str) and code.upper().endswith("ERROR"))  # noqa: PLR2004  the number of OTLP
 
 
@@ -346,10 +347,8 @@ def _attributes(value: Json) -> JsonObject:
     """Return attributes by dotted names: a list of OTLP's keys and values, or an object, nested or not."""
     if isinstance(value, list):
         pairs = [(item.get("key"), _any_value(item.get("value"))) for item in _objects(value)]
-        named = {key: member for key, member in pairs if isinstance(key, str)}
-    else:
-        named = dict(_flat(value, "")) if isinstance(value, dict) else {}
-    return named
+        return {key: member for key, member in pairs if isinstance(key, str)}
+    return dict(_flat(value, "")) if isinstance(value, dict) else {}
 
 
 def _any_value(value: Json) -> Json:
@@ -357,22 +356,14 @@ def _any_value(value: Json) -> Json:
     if not isinstance(value, dict) or len(value) != 1:
         return None
     ((kind, content),) = value.items()
+    members = _objects(content.get("values")) if isinstance(content, dict) else []
     match kind.replace("_", "").lower():
         case "intvalue":
-            return (
-                int(content)
-                if isinstance(content, int) or (isinstance(content, str) and content.lstrip("-").isdecimal())
-                else None
-            )
+            return int(content) if str(content).removeprefix("-").isdecimal() else None
         case "arrayvalue":
-            return (
-                [_any_value(member) for member in _objects(content.get("values"))]
-                if isinstance(content, dict)
-                else None
-            )
+            return [_any_value(member) for member in members]
         case "kvlistvalue":
-            pairs = _objects(content.get("values")) if isinstance(content, dict) else []
-            return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
+            return {str(pair.get("key")): _any_value(pair.get("value")) for pair in members}
         case _:
             return content
 
@@ -380,12 +371,7 @@ def _any_value(value: Json) -> Json:
 def _flat(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
     for key, member in value.items():
         name = f"{above}{key}"
-        if (
-            isinstance(member, dict)
-            and member
-            and name.split(".", maxsplit=1)[0]
-            in ("llm", "openinference", "input", "output", "tool", "session", "gen_ai", "mapsat")
-        ):
+        if isinstance(member, dict) and member and name.partition(".")[0] in _NESTED:
             yield from _flat(member, f"{name}.")
         else:
             yield name, member

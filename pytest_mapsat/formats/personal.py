@@ -235,14 +235,16 @@ class PersonalData:
 
     def _look(self, value: Json, place: str, field: str, *, home: bool, depth: int) -> None:
         if isinstance(value, Mapping):
-            named = any(
+            is_home_named = any(
                 _words(key) & _OF_NAMES and isinstance(name, str) and _HOME_NAME.fullmatch(name)
                 for key, name in value.items()
             )
-            self._take_points(list(value.values()), place, home=home or named)
+            self._take_points(list(value.values()), place, home=home or is_home_named)
             for key, member in value.items():
                 self._look(str(key), f"{place}, a key", "", home=False, depth=depth)
-                below = home or named or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
+                below = (
+                    home or is_home_named or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
+                )
                 self._look(member, f"{place}.{key}", str(key), home=below, depth=depth + 1)
         elif isinstance(value, list):
             self._take_points(value, place, home=home)
@@ -432,8 +434,8 @@ def _papers(flat: str, field: str, words: frozenset[str]) -> list[_Hit]:
     secrets = [*_found(KEYS, flat, "secret"), *_found(_PASSWORDS, flat, "secret", 1)]
     hits += [hit for hit in secrets if re.search(r"\d", hit.text) and not re.search(r"secret-\d+$", hit.text)]
     hits += [*_found(_PASSPORT_NAMED, flat, "passport number", 1), *_found(_IDENTITY_NAMED, flat, "identity number", 1)]
-    for kind, named in _PAPERS:
-        if words & named or any(name in field for name in named):
+    for kind, key_words in _PAPERS:
+        if words & key_words or any(name in field for name in key_words):
             hits += [_Hit(0, len(flat), kind, flat)] if re.fullmatch(r"(?=.*\d)[\w\s().\-]{5,32}", flat) else []
     if not words & _OF_IDS:
         hits += _found(_PASSPORTS, flat, "passport number")

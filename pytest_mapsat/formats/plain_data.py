@@ -213,8 +213,8 @@ def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
         left = [problem for problem in left if problem not in meant]
         lacking = [problem for problem in missing if problem not in meant]
         if len(strange) == len(lacking) == 1:
-            told = strange[0]._replace(message=f"{_UNKNOWN}, and {lacking[0].place[-1]} is missing")
-            left = [told if problem is strange[0] else problem for problem in left if problem is not lacking[0]]
+            merged = strange[0]._replace(message=f"{_UNKNOWN}, and {lacking[0].place[-1]} is missing")
+            left = [merged if problem is strange[0] else problem for problem in left if problem is not lacking[0]]
         elif strange and strange[0].hint == _KNOWN:  # nothing is known of a part whose sort is wrong
             others = [problem for problem in left if problem not in strange]
             left = others if any(problem.place[: len(parent)] == parent for problem in others) else left
@@ -237,24 +237,16 @@ def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> t
         there = isinstance(part, int) if isinstance(data, list) else isinstance(data, dict) and (part in data or lacks)
         if there and part != tag:
             path.append(part)
-            data = _child(data, part)
+            data = (data if isinstance(data, dict) else dict(enumerate(data))).get(part)
             tag = next((data[name] for name in _TAGS if name in data), None) if isinstance(data, dict) else None
         elif part == tag:
             tag = None
     return tuple(path)
 
 
-def _child(data: Json, part: str | int) -> Json:
-    if isinstance(data, dict):
-        return data.get(part)
-    if isinstance(data, list) and isinstance(part, int) and part < len(data):
-        return data[part]
-    return None
-
-
 def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) -> tuple[str, str]:
     """Return what is wrong, and the hint."""
-    kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     match kind:
         case "missing":
             answer = "is missing", ""
@@ -265,15 +257,15 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
         case "union_tag_not_found":
             answer = "is missing", "it says which sort this is"
         case "union_tag_invalid" | "literal_error":
-            answer = _not_one_of(found, context, place)
+            answer = _not_one_of(value, context, place)
         case "value_error":
             answer = str(context.get("error", detail["msg"])), ""
         case "string_pattern_mismatch":
-            answer = f"found {shown(found)}, expected {_PATTERNS.get(context['pattern'], _MOMENT)}", ""
+            answer = f"found {shown(value)}, expected {_PATTERNS.get(context['pattern'], _MOMENT)}", ""
         case "too_short":
-            answer = f"found a list of {len(found)}, expected at least {context['min_length']}", ""
+            answer = f"found a list of {len(value)}, expected at least {context['min_length']}", ""
         case _:
-            answer = _wrong_value(found, _WANTED.get(kind), detail["msg"])
+            answer = _wrong_value(value, _WANTED.get(kind), detail["msg"])
     return answer
 
 
@@ -294,12 +286,12 @@ def _wrong_value(value: Json, wanted: str | None, message: str) -> tuple[str, st
     return f"found {_found(value)}, expected {wanted}", hint
 
 
-def _not_one_of(found: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:
+def _not_one_of(value: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:
     words = re.findall(r"'([^']*)'", str(context.get("expected_tags", context.get("expected", ""))))
     if "tag" in context:
-        found = found.get(place[-1]) if isinstance(found, dict) else context["tag"]
-    message = f"found {shown(found)}, expected one of {', '.join(words)}"
-    return message, did_you_mean(found, words)
+        value = value.get(place[-1]) if isinstance(value, dict) else context["tag"]
+    message = f"found {shown(value)}, expected one of {', '.join(words)}"
+    return message, did_you_mean(value, words)
 
 
 def _found(value: Json) -> str:
@@ -321,14 +313,14 @@ def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | 
 def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
     if isinstance(part, int):
         return candidates
-    named = [
+    annotations = [
         sort
         for noun in candidates
         for name, sort in types_of(noun).items()
         if part in {name, noun.model_fields[name].alias}
     ]
     # A key of a free mapping (match: {city: ...}) leaves the candidates: they are the mapping's values already.
-    return {model for annotation in named for model in _models_in(annotation)} if named else candidates
+    return {model for annotation in annotations for model in _models_in(annotation)} if annotations else candidates
 
 
 def _models_in(annotation: Any) -> set[type[BaseModel]]:
@@ -503,7 +495,7 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
         data = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(too_deep) from None
-    if text.count("[") + text.count("{") > depth and not _within(data, depth):
+    if text.count("[") + text.count("{") > depth and not within(data, depth):
         raise ValueError(too_deep)
     if "\\u" in text:
         try:
@@ -555,7 +547,7 @@ def object_in(text: str) -> ObjectInText:
     return ObjectInText(data, alone=whole.strip() == text.strip())
 
 
-def _within(data: Json, depth: int) -> bool:
+def within(data: Json, depth: int) -> bool:
     """Say whether lists and objects stand no deeper than this in each other."""
     level = [data] if isinstance(data, (dict, list)) else []
     for _ in range(depth):
@@ -813,12 +805,7 @@ class TableRow:
 
 
 def read_csv(
-    path: Path,
-    columns: Sequence[str],
-    name: str = "",
-    *,
-    hint: str = "",
-    torn: Callable[[Problem], None] | None = None,
+    path: Path, columns: Sequence[str], name: str = "", *, hint: str = "", torn: Callable[[Problem], None] | None = None
 ) -> Iterator[TableRow]:
     """Give the rows of a CSV file in UTF-8, with or without a byte order mark; blank rows are passed over.
 
@@ -900,6 +887,15 @@ class PlacedNoun(Generic[ModelT]):
         """Return what is wrong with a part of the noun as a problem in its file."""
         where = f"{dotted(part)}: " if part else ""
         return Problem(self.path, self.lines.at(part), f"{where}{message}", hint)
+
+
+def noun_in(model: type[ModelT], data: JsonObject, path: str, line: int) -> ModelT:
+    """Return the noun that data on one line of a file are. Raises SuiteError with everything that is wrong."""
+    problems: list[Problem] = []
+    noun = validate(model, LocatedDocument(data, DocumentLines(line)), path, problems)
+    if noun is None:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return noun
 
 
 def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> LocatedDocument | None:

@@ -479,25 +479,18 @@ class Journal:
         return os.lseek(self._file, 0, os.SEEK_CUR)
 
 
-class JournalEpisode(NamedTuple):
-    """An episode of a journal that was read: which process ran it, and its scorecard."""
-
-    worker: str
-    card: Scorecard
-
-
 class JournalContent(NamedTuple):
     """What a journal holds.
 
     Attributes:
         request: what the run was asked for, as its manifest would say it.
         notes: the entries that are no episodes, in order, the first left out.
-        episodes: the finished episodes in the order in which they ended.
+        episodes: the scorecards of the finished episodes in the order in which they ended, each with the process that ran it.
     """
 
     request: JsonObject
     notes: tuple[JsonObject, ...]
-    episodes: tuple[JournalEpisode, ...]
+    episodes: tuple[tuple[str, Scorecard], ...]
 
 
 def is_journal(path: Path) -> bool:
@@ -522,7 +515,7 @@ def read_journal(path: Path) -> JournalContent:
             Problem(name, 0, f"this is no journal: found {first_line}", f"expected one of {JOURNAL_SCHEMA!r}")
         )
     notes: list[JsonObject] = []
-    episodes: list[JournalEpisode] = []
+    episodes: list[tuple[str, Scorecard]] = []
     problems: list[Problem] = []
     for line, data in entries:
         if "episode" not in data:
@@ -534,9 +527,9 @@ def read_journal(path: Path) -> JournalContent:
             problems.append(Problem(name, line, f"the scorecard of case {card.id} holds another dialogue"))
         raise_for_problems(problems)
         if card is not None:
-            episodes.append(JournalEpisode(str(data.get("worker", "")), card))
+            episodes.append((str(data.get("worker", "")), card))
     kept = [note["start"] for note in notes if isinstance(note.get("start"), dict)]
-    begin_with((episode.card for episode in episodes), {str(start["name"]): str(start["rows"]) for start in kept})
+    begin_with((card for _, card in episodes), {str(start["name"]): str(start["rows"]) for start in kept})
     return JournalContent(head[1]["request"], tuple(notes), tuple(episodes))
 
 

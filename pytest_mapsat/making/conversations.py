@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.agents import as_json, span_trajectory
+from pytest_mapsat.agents import as_json
 from pytest_mapsat.formats import (
     ChatMessage,
     PersonalData,
-    SpanDialogue,
+    RecordedDialogue,
     Unknown,
     data_of,
     json_elements,
@@ -565,32 +565,25 @@ def _object(value: Json) -> JsonObject:
 # -- spans
 
 
-def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
-    trajectory = span_trajectory(dialogue, name)
-    place = f"{name}: span {shown(dialogue.span)} (line {dialogue.line})"
+def _of_spans(dialogue: RecordedDialogue, name: str) -> Log:
+    place = f"{name}: {dialogue.place}"
     talk = _ChatReader()
     if dialogue.instructions:
         talk.add("system", dialogue.instructions, place)
-    for spans, turn in zip(dialogue.turns, trajectory.turns, strict=True):
-        where = f"{name}: span {shown(spans.span)} (line {spans.line})" if spans.span else place
+    for number, turn in enumerate(dialogue.trajectory.turns):
+        where = f"{name}: {dialogue.places[number] or dialogue.place}"
         talk.add(turn.role, turn.text, where, turn.steps, turn.output)
-        if spans.text is None:
+        if number in dialogue.untold:
             talk.note(
                 where, "its words are not told: the instrumentation does not record contents, or they were cut off"
             )
-    talk.notes += trajectory.warnings
+    talk.notes += dialogue.trajectory.warnings
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
     if dialogue.begun:
         around["now"] = dialogue.begun // 1_000_000
-    sources = [
-        (f"{name}: span {shown(call.span)} (line {call.line}): {part} of {call.name}", value)
-        for turn in dialogue.turns
-        for call in turn.calls
-        for part, value in (("arguments", call.arguments), ("result", call.result))
-    ]
-    sources += [(f"{name}: span {shown(turn.span)} (line {turn.line}): text", turn.text) for turn in dialogue.turns]
-    log = talk.log(dialogue.session or dialogue.case, place, _tools(list(dialogue.tools)), around)
-    return replace(log, sources=tuple(sources))
+    case = dialogue.trajectory.case.removeprefix("-")
+    log = talk.log(dialogue.session or case, place, _tools(list(dialogue.tools)), around)
+    return replace(log, sources=dialogue.sources)
 
 
 # -- chat messages

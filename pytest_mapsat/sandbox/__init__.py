@@ -46,7 +46,6 @@ from .layers import installed_sandboxes as installed_sandboxes
 from .layers import make_sandbox as make_sandbox
 from .layers import sandbox_hook as sandbox_hook
 from .layers import unknown_tool as unknown_tool
-from .resolver import MISS_RESULT as MISS_RESULT
 from .resolver import SandboxAnswer as SandboxAnswer
 from .resolver import recording_key as recording_key
 from .spec import argument_problems as argument_problems
