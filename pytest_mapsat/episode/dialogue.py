@@ -51,7 +51,6 @@ from .channel import (
     Reporter,
     UserHands,
     Worker,
-    late_calls,
     leased,
     port,
 )
@@ -205,7 +204,7 @@ class _EpisodeDialogue:
             setup=self._sandbox.setup,
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
-            after_end=(*late_calls(self._channel), *self._late),
+            after_end=(*self._channel.late(), *self._late),
             calls_reported=(bool(self._reports) or self._reported is not None) and not self._knows_all_calls(),
         )
 
@@ -271,8 +270,8 @@ class _EpisodeDialogue:
         self._model_calls.spent.clear()
         reply, end = self._reply(conversation, worker)
         steps, seconds = self._channel.close(), perf_counter() - began
-        told, end = self._told(steps, end)
-        steps = (*steps, *told)
+        reported, end = self._told(steps, end)
+        steps = (*steps, *reported)
         # What was waited for here is no time of the agent's.
         self._deadline += perf_counter() - began - seconds
         if reply is not None and reply.usage is None:
@@ -288,17 +287,17 @@ class _EpisodeDialogue:
 
     def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
         """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""
-        told: tuple[Step, ...] = ()
+        reported: tuple[Step, ...] = ()
         try:
             for reports in self._reports if end is None or end.ending != "infrastructure_error" else ():
                 with leased() as worker:
-                    told += tuple(worker.run(reports.new, (*steps, *told), timeout=_REPORTING))
+                    reported += tuple(worker.run(reports.new, (*steps, *reported), timeout=_REPORTING))
         except Exception as error:  # noqa: BLE001  # an environment is code of the user's
             slow = f"what reports the agent's calls did not answer within {_REPORTING:g} s"
             lost = InfrastructureError(slow) if isinstance(error, Overdue) else error
             if end is None or end.fault is None:
                 end = _End("infrastructure_error", _fault_of(lost, "infrastructure"))
-        return told, end
+        return reported, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
         try:

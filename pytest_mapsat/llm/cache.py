@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 from zlib import crc32
 
 from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
+    document_of,
     limits,
     parse_json_line,
     read_lines,
@@ -160,7 +159,7 @@ def export_entries(cache: Cache, path: Path) -> int:
     count = 0
     with replacing(path) as file:
         for entry in chain(cache.entries, exchanges(cache.store)):
-            file.write(canonical_json(entry.model_dump(mode="json", exclude_defaults=True)).encode() + b"\n")
+            file.write(canonical_json(entry.to_json()).encode() + b"\n")
             count += 1
     return count
 
@@ -173,28 +172,20 @@ def import_entries(cache: Cache, path: Path) -> Taken:
     """
     taken = known = 0
     problems: list[Problem] = []
-    for number, data in _rows(path, problems):
-        located = LocatedDocument(data, DocumentLines(number))
+    name = shown_path(path)
+    for line in read_lines(path, _LINE_BYTES):
+        located = document_of(line.data, name, line.number, problems)
         added: bool | None = None
-        if isinstance(data, dict) and "asked" in data:
-            if (exchange := validate(ModelExchange, located, shown_path(path), problems)) is not None:
+        if located is None:
+            continue
+        if isinstance(located.data, dict) and "asked" in located.data:
+            if (exchange := validate(ModelExchange, located, name, problems)) is not None:
                 added = exchanges(cache.store).keep(exchange)
-        elif (entry := validate(Answered, located, shown_path(path), problems)) is not None:
+        elif (entry := validate(Answered, located, name, problems)) is not None:
             added = cache.entries.keep(entry)
         taken += added is True
         known += added is False
     return Taken(taken, known, tuple(problems[: limits.PROBLEMS]))
-
-
-def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, Json]]:
-    """Yield the lines of a file of JSON Lines that can be read, with their numbers; what is wrong with others is added."""
-    for line in read_lines(path, _LINE_BYTES):
-        try:
-            data = parse_json_line(line.data, shown_path(path), line.number)
-        except SuiteError as error:
-            problems += error.problems
-        else:
-            yield line.number, data
 
 
 # -- batches: half the price, and any model by any means ------------------------------------------------------------------
@@ -243,19 +234,22 @@ def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
     lines: dict[str, int] = {}
     answers: dict[str, Answer] = {}
     problems: list[Problem] = []
-    for number, row in _rows(path, problems):
+    for line in read_lines(path, _LINE_BYTES):
         try:
-            key, answer = _result(row, asked)
-        except ValueError as error:
-            problems.append(Problem(name, number, str(error)))
+            key, answer = _result(parse_json_line(line.data, name, line.number), asked)
+        except SuiteError as error:
+            problems += error.problems
             continue
-        first = lines.setdefault(key, number)
-        if first == number:
+        except ValueError as error:
+            problems.append(Problem(name, line.number, str(error)))
+            continue
+        first = lines.setdefault(key, line.number)
+        if first == line.number:
             answers[key] = answer
         elif answers.get(key) != answer:
             answers.pop(key, None)
             twice = f"custom_id {key} stands on line {first} too, with another answer; neither counts"
-            problems.append(Problem(name, number, twice))
+            problems.append(Problem(name, line.number, twice))
     answered = {key for key in asked if cache.find(asked[key]) is not None}
     taken = [key for key in answers if key not in answered]
     for key in taken:
@@ -281,17 +275,12 @@ def _result(row: Json, asked: Mapping[str, Request]) -> tuple[str, Answer]:
 
 
 def _body(row: JsonObject) -> Json:
-    """Return the response of a row.
-
-    Raises:
-        ValueError: it has none.
-    """
+    """Return the response of a row. Raises ValueError where it has none."""
     if row.get("error"):
         raise ValueError(f"the service says: {shown(row['error'])}")
     response = row.get("response")
     if not isinstance(response, dict):
         raise ValueError(f"found response {shown(response)}, expected an object with body")  # noqa: TRY004  one error for all that is wrong with a row
-    status = response.get("status_code", _OK)
-    if status != _OK:
+    if (status := response.get("status_code", _OK)) != _OK:
         raise ValueError(f"status {shown(status)}: {shown(response.get('body'))}")
     return response.get("body")

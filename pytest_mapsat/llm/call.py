@@ -15,7 +15,7 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pytest_mapsat.formats import parse_json, redacted
+from pytest_mapsat.formats import object_in, redacted
 from pytest_mapsat.interpreter import on_thread
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, shown
 from pytest_mapsat.store import missing
@@ -276,13 +276,11 @@ def answer_of(response: Json, request: Request, *, cost: float | None = None, se
         raise fault("malformed", "gave tool calls that cannot be read")
     if not calls and not text.strip():
         raise fault("empty", "gave an empty reply")
-    data = (
-        None
-        if request.schema_ is None or calls
-        else _object(text) or _object(text[text.find("{") : text.rfind("}") + 1])
-    )
-    if data is None and request.schema_ is not None and not calls:
-        raise fault("malformed", f"was asked for a JSON object and gave {shown(text)}")
+    data: JsonObject | None = None
+    if request.schema_ is not None and not calls:
+        data = object_in(text).data or object_in(text[text.find("{") : text.rfind("}") + 1]).data
+        if data is None:
+            raise fault("malformed", f"was asked for a JSON object and gave {shown(text)}")
     return Answer(text=text, data=data, tool_calls=calls, finish=finish, usage=usage, seconds=round(seconds, 3))
 
 
@@ -339,25 +337,12 @@ def _calls(given: Json) -> tuple[ToolCall, ...] | None:
     calls = []
     for number, call in enumerate(given, start=1):
         function = call.get("function") if isinstance(call, Mapping) else None
-        name, text = (
-            (function.get("name"), function.get("arguments")) if isinstance(function, Mapping) else (None, None)
-        )
+        if not isinstance(function, Mapping):
+            return None
+        name, text = function.get("name"), function.get("arguments")
         text = "{}" if text in (None, "") else text
         if not isinstance(name, str) or not isinstance(text, str) or len(text) > _MOST_TEXT:
             return None
-        calls.append(
-            ToolCall(id=str(call.get("id") or f"call_{number}")[:200], name=name, arguments=_object(text), text=text)
-        )
+        call_id = str(call.get("id") or f"call_{number}")[:200]
+        calls.append(ToolCall(id=call_id, name=name, arguments=object_in(text).data, text=text))
     return tuple(calls)
-
-
-def _object(text: str) -> JsonObject | None:
-    """Return the JSON object that a text is, a fence of code around it left aside; None where it is none."""
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text.partition("\n")[2].removesuffix("```")
-    try:
-        data = parse_json(text)
-    except ValueError:
-        return None
-    return data if isinstance(data, dict) else None

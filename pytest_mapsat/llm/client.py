@@ -57,11 +57,6 @@ class SpendingLimits:
     tokens_a_minute: int = 0
     max_cost: float | None = None
 
-    @property
-    def any(self) -> bool:
-        """Whether there is anything to be kept."""
-        return self != SpendingLimits()
-
 
 @dataclass
 class LiteLLMClient:
@@ -199,14 +194,13 @@ def open_door(
     """
     if mode != "only" and importlib.util.find_spec("litellm") is None:
         raise missing("litellm", "asking a model")
-    limits = limits or SpendingLimits()
-    store = Store(folder or store_folder()) if mode != "off" or limits.any else None
-    return LiteLLMClient(
-        mode=mode,
-        cache=None if store is None or mode == "off" else Cache(store),
-        budget=Budget(store, run, limits) if store is not None and limits.any else None,
-        patience=patience or Patience(),
-    )
+    client = LiteLLMClient(mode=mode, patience=patience or Patience())
+    bounded = limits is not None and limits != SpendingLimits()
+    if mode != "off" or bounded:
+        store = Store(folder or store_folder())
+        client.cache = None if mode == "off" else Cache(store)
+        client.budget = Budget(store, run, limits) if limits is not None and bounded else None
+    return client
 
 
 # -- how fast and how much: shared by all processes of a run through the store -------------------------------------------

@@ -177,15 +177,12 @@ class Replay:
             call = self._call(request)
             if call is None:
                 return original(client, request, **options)
-            kept = self._kept(call)
-            if kept is None:
-                with _giving_back(call):
-                    response = original(client, request, **options)
-                    response.read()
-                kept = self._keep(call, response)
-                if kept is None:
-                    return response
-            return _response(module, request, kept)
+            if (kept := self._kept(module, request, call)) is not None:
+                return kept
+            with _giving_back(call):
+                response = original(client, request, **options)
+                response.read()
+            return self._keep(module, request, call, response)
 
         return send
 
@@ -196,15 +193,12 @@ class Replay:
             call = self._call(request)
             if call is None:
                 return await original(client, request, **options)
-            kept = self._kept(call)
-            if kept is None:
-                with _giving_back(call):
-                    response = await original(client, request, **options)
-                    await response.aread()
-                kept = self._keep(call, response)
-                if kept is None:
-                    return response
-            return _response(module, request, kept)
+            if (kept := self._kept(module, request, call)) is not None:
+                return kept
+            with _giving_back(call):
+                response = await original(client, request, **options)
+                await response.aread()
+            return self._keep(module, request, call, response)
 
         return send
 
@@ -248,14 +242,14 @@ class Replay:
             calls.missed = calls.missed or f"--mapsat-cache=only: a connection to {address[0]}:{address[1]} {_ALLOW}"
             raise PermissionError(calls.missed)
 
-    def _kept(self, call: tuple[ModelCalls, AskedOfModel]) -> ModelExchange | str | None:
-        """Return the kept answer; why there is none, where none may be fetched; None where the service is to be asked."""
+    def _kept(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel]) -> Any:
+        """Return the kept answer; one that says why there is none, where none may be fetched; None where the service is to be asked."""
         calls, asked = call
         key, url = asked.key(), urlsplit(asked.url)
         try:
             if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchanges.find(key)) is not None:
                 calls.spent.append(kept.usage())
-                return kept
+                return _response(module, request, kept)
         except StoreError as error:
             why = str(error)
         else:
@@ -268,17 +262,17 @@ class Replay:
                     "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
                 )
         calls.missed = calls.missed or why
-        return why
+        return _response(module, request, why)
 
-    def _keep(self, call: tuple[ModelCalls, AskedOfModel], response: Any) -> ModelExchange | None:
+    def _keep(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel], response: Any) -> Any:
         """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
 
-        An error of the service may be over at the next call: it is not kept, and None is returned.
+        An error of the service may be over at the next call: it is not kept.
         """
         calls, asked = call
         if response.status_code >= _LEAST_ERROR or asked.body is None:
             calls.count(asked.at_first().key(), -1)
-            return None
+            return response
         key = asked.key()
         # A secret stands in text among other bytes, too, and base64 would only dress it up.
         text, binary = known_secrets().hidden(response.content.decode("utf-8", "surrogateescape")), False
@@ -297,7 +291,7 @@ class Replay:
             except MapsatError as error:
                 calls.missed = calls.missed or str(error)
         calls.spent.append(exchange.usage())
-        return exchange
+        return _response(module, request, exchange)
 
 
 @contextmanager

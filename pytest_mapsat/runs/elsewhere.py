@@ -29,7 +29,6 @@ from pytest_mapsat.model import (
     Case,
     Interaction,
     MapsatError,
-    Noun,
     Recording,
     RunRequest,
     SuiteManifest,
@@ -86,19 +85,19 @@ class Elsewhere:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
             tables = {name: list(table.rows) for name, table in suite.tables.items()}
-            tools = [_plain(tool) for tool in suite.tools.values()]
-            self._suites[id(suite)] = _packed({"manifest": _plain(suite.manifest), "tools": tools, "tables": tables})
+            tools = [tool.to_json() for tool in suite.tools.values()]
+            self._suites[id(suite)] = _packed({"manifest": suite.manifest.to_json(), "tools": tools, "tables": tables})
         try:
             asked = _packed(self._asked(case, suite, trial, histories))
-            told = json.loads(self._answer(self._suites[id(suite)], asked))
+            outcome = json.loads(self._answer(self._suites[id(suite)], asked))
         except MapsatError as error:
             return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
-            told = f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
-            return without_sandbox(case, source, f"the episode was played elsewhere, and {told}", trial=trial)
-        if "refused" in told:
-            return without_sandbox(case, source, scrubbed(told["refused"]), trial=trial)
-        return Trajectory.model_validate(told["trajectory"])
+            outcome = f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
+            return without_sandbox(case, source, f"the episode was played elsewhere, and {outcome}", trial=trial)
+        if "refused" in outcome:
+            return without_sandbox(case, source, scrubbed(outcome["refused"]), trial=trial)
+        return Trajectory.model_validate(outcome["trajectory"])
 
     def stop(self) -> None:
         """Wait for no answer any more."""
@@ -109,14 +108,14 @@ class Elsewhere:
         return {
             "version": __version__,
             "root": str(self.root),
-            "request": _plain(self.request.model_copy(update={"judge": "checks", "options": options})),
+            "request": self.request.model_copy(update={"judge": "checks", "options": options}).to_json(),
             "cache": self.cache,
             "conftests": list(self.conftests),
             "trial": trial,
             "session": session_id(case, trial),
             "case": _without_truth(case, self.request).to_json(),
-            "recordings": [_plain(recording) for recording in suite.recordings(case.id)],
-            "histories": [[_plain(interaction) for interaction in history] for history in histories],
+            "recordings": [recording.to_json() for recording in suite.recordings(case.id)],
+            "histories": [[interaction.to_json() for interaction in history] for history in histories],
         }
 
     def _answer(self, suite: bytes, asked: bytes) -> str:
@@ -144,10 +143,6 @@ def _without_truth(case: Case, request: RunRequest) -> Case:
     preferences = case.truth.preferences if request.options.agent_memory == "truth" else ()
     truth = Truth(user=case.truth.user, oracle=oracle, output=output, preferences=preferences)
     return case.model_copy(update={"truth": truth})
-
-
-def _plain(noun: Noun) -> dict[str, Any]:
-    return noun.model_dump(mode="json")
 
 
 def _packed(data: Mapping[str, Any]) -> bytes:
@@ -203,7 +198,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
         refused = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
         return json.dumps({"refused": refused})
     try:
-        return json.dumps({"trajectory": _plain(_played(_opened(suite), wanted))})
+        return json.dumps({"trajectory": _played(_opened(suite), wanted).to_json()})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
@@ -310,5 +305,5 @@ async def _kind_of(address: str) -> str:
     ask: Any = rpc
     secured = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
     async with timeout(_PATIENCE), ask(address, timeout=_PATIENCE, connection_args=secured) as other:
-        told = await other.identity()
-    return str(told["type"])
+        identity = await other.identity()
+    return str(identity["type"])

@@ -132,10 +132,10 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
         case: suite.load(entry) for case, (suite, entry) in places.items() if any(card.id == case for card in run.cases)
     }
     judged = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
-    held = tuple(MeasuredDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
-    if not held:
+    measured = tuple(MeasuredDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
+    if not measured:
         raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
-    return Agreement(held, len(run.cases) - len(held))
+    return Agreement(measured, len(run.cases) - len(measured))
 
 
 def _answers_at(path: Path) -> Sequence[PlacedNoun[PeopleLabels]]:
@@ -352,7 +352,7 @@ class Review:
         present = {(item.noun.case, item.noun.id) for suite in self.suites for item in read_answers(suite)}
         for card in self.run.cases:
             case, suite = self._cases[card.id], self._suites[card.id]
-            dialogue_key, named = DialogueKey.of(card.trajectory), dialogue_name(card)
+            dialogue_key, name = DialogueKey.of(card.trajectory), dialogue_name(card)
             decided = {
                 requirement.id: decision.outcome
                 for requirement in case.truth.requirements
@@ -362,16 +362,16 @@ class Review:
                 continue
             judged = _judged(case, card) | decided
             if card.trajectory.source == "answers":
-                yield f"{named}: holds its labels where it stands; change them there"
+                yield f"{name}: holds its labels where it stands; change them there"
             elif missing := [item.id for item in case.truth.required if item.id not in judged]:
-                yield f"{named}: not kept with its dialogue: {', '.join(missing)} still open"
+                yield f"{name}: not kept with its dialogue: {', '.join(missing)} still open"
             else:
                 answer = _answer(case, card, judged, judged.keys() - decided.keys())
                 if (case.id, answer.id) not in present:
                     present.add((case.id, answer.id))
                     path = suite.root / LABELS / "dialogues.jsonl"
                     append_lines(path, [answer.model_dump(mode="json", by_alias=True, exclude_unset=True)])
-                    yield f"{named}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
+                    yield f"{name}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
 
 
 def _has_reply(case: Case, card: Scorecard) -> bool:

@@ -263,8 +263,8 @@ class Runner:
         """Return the grader of a suite: made once, for a judge needs the suite's tools."""
         with self._making:
             if suite.root not in self._graders:
-                made = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
-                self._graders[suite.root] = made
+                grader = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
+                self._graders[suite.root] = grader
             return self._graders[suite.root]
 
     def run(

@@ -148,8 +148,8 @@ def _moved(source: Path, target: Path) -> Path:
 
 def looked_for(places: Iterable[Path], root: Path) -> str:
     """Say where a suite was looked for, as a user would type the places."""
-    named = [os.path.relpath(place, root) for place in places]
-    return ", ".join(dict.fromkeys(map(printable, named))) or "nowhere"
+    relative = [os.path.relpath(place, root) for place in places]
+    return ", ".join(dict.fromkeys(map(printable, relative))) or "nowhere"
 
 
 def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None, begun: bool = False) -> Run:

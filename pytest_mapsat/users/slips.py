@@ -32,6 +32,7 @@ from .user import (
     SaidFact,
     answer_go_ahead,
     facts_of,
+    last_words,
     mentions,
     read,
     stock_of,
@@ -159,10 +160,10 @@ class Script:
         in_words = [fact for fact in own if not any(map(str.isdigit, _text(message, fact.span)))]
         stated += [fact.span for fact in in_words if fact.unit not in ("count", "day")]
         new = [span for span in stated if _text(message, span) not in all_text]
-        held = [fact for text in (texts if new else ()) for fact in self.facts(text)]
+        known_facts = [fact for text in (texts if new else ()) for fact in self.facts(text)]
         for span in new:
             here = [fact for fact in own if fact.span.start < span.end and span.start < fact.span.end]
-            if not any(fact.agrees(other) for fact in here for other in held):
+            if not any(fact.agrees(other) for fact in here for other in known_facts):
                 yield Slip("contradiction", f"it invents {_text(message, span)!r}, which stands nowhere")
 
     def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
@@ -173,7 +174,7 @@ class Script:
             message: the user's words.
             ends: whether the dialogue ends with it.
         """
-        reading = read(turns[-1].text if turns and turns[-1].role == "agent" else "", self.language)
+        reading = read(last_words(turns), self.language)
         asking = (*reading.questions, *reading.open_ended)
         before = [turn.text for turn in turns if turn.role == "user"]
         left = [answer for answer in self.answers if not any(self._tells(text, answer) for text in before)]

@@ -139,7 +139,7 @@ class ScriptedUser:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
         self._notes = []
-        move = self._move(read(_last_words(turns), self._language), hands)
+        move = self._move(read(last_words(turns), self._language), hands)
         return replace(move, notes=tuple(self._notes))
 
     def _move(self, message: MessageReading, hands: Hands) -> UserMove:
@@ -210,23 +210,20 @@ class ScriptedUser:
         """Return whether this is the second reply in a row that brings nothing new."""
         confirmed = self._confirms is not None and message.go_ahead
         new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
-        stale = not new and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
+        repeats = all(words(sentence) in self._heard for sentence in message.sentences)
+        stale = not new and (repeats or (not confirmed and self._was_answered(message)))
         self._stale_replies = self._stale_replies + 1 if stale else 0
         self._heard.update(map(words, message.sentences))
         return self._stale_replies > 1
-
-    def _is_repetition(self, message: MessageReading) -> bool:
-        return all(words(sentence) in self._heard for sentence in message.sentences)
 
     def _was_answered(self, message: MessageReading) -> bool:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
     def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
         words_of_decision, agreed = decision or ("", None)
-        last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        sayings = dict.fromkeys(filter(None, (*replies, *last)))
-        return UserMove(self._stock.joint.join(sayings), agreed=agreed)
+        sayings = dict.fromkeys((*replies, words_of_decision, self._stock.cannot_act if also_act else ""))
+        return UserMove(self._stock.joint.join(filter(None, sayings)), agreed=agreed)
 
     def _without_answer(self, message: MessageReading) -> UserMove:
         if message.actions:
@@ -293,8 +290,9 @@ def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
 
 
 def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
-    """Return whether a sentence tells the user to do what an answer does."""
-    return any(tells_to(sentence, phrase) for sentence in sentences for phrase in answer.asked)
+    """Return whether a sentence tells the user to do what an answer does: "Please toggle airplane mode"."""
+    wanted = [_telling(phrase) for phrase in map(words, answer.asked) if phrase]
+    return any(pattern.search(words(sentence)) for sentence in sentences for pattern in wanted)
 
 
 def _place(answer: ScriptedAnswer, message: MessageReading) -> int:
@@ -325,7 +323,8 @@ def _quoting(say: str, results: Mapping[str, Json]) -> str:
     return QUOTED_VALUE.sub(value_of, say)
 
 
-def _last_words(turns: Sequence[Turn]) -> str:
+def last_words(turns: Sequence[Turn]) -> str:
+    """Return the agent's last message, where the dialogue ends in one; else an empty text."""
     return turns[-1].text if turns and turns[-1].role == "agent" else ""
 
 
@@ -367,7 +366,7 @@ def stock_of(language: str) -> Stock:
 
 def liberties(language: str, may: Collection[str]) -> dict[str, str]:
     """Return what a user that is a model is told about each thing that a case may let it do, by its name; ``may``: what this one lets it do."""
-    return {name: told[name in may] for name, told in _LIBERTIES[_own_language(language)].items()}
+    return {name: texts[name in may] for name, texts in _LIBERTIES[_own_language(language)].items()}
 
 
 def _own_language(language: str) -> str:
@@ -416,12 +415,6 @@ def mentions(sentence: str, phrase: str) -> bool:
     if _LATIN.match(wanted[-1]):
         pattern += r"(?:s|es)?(?![a-z0-9])"
     return re.search(pattern, words(sentence)) is not None
-
-
-def tells_to(sentence: str, phrase: str) -> bool:
-    """Return whether a sentence tells the user to do what a phrase of its script is for: "Please toggle airplane mode"."""
-    wanted = words(phrase)
-    return bool(wanted) and _telling(wanted).search(words(sentence)) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -547,18 +540,18 @@ class SaidFact:
 
 
 @lru_cache(maxsize=256)
-def facts_of(said: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
+def facts_of(text: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
     """Return the times of day, the days and the figures that a text states.
 
     Args:
-        said: the text.
+        text: the text.
         language: BCP 47 tag of the case.
         now: the case's moment, from which words like tomorrow count; empty: they are no fact.
     """
-    document = read_reply(said, language=language, lexicon=lexicon_of(()))
+    document = read_reply(text, language=language, lexicon=lexicon_of(()))
     times = [SaidFact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
     figures = [SaidFact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
-    return (*times, *_days(said, now), *figures)
+    return (*times, *_days(text, now), *figures)
 
 
 def _days(message: str, now: str) -> Iterator[SaidFact]:
