@@ -17,7 +17,7 @@ from pytest_mapsat.formats import (
     layout_of,
     layouts,
     limits,
-    noun_in,
+    noun_from,
     parse_json,
     parse_json_line,
     parse_literal,
@@ -313,7 +313,7 @@ def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
         if not isinstance(data, dict) or not isinstance(data.get("turns"), list):
             raise SuiteError(Problem(name, raw.number, "expected an object with case_id and a list of turns"))
         data["turns"] = [{**turn, "line": raw.number} if isinstance(turn, dict) else turn for turn in data["turns"]]
-        dialogue = noun_in(_RecordedDialogue, data, name, raw.number)
+        dialogue = noun_from(_RecordedDialogue, data, name, raw.number)
         yield raw.number, _published(dialogue.case, dialogue.trial, dialogue.messages, name)
 
 
@@ -328,7 +328,7 @@ def _published_table(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
                 cells["tool_calls"] = parse_literal(calls)
             except ValueError as error:
                 raise SuiteError(Problem(name, source.line, f"tool_calls {error}")) from None
-        row = noun_in(_Row, cells, name, source.line)
+        row = noun_from(_Row, cells, name, source.line)
         rows.setdefault(row.case, []).append(row)
     yield from ((messages[0].line, _published(case, 1, messages, name)) for case, messages in rows.items())
 

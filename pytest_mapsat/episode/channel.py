@@ -184,7 +184,7 @@ class Limits:
         max_text: characters of one reply, and of the arguments of one call.
 
     Raises:
-        UsageError: a limit leaves no room for an episode.
+        UsageError: the time leaves no room for an episode.
     """
 
     max_turns: int = 10
@@ -199,8 +199,6 @@ class Limits:
         return cls(max_turns=options.max_turns, timeout=options.timeout_seconds)
 
     def __post_init__(self) -> None:
-        if self.max_turns < 1:
-            raise UsageError(f"an episode has at least 1 turn, not {self.max_turns}")
         if not 0 < self.timeout <= TIMEOUT_MAX:
             raise UsageError(f"the wall time of an episode is a number of seconds above 0, not {self.timeout}")
 
@@ -523,6 +521,7 @@ def port(
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
+    """Hand a call or a thought to the channel of a number; return the result, and why it was refused."""
     if _line is not None and _line.process != os.getpid():
         if method is Channel.call:
             _tell_of_call(_line, number, given[0][:_LONGEST_NAME], given[1])

@@ -123,6 +123,7 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
 
 
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
+    """Return the recorded dialogue of a case, up to where the case's user would have ended it."""
     try:
         trajectory = source.trajectory(case, trial)
     except MapsatError as error:
@@ -228,12 +229,14 @@ class _EpisodeDialogue:
         return None
 
     def _talk(self) -> _End:
+        """Return how the dialogue ends, with the memory at hand where the agent has one."""
         if self._memory is None:
             return self._played()
         with closing(self._memory):
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
+        """Open the agent, and return how the dialogue with it ends."""
         with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
@@ -257,6 +260,7 @@ class _EpisodeDialogue:
                 return end or _End("done")
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
+        """Take turns until one of the speakers, or the limit of turns, ends the dialogue."""
         for _ in range(self._limits.max_turns):
             session.remember((*self._opening, *self._turns), self._deadline)
             end = self._agent_turn(conversation, worker) or self._user_turn(worker)
@@ -265,6 +269,7 @@ class _EpisodeDialogue:
         return _End("max_turns")
 
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
+        """Ask for a reply; return the end that it brings, None where the dialogue goes on."""
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
@@ -300,6 +305,7 @@ class _EpisodeDialogue:
         return reported, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
+        """Return the agent's reply in its time, or the end of the dialogue where there is none."""
         try:
             with calls_of(self._model_calls):
                 reply: Reply = worker.run(
@@ -327,6 +333,7 @@ class _EpisodeDialogue:
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:
+        """Return the end of an episode whose time is over, by what was under way then."""
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
         slow = self._channel.slow_tool()
@@ -342,6 +349,7 @@ class _EpisodeDialogue:
         return _End("timeout", Fault(blame="agent", message=message))
 
     def _check_size(self, reply: Reply) -> None:
+        """Raise AgentFault for a reply that is too long."""
         if not reply.thoughts and reply.output is None and len(reply.text) <= self._limits.max_text:
             return
         output = 0 if reply.output is None else json_size(reply.output)
@@ -353,6 +361,7 @@ class _EpisodeDialogue:
                 )
 
     def _user_turn(self, worker: Worker) -> _End | None:
+        """Let the user move; return the end that it brings, None where the dialogue goes on."""
         started = perf_counter()
 
         def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
@@ -384,6 +393,7 @@ class _EpisodeDialogue:
 
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
+    """Return the agent's turn for a reply and the calls before it."""
     # When those of the reply were thought is unknown; those of the session stand where they came.
     thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
     return Turn(

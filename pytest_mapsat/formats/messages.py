@@ -117,7 +117,7 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[ChatMes
     if isinstance(data, dict):
         if isinstance(data.get("content"), dict) and "parts" in data["content"]:
             return read_messages(data["content"], role)
-        inner = next((data[key] for key in _LISTS if _holds(data, key)), None)
+        inner = next((data[key] for key in _LISTS if _has_messages(data, key)), None)
         if inner is not None and not data.keys() & _OF_A_MESSAGE:
             return read_messages(inner, role, loose=loose)
         if not data.keys() & _OF_A_MESSAGE:
@@ -138,11 +138,13 @@ def _words(data: JsonObject) -> str:
     return json.dumps(data, ensure_ascii=False) if text is None else text
 
 
-def _holds(data: JsonObject, key: str) -> bool:
+def _has_messages(data: JsonObject, key: str) -> bool:
+    """Return whether an object holds messages under a key: a list, or the one text that it has."""
     return isinstance(data.get(key), list) or (isinstance(data.get(key), str) and len(data) == 1)
 
 
 def _message(data: Json, role: str) -> Iterator[ChatMessage]:
+    """Yield the messages that one member of a list is; ``role``: of one that has none."""
     if isinstance(data, str):
         yield ChatMessage(role, data)
         return
@@ -196,19 +198,21 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, dict):
-            _take(part, texts, calls, results, thoughts)
+            _take_part(part, texts, calls, results, thoughts)
     hidden = any(text in HIDDEN for text in texts)
     tells = bool(texts) or content is not None or bool(calls)
     return None if hidden or not tells else "\n".join(texts), calls, results, thoughts
 
 
 def _folded(kind: Any) -> str:
+    """Return the name of a kind without case, ``-`` and ``_``."""
     return str(kind).replace("_", "").replace("-", "").lower()
 
 
-def _take(
+def _take_part(
     part: JsonObject, texts: list[str], calls: list[CallPart], results: list[ResultPart], thoughts: list[str]
 ) -> None:
+    """Put one part of a message where it belongs: among its texts, calls, results or thoughts."""
     kind = str(part.get("type") or part.get("kind") or part.get("part_kind") or "text")
     text = next((part[key] for key in ("content", "text", "thinking") if isinstance(part.get(key), str)), "")
     if _folded(kind) in _CALLS:
@@ -223,6 +227,7 @@ def _take(
 
 
 def _call(data: JsonObject) -> CallPart:
+    """Return a call in a message, in the form of any vendor."""
     data = {**data, **(data["tool_call"] if isinstance(data.get("tool_call"), dict) else {})}
     inner = data["function"] if isinstance(data.get("function"), dict) else data
     value = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
@@ -230,10 +235,12 @@ def _call(data: JsonObject) -> CallPart:
 
 
 def _tool(part: JsonObject) -> str:
+    """Return the name of the tool in a call or a result."""
     return next((part[key] for key in ("name", "tool_name", "toolName") if isinstance(part.get(key), str)), "")
 
 
 def _id(data: JsonObject) -> str:
+    """Return the id of a call, in a call or a result."""
     names = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
     return str(next((data[name] for name in names if data.get(name)), ""))
 
@@ -246,6 +253,7 @@ def _result(value: Json | Unknown) -> Json | Unknown:
 
 
 def _joined_blocks(value: Json) -> Json:
+    """Return the text of content blocks that hold nothing else; any other value as it is."""
     if (
         isinstance(value, list)
         and value

@@ -130,10 +130,11 @@ def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
         )
         keys = database.execute("SELECT key FROM part GROUP BY key ORDER BY min(seq)")
         for (key,) in keys:
-            yield _gathered(database, key, name)
+            yield _conversation(database, key, name)
 
 
-def _gathered(database: Connection, key: str, name: str) -> Gathered:
+def _conversation(database: Connection, key: str, name: str) -> Gathered:
+    """Return the spans of one conversation; ``key``: its case, session or trace."""
     rows = database.execute(
         "SELECT case_, session, line, id, again, body FROM span WHERE seq IN (SELECT seq FROM part WHERE key = ?) ORDER BY start, seq",
         (key,),
@@ -195,6 +196,7 @@ def _inherit(database: Connection, trace: str) -> None:
 
 
 def _spans(path: Path, name: str) -> Iterator[OtlpSpan]:
+    """Yield the spans of a file, each with its line."""
     for first, text, value in _values(path, name):
         lines: dict[str, int] = {}
         line = counted = 0
@@ -265,6 +267,7 @@ def spans_in(value: Json) -> list[OtlpSpan]:
 
 
 def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
+    """Yield the objects of spans in a document, in whatever layers they stand."""
     if isinstance(value, list):
         for member in value:
             yield from _raw_spans(member, name, line)
@@ -286,10 +289,12 @@ def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
 
 
 def _objects(value: Json) -> list[JsonObject]:
+    """Return the objects of a list; none where it is no list."""
     return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
 def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> OtlpSpan | None:
+    """Return a span out of its object; None for one that is still under way."""
     context = data.get("context")
     own = {**data, **(context if isinstance(context, dict) else {})}
     span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
@@ -318,11 +323,13 @@ def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> O
 
 
 def _identity(data: JsonObject, names: Iterable[str]) -> str:
+    """Return an id without ``0x``; empty for one of zeros, or where it is missing."""
     value = next((data[name] for name in names if isinstance(data.get(name), str)), "")
     return value.removeprefix("0x").strip("0") and value.removeprefix("0x")
 
 
 def _is_error(data: JsonObject) -> bool:
+    """Return whether the status of a span is an error."""
     status = data.get("status")
     own = status if isinstance(status, dict) else {"code": data.get("status_code", status)}
     code = own.get("code", own.get("status_code"))
@@ -348,7 +355,7 @@ def _attributes(value: Json) -> JsonObject:
     if isinstance(value, list):
         pairs = [(item.get("key"), _any_value(item.get("value"))) for item in _objects(value)]
         return {key: member for key, member in pairs if isinstance(key, str)}
-    return dict(_flat(value, "")) if isinstance(value, dict) else {}
+    return dict(_dotted(value, "")) if isinstance(value, dict) else {}
 
 
 def _any_value(value: Json) -> Json:
@@ -368,10 +375,11 @@ def _any_value(value: Json) -> Json:
             return content
 
 
-def _flat(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
+def _dotted(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
+    """Yield the attributes in an object by dotted names."""
     for key, member in value.items():
         name = f"{above}{key}"
         if isinstance(member, dict) and member and name.partition(".")[0] in _NESTED:
-            yield from _flat(member, f"{name}.")
+            yield from _dotted(member, f"{name}.")
         else:
             yield name, member

@@ -25,7 +25,7 @@ from pytest_mapsat.model import (
 from .files import limits
 from .messages import UNKNOWN, CallPart, ChatMessage, Unknown, arguments_of, data_of, numbered, read_messages, result_of
 from .otlp import Gathered, OtlpSpan, gather_spans
-from .plain_data import noun_in, parse_json, within
+from .plain_data import is_deeper, noun_from, parse_json
 
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
@@ -208,7 +208,7 @@ class _SpanReader:
         ]
         sources += [(f"{name}: {_place(turn.span)}: text", turn.text) for turn in self.turns]
         return RecordedDialogue(
-            trajectory=noun_in(Trajectory, fields, name, spans[0].line).model_copy(update={"turns": turns}),
+            trajectory=noun_from(Trajectory, fields, name, spans[0].line).model_copy(update={"turns": turns}),
             line=spans[0].line,
             place=place,
             places=tuple(_place(turn.span) for turn in self.turns),
@@ -280,6 +280,7 @@ class _SpanReader:
         return self.turns[-1]
 
     def _add_user(self, text: str, span: OtlpSpan) -> None:
+        """Take words of the user: in front of calls of the same answer that came earlier."""
         self._users.append(text)
         last = self.turns[-1] if self.turns else None
         # Calls of the same answer may have been made before a model tells what the user said.
@@ -334,6 +335,7 @@ class _SpanReader:
         turn.thoughts += message.thoughts
 
     def _speak(self, span: OtlpSpan, *, inner: bool) -> None:
+        """Take what a model or an agent gave: its reply, calls and thoughts; ``inner``: it answers another agent, so that its words are no reply."""
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
@@ -351,6 +353,7 @@ class _SpanReader:
         self._take_time(turn, span)
 
     def _spend(self, turn: _Turn, span: OtlpSpan) -> None:
+        """Add the tokens and the cost that a span tells to those of a turn."""
         turn.usage = Usage(
             input_tokens=_sum(turn.usage.input_tokens, span.first(TOKENS_IN), whole=True),
             output_tokens=_sum(turn.usage.output_tokens, span.first(TOKENS_OUT), whole=True),
@@ -358,6 +361,7 @@ class _SpanReader:
         )
 
     def _take_time(self, turn: _Turn, span: OtlpSpan) -> None:
+        """Take how long a turn took, from the agent's span or those of its models."""
         top = self._spans.get(self._top_of(span), span)
         agent = self._kinds[top.trace, top.id] == "agent"
         whole = top if agent else span
@@ -474,6 +478,7 @@ def _place(span: OtlpSpan | None) -> str:
 
 
 def _turn_of(turn: _Turn, name: str) -> Turn:
+    """Return a turn that was read as a noun."""
     own = dict(turn.own)
     places = own.pop("thoughts", ())
     steps = [_step(call, name) for call in turn.calls]
@@ -481,9 +486,9 @@ def _turn_of(turn: _Turn, name: str) -> Turn:
         at = places[number] if number < len(places) and isinstance(places[number], int) else number
         steps.insert(at, Step(kind="thought", text=thought))
     fields = {**own, "role": turn.role, "text": turn.text or ""}
-    if turn.output is not None and within(turn.output, limits.DEPTH):
+    if turn.output is not None and not is_deeper(turn.output, limits.DEPTH):
         fields["output"] = turn.output
-    noun = noun_in(Turn, fields, name, turn.span.line if turn.span else 0)
+    noun = noun_from(Turn, fields, name, turn.span.line if turn.span else 0)
     if turn.role == "user":
         return noun
     timing = None if turn.seconds is None else TurnTiming(seconds=turn.seconds)
@@ -495,13 +500,13 @@ def _step(call: _Call, name: str) -> Step:
     parts = {
         part: value
         for part, value in (("arguments", call.arguments), ("result", call.result))
-        if not isinstance(value, Unknown) and within(value, limits.DEPTH)
+        if not isinstance(value, Unknown) and not is_deeper(value, limits.DEPTH)
     }
     own = {part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown")}
     status = "error" if call.failed else status_of(parts["result"]) if "result" in parts else "unknown"
     unknown = [part for part in ("arguments", "result") if part not in parts] + ([] if own else ["changed"])
     fields = {"kind": "call", "id": call.id, "tool": call.name, "status": status, "unknown": unknown, **parts, **own}
-    return noun_in(Step, fields, name, call.span.line).model_copy(update={"provenance": Provenance(kind="recorded")})
+    return noun_from(Step, fields, name, call.span.line).model_copy(update={"provenance": Provenance(kind="recorded")})
 
 
 def _is_reply(call: _Call, turn: _Turn) -> bool:
@@ -514,6 +519,7 @@ def _is_reply(call: _Call, turn: _Turn) -> bool:
 
 
 def _folded(name: str) -> str:
+    """Return a name of letters and digits alone, without case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -528,6 +534,7 @@ def _is_handoff(call: _Call, agents: set[str]) -> bool:
 
 
 def _call_of(call: CallPart, span: OtlpSpan) -> _Call:
+    """Return a call that a message of a model tells."""
     return _Call(call.name, call.id, span, call.arguments)
 
 
@@ -664,6 +671,7 @@ def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[Ch
 
 
 def _tells(message: ChatMessage) -> bool:
+    """Return whether a message says anything."""
     return bool(message.text or message.calls or message.results)
 
 

@@ -486,12 +486,12 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
             for kept_recording in suite.placed_recordings(case)
         ]
         whole = [kept_recording.recording for kept_recording in placed if kept_recording.path == kept.path]
-        fresh = [recording for recording in sorted(recordings, key=_order) if recording.tool in suite.tools]
+        fresh = [recording for recording in sorted(recordings, key=_sort_key) if recording.tool in suite.tools]
         for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
             # By request alone: several answers to one request stay in their order.
-            write_recordings(kept.path, sorted(whole, key=lambda recording: _order(recording)[:3]))
+            write_recordings(kept.path, sorted(whole, key=lambda recording: _sort_key(recording)[:3]))
     return kept
 
 
@@ -575,11 +575,13 @@ def _merge(
 
 
 def _shortened(data: Json, most: int) -> str:
+    """Return data as JSON, cut to so many characters."""
     text = canonical_json(data)
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def _order(recording: Recording) -> tuple[str, str, str, str]:
+def _sort_key(recording: Recording) -> tuple[str, str, str, str]:
+    """Return what recordings are sorted by: case, tool, arguments, answer."""
     return recording.case, recording.tool, canonical_json(recording.arguments), digest(recording.result)
 
 

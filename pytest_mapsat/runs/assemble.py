@@ -187,6 +187,7 @@ def _unread(suite: Suite) -> Iterator[str]:
 
 
 def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator[str]:
+    """Yield a warning where the agent named several builds."""
     builds = builds_named(request, cards)
     if len(builds) > 1:
         names = listed(build or "none" for build in builds)

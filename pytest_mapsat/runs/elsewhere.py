@@ -146,10 +146,12 @@ def _without_truth(case: Case, request: RunRequest) -> Case:
 
 
 def _packed(data: Mapping[str, Any]) -> bytes:
+    """Return data as compressed JSON."""
     return zlib.compress(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
 
 
 def _unpacked(packed: bytes) -> dict[str, Any]:
+    """Return the data of compressed JSON."""
     data: dict[str, Any] = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
     return data
 
@@ -198,7 +200,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
         refused = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
         return json.dumps({"refused": refused})
     try:
-        return json.dumps({"trajectory": _played(_opened(suite), wanted).to_json()})
+        return json.dumps({"trajectory": _played(_suite_of(suite), wanted).to_json()})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
@@ -227,7 +229,8 @@ def _runner(request: str, root: str, cache: Mode) -> Runner:
 
 
 @lru_cache(maxsize=4)
-def _opened(packed: bytes) -> _Suite:
+def _suite_of(packed: bytes) -> _Suite:
+    """Return the suite that has travelled; kept for the next episodes."""
     data = _unpacked(packed)
     tools = map(Tool.model_validate, data["tools"])
     tables = {name: Table(name, tuple(rows)) for name, rows in data["tables"].items()}
@@ -246,6 +249,7 @@ _loading = Lock()
 
 @lru_cache(maxsize=16)
 def _hook(path: str, changed: int) -> SandboxHook:
+    """Return what looks for sandboxes in a file; ``changed``: when the file did."""
     del changed  # a file that has changed is another one
     checks = exchange({})  # those of the file are for the process that judges
     try:

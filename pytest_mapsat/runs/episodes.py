@@ -172,6 +172,7 @@ class Episodes:
         return finished is not None and finished.card(wanted.case, wanted.trial, wanted.agent, 1) is not None
 
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
+        """Return an episode that has ended, kept in the journal where there is one."""
         if self.journal is None:
             return Ended(card, line=scorecard_line(card) if self.keeps_lines else None)
         line, environment = scorecard_line(card), card.trajectory.environment

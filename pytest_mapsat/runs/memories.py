@@ -136,8 +136,9 @@ class EpisodeMemory:
             self._held = None
 
     def _recalled(self, query: str) -> Retrieval:
+        """Bring the memory up to the task and return what it has for it; what the user's code raises comes through."""
         marks = [digest([interaction.to_json() for interaction in history]) for history in self._histories]
-        kept = self._memories.take(self._owner, marks) or self._made()
+        kept = self._memories.take(self._owner, marks) or self._new_memory()
         for history, mark in list(zip(self._histories, marks, strict=True))[len(kept.built) :]:
             plain = [interaction.model_dump(mode="json") for interaction in history]
             kept.spent = spent_on(kept.memory.update(plain)) if plain else Usage()
@@ -152,7 +153,8 @@ class EpisodeMemory:
         parts = [usage for usage in (kept.spent, spent_on(answer)) if usage != Usage()]
         return Retrieval(text=answer.text, usage=total_usage(parts) if parts else Usage())
 
-    def _made(self) -> _Held:
+    def _new_memory(self) -> _Held:
+        """Return a new memory of the user's class. Raises AgentFault where it is none."""
         make = self._memories.source.make
         memory: Any = None if make is None else make(self._trial)
         if lacking := [name for name in MEMORY_METHODS if not callable(getattr(memory, name, None))]:

@@ -9,8 +9,20 @@ from typing import cast
 from pytest_mapsat.llm import Answer, ModelError, Voice, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, Turn, Usage, digest, total_usage
 
-from .slips import Script, Slip, out_of_turn, speaks_amiss
-from .user import NO_HANDS, Hands, UserBrokenError, UserMove, last_words, liberties, read, words
+from .user import (
+    NO_HANDS,
+    Hands,
+    Script,
+    Slip,
+    UserBrokenError,
+    UserMove,
+    last_words,
+    liberties,
+    out_of_turn,
+    read,
+    speaks_amiss,
+    words,
+)
 
 #: The prompts of each spec, for the manifest.
 USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again", "user_free")}
@@ -56,7 +68,7 @@ class ModelUser:
         truth = case.truth
         self._voice = voice
         self._language = case.language
-        self._script = Script.of(case)
+        self._script = Script(case)
         self._opening = case.visible.messages
         self._may = truth.user.may
         self._prompt = truth.user.prompt

@@ -8,6 +8,7 @@ from tests_data import data_dir
 
 from pytest_mapsat.agents import RecordedSource, resolve_source
 from pytest_mapsat.model import (
+    MISS_RESULT,
     Case,
     Context,
     InfrastructureError,
@@ -20,7 +21,6 @@ from pytest_mapsat.model import (
     UsageError,
     Visible,
 )
-from pytest_mapsat.sandbox import MISS_RESULT
 
 COLUMNS = [
     "conversation_id",
