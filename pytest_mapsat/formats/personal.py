@@ -235,16 +235,14 @@ class PersonalData:
 
     def _look(self, value: Json, place: str, field: str, *, home: bool, depth: int) -> None:
         if isinstance(value, Mapping):
-            is_home_named = any(
+            home = home or any(
                 _words(key) & _OF_NAMES and isinstance(name, str) and _HOME_NAME.fullmatch(name)
                 for key, name in value.items()
             )
-            self._take_points(list(value.values()), place, home=home or is_home_named)
+            self._take_points(list(value.values()), place, home=home)
             for key, member in value.items():
                 self._look(str(key), f"{place}, a key", "", home=False, depth=depth)
-                below = (
-                    home or is_home_named or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
-                )
+                below = home or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
                 self._look(member, f"{place}.{key}", str(key), home=below, depth=depth + 1)
         elif isinstance(value, list):
             self._take_points(value, place, home=home)

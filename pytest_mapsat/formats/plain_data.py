@@ -161,19 +161,10 @@ def validate(
 
 def _details_meant(details: Sequence[Any], data: Json) -> list[Any]:
     """Return the details, up to a limit, without those of the forms of a value that it was not meant to have: a mapping is no failed list."""
-    places = [_data_path(detail["loc"], data, missing=detail["type"] == "missing") for detail in details]
-    wrong_form = [detail["type"].endswith("_type") for detail in details]
-    others = {
-        place[:end]
-        for place, wrong in zip(places, wrong_form, strict=True)
-        if not wrong
-        for end in range(len(place) + 1)
-    }
-    kept = [
-        detail
-        for detail, place, wrong in zip(details, places, wrong_form, strict=True)
-        if not (wrong and place in others)
-    ]
+    placed = [(_data_path(detail["loc"], data, missing=detail["type"] == "missing"), detail) for detail in details]
+    of_meant = [place for place, detail in placed if not detail["type"].endswith("_type")]
+    above = {place[:end] for place in of_meant for end in range(len(place) + 1)}
+    kept = [detail for place, detail in placed if not (detail["type"].endswith("_type") and place in above)]
     return kept[: limits.PROBLEMS]
 
 
@@ -277,7 +268,7 @@ def _unknown_field(
     nouns, name = _nouns_at(model, place[:-1], location), str(place[-1])
     if new := next((noun.renamed[name] for noun in nouns if issubclass(noun, Noun) and name in noun.renamed), ""):
         return f"is now {new}", ""
-    names = sorted({name for noun in nouns for name in _public_names(noun)})
+    names = sorted({field.alias or name for noun in nouns for name, field in noun.model_fields.items()})
     return _UNKNOWN, did_you_mean(place[-1], names) or f"{_KNOWN}{', '.join(names)}"
 
 
@@ -343,11 +334,6 @@ def _tag_words(model: type[BaseModel]) -> set[str]:
     return {
         word for name in _TAGS if name in model.model_fields for word in get_args(model.model_fields[name].annotation)
     }
-
-
-def _public_names(model: type[BaseModel]) -> set[str]:
-    """Return the fields of a noun as they are called in files."""
-    return {field.alias or name for name, field in model.model_fields.items()}
 
 
 _BLANKS = re.compile(r"\s*")

@@ -98,9 +98,8 @@ def calls_in_spans(spans: Iterable[OtlpSpan]) -> dict[str, ReportedCall]:
     listed = tuple(sorted(spans, key=lambda span: span.start))
     turns = _SpanReader(Gathered("", 1, "", listed)).turns if listed else ()
     reported: dict[str, ReportedCall] = {}
-    for call in sorted(
-        (call for turn in turns for call in turn.calls if call.executed), key=lambda call: call.span.start
-    ):
+    executed = [call for turn in turns for call in turn.calls if call.executed]
+    for call in sorted(executed, key=lambda call: call.span.start):
         reported[call.span.id] = {"tool": call.name}
         if not isinstance(call.arguments, Unknown):
             reported[call.span.id]["arguments"] = call.arguments
@@ -416,7 +415,8 @@ class _SpanReader:
         event_values = {(event, key): value for event, body in span.events for key, value in body.items()}
         if ("gen_ai.choice", "message") in event_values:
             arguments = event_values.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
-        call = self._told_before(span, call_id, name) or self._pending(call_id, name)
+        open_calls = [call for call in self._calls() if not call.executed]
+        call = self._told_before(span, call_id, name) or _first_of(open_calls, call_id, name)
         if call is None:
             call = _Call(name, call_id, span)
             self._reply(span).calls.append(call)
@@ -453,23 +453,16 @@ class _SpanReader:
     def _calls(self) -> Iterator[_Call]:
         return (call for turn in self.turns for call in turn.calls)
 
-    def _pending(self, call_id: str, name: str) -> _Call | None:
-        """Return the call of a message that has had no span of a tool so far."""
-        open_ = [call for call in self._calls() if not call.executed]
-        if call_id:
-            return next((call for call in open_ if call.id == call_id), None)
-        return next((call for call in open_ if call.name == name), None)
-
     def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
         """Take the result of a call from a message to the model, where no span of the tool has it."""
-        if isinstance(value, Unknown):
-            return
-        calls = [call for call in self._calls() if isinstance(call.result, Unknown)]
-        call = next((call for call in calls if call_id and call.id == call_id), None)
-        if call is None and not call_id:
-            call = next((call for call in calls if call.name == name), None)
-        if call is not None:
+        unanswered = [call for call in self._calls() if isinstance(call.result, Unknown)]
+        if (call := _first_of(unanswered, call_id, name)) is not None:
             call.result = value
+
+
+def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
+    """Return the first of some calls that has this id, or this name where there is no id."""
+    return next((call for call in calls if (call.id == call_id if call_id else call.name == name)), None)
 
 
 def _place(span: OtlpSpan | None) -> str:

@@ -90,13 +90,13 @@ class Cache:
         self._lines: dict[str, tuple[str, frozenset[int]]] | None = None
 
     def find(self, request: Request) -> Answer | None:
-        """Return the kept answer, marked as cached; None where there is none.
+        """Return the kept answer; None where there is none.
 
         Raises:
             StoreError: what is kept is damaged.
         """
         entry = self.entries.find(request.key())
-        return None if entry is None else entry.answer.model_copy(update={"cached": True})
+        return None if entry is None else entry.answer
 
     def keep(self, request: Request, answer: Answer, *, again: bool = False) -> Answer:
         """Keep an answer, and return the one that counts: of two processes that asked at once, that of the first.

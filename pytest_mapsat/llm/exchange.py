@@ -89,7 +89,7 @@ class Answer(Noun):
     ``data``: what the text holds, where a schema was asked for: a JSON object, not yet held against the schema; of embeddings an object with
     ``embeddings``, a list of vectors in the order of the texts. ``finish``: why the
     model stopped, in its own word. ``usage``: tokens and US dollars; of a cached answer those that it once cost. ``seconds``: how
-    long the model took, then. ``cached``: whether no call was made.
+    long the model took, then.
     """
 
     text: str = ""
@@ -98,7 +98,6 @@ class Answer(Noun):
     finish: str = ""
     usage: Usage = Usage()
     seconds: float = Field(default=0.0, ge=0)
-    cached: bool = False
 
 
 class ModelClient(Protocol):
@@ -473,14 +472,10 @@ class Prompt:
     """One prompt in one language.
 
     Attributes:
-        name: the file's name without its suffix.
-        language: ``en`` or ``zh``.
         version: as the file's first line has it.
         text: with its places.
     """
 
-    name: str
-    language: str
     version: str
     text: str
 
@@ -513,7 +508,7 @@ def prompt(name: str, language: str) -> Prompt:
     first, _, rest = text.partition("\n")
     if not first.startswith(_VERSION):
         raise ValueError(f"prompts/{folder}/{name}.md: the first line is {first!r}, expected '{_VERSION}N'")
-    return Prompt(name, folder, first.removeprefix(_VERSION).strip(), rest.strip())
+    return Prompt(first.removeprefix(_VERSION).strip(), rest.strip())
 
 
 def marks(*names: str) -> dict[str, str]:

@@ -114,10 +114,9 @@ def _members(value: Any) -> Mapping[Any, Any]:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     dump = getattr(value, "model_dump", None)
-    dumped = dump(mode="json") if callable(dump) and not isinstance(value, type) else None
-    if not isinstance(dumped, Mapping):
-        raise NotPlainError(f"a {type(value).__name__}, which JSON cannot hold: return text, numbers, lists and dicts")
-    return dumped
+    if callable(dump) and not isinstance(value, type) and isinstance(dumped := dump(mode="json"), Mapping):
+        return dumped
+    raise NotPlainError(f"a {type(value).__name__}, which JSON cannot hold: return text, numbers, lists and dicts")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_members)

@@ -138,9 +138,7 @@ class ScriptedUser:
             goodbye=_closing_words(script.goodbye) or stock.goodbye,
         )
         self._language = language
-        self._script = script.answers
-        self._confirms = script.confirms
-        self._leaves = script.leaves
+        self._script = script
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         #: The words of each answer when it was last given, by its ``id()``: answers live as long as the script.
@@ -164,8 +162,8 @@ class ScriptedUser:
         if self._is_looping(message, answers, replies):
             return self._end(gave_up=True)
         self._given |= dict(zip(map(id, answers), replies, strict=True))
-        decision = answer_go_ahead(self._confirms, message, self._language)
-        if self._confirms is None and message.go_ahead and not answers:
+        decision = answer_go_ahead(self._script.confirms, message, self._language)
+        if self._script.confirms is None and message.go_ahead and not answers:
             self._notes.append(
                 "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no"
             )
@@ -203,19 +201,18 @@ class ScriptedUser:
             for answer in self._unsaid
             if _is_asked(answer, asked) or (answer.calls and _is_told(answer, message.sentences))
         ]
-        go_ahead = () if self._confirms is None else message.go_ahead
+        script, go_ahead = self._script.answers, () if self._script.confirms is None else message.go_ahead
         questions = [question for question in message.questions if question not in go_ahead]
-        strange = [
-            question for question in questions if not any(_is_asked(answer, [question]) for answer in self._script)
-        ]
-        if self._script:
-            self._notes += [f"no prepared answer is for: {question}" for question in strange]
-        if any(answer.calls for answer in self._script):
-            self._notes += [
-                f"no prepared answer is for: {request}"
-                for request in message.requests
-                if not any(_is_asked(answer, [request]) or _is_told(answer, [request]) for answer in self._script)
+        strange = [text for text in questions if script and not any(_is_asked(answer, [text]) for answer in script)]
+        if any(answer.calls for answer in script):
+            prepared = [
+                text
+                for answer in script
+                for text in message.requests
+                if _is_asked(answer, [text]) or _is_told(answer, [text])
             ]
+            strange += [request for request in message.requests if request not in prepared]
+        self._notes += [f"no prepared answer is for: {text}" for text in strange]
         sayings = {answer.say for answer in answers if not answer.calls}
         self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
         self._said += answers
@@ -224,7 +221,7 @@ class ScriptedUser:
 
     def _is_looping(self, message: MessageReading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
         """Return whether this is the second reply in a row that brings nothing new."""
-        confirmed = self._confirms is not None and message.go_ahead
+        confirmed = self._script.confirms is not None and message.go_ahead
         new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
         repeats = all(words(sentence) in self._heard for sentence in message.sentences)
         stale = not new and (repeats or (not confirmed and self._was_answered(message)))
@@ -244,7 +241,7 @@ class ScriptedUser:
     def _without_answer(self, message: MessageReading) -> UserMove:
         if message.actions:
             return UserMove(self._stock.cannot_act, ending="done")
-        leaves = self._leaves and not self._unsaid
+        leaves = self._script.leaves and not self._unsaid
         if message.questions and not leaves:
             already = self._was_answered(message)
             return UserMove(self._stock.said_already if already else self._stock.no_preference)
