@@ -298,7 +298,7 @@ class _Row(_Message):
     case: str = Field(validation_alias="conversation_id", pattern=CASE_ID_PATTERN)
 
 
-class _RecordedDialogue(_PublishedPart):
+class _PublishedDialogue(_PublishedPart):
     """The messages of one dialogue, in the order of the file."""
 
     case: str = Field(validation_alias="case_id", pattern=CASE_ID_PATTERN)
@@ -313,7 +313,7 @@ def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
         if not isinstance(data, dict) or not isinstance(data.get("turns"), list):
             raise SuiteError(Problem(name, raw.number, "expected an object with case_id and a list of turns"))
         data["turns"] = [{**turn, "line": raw.number} if isinstance(turn, dict) else turn for turn in data["turns"]]
-        dialogue = noun_from(_RecordedDialogue, data, name, raw.number)
+        dialogue = noun_from(_PublishedDialogue, data, name, raw.number)
         yield raw.number, _published(dialogue.case, dialogue.trial, dialogue.messages, name)
 
 
