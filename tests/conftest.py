@@ -16,7 +16,7 @@ from installed_packages import remember_installed
 from waits import heed_interrupts, limited
 from warm_python import warm_python
 
-from pytest_mapsat.llm.call import library
+from pytest_mapsat.llm.client import library
 
 with suppress(ImportError):
     # litellm imports this backport, which takes over the search for installed packages from the standard library for good. Where that first

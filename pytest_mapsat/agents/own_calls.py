@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from urllib3 import HTTPConnectionPool, Timeout, exceptions, request
 
-from pytest_mapsat.formats import OtlpSpan, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
+from pytest_mapsat.formats import OtlpSpan, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
 from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -183,13 +183,14 @@ class SpansOfReplies:
         Raises:
             InfrastructureError: the port is taken from us.
         """
-        calls: dict[str, SpanCall] = {}
+        fresh: dict[str, ReportedCall] = {}
         for trace, parent in self._replies if self._waited else self._replies[-1:]:
             spans = self._receiver.spans(trace) if self._waited else self._arrived(trace, parent, is_over)
-            calls |= {trace + call.span: call for call in calls_in_spans(spans) if trace + call.span not in self._told}
+            calls_of_trace = {trace + span: call for span, call in calls_in_spans(spans).items()}
+            fresh |= {key: {**call, "id": key} for key, call in calls_of_trace.items() if key not in self._told}
         self._waited = True
-        self._told |= calls.keys()
-        return [_reported(call, key) for key, call in calls.items()]
+        self._told |= fresh.keys()
+        return [*fresh.values()]
 
     def _arrived(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
         """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
@@ -206,17 +207,6 @@ class SpansOfReplies:
             self._receiver.cut += bool(spans)
             self._receiver.silent += not spans
         return spans
-
-
-def _reported(call: SpanCall, key: str) -> ReportedCall:
-    report: ReportedCall = {"tool": call.name, "id": key}
-    if call.arguments is not None:
-        report["arguments"] = call.arguments
-    if call.answered:
-        report["result"] = call.result
-    if call.failed:
-        report["status"] = "error"
-    return report
 
 
 _receivers: dict[int, Receiver] = {}

@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
-    SpanCall,
-    SpanDialogue,
-    SpanTurn,
+    RecordedDialogue,
     layout_of,
     layouts,
     limits,
+    noun_from,
     parse_json,
     parse_json_line,
     parse_literal,
@@ -31,7 +28,6 @@ from pytest_mapsat.formats import (
     read_run,
     read_spans,
     require_file,
-    validate,
 )
 from pytest_mapsat.model import (
     CASE_ID_PATTERN,
@@ -50,34 +46,20 @@ from pytest_mapsat.model import (
     Usage,
     UsageError,
     shown,
+    status_of,
 )
-from pytest_mapsat.sandbox import MISS_RESULT
 
 from .returned import as_json, scrubbed, writable
 from .source import SourceSpec
 
-_NounT = TypeVar("_NounT", bound=BaseModel)
 _Whole = Annotated[int, Field(ge=0, lt=2**53)]
 RECORDED = Provenance(kind="recorded")
 _GOOD = ("", "success")
 _COLUMNS = ("conversation_id", "turn_index", "role", "content")
-_CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or true), and export again"
 _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case's"
 
 
-class RecordedConversation(NamedTuple):
-    """A conversation whose spans do not name the case: as it was read, and as it is judged."""
-
-    dialogue: SpanDialogue
-    trajectory: Trajectory
-
-    @property
-    def place(self) -> str:
-        """The first span, as messages name it."""
-        return f"span {shown(self.dialogue.span)} (line {self.dialogue.line})"
-
-
-def _is_begun_by(longer: RecordedConversation, shorter: RecordedConversation) -> bool:
+def _is_begun_by(longer: RecordedDialogue, shorter: RecordedDialogue) -> bool:
     """Return whether a longer conversation begins with the whole of a shorter one, as where each model call is a trace of its own."""
     whole, start = (
         [(turn.role, turn.text) for turn in conversation.trajectory.turns] for conversation in (longer, shorter)
@@ -101,7 +83,7 @@ class RecordedSource:
     spec: str
     file: str
     trajectories: Mapping[tuple[str, int], Trajectory]
-    unplaced: Sequence[RecordedConversation] = ()
+    unplaced: Sequence[RecordedDialogue] = ()
     kind: Literal["recorded"] = "recorded"
     name: str = "recorded"
     agent: object = None
@@ -130,15 +112,15 @@ class RecordedSource:
         return recorded
 
     @cached_property
-    def _by_session(self) -> Mapping[str, RecordedConversation]:
-        return {each.dialogue.session: each for each in self.unplaced if each.dialogue.session}
+    def _by_session(self) -> Mapping[str, RecordedDialogue]:
+        return {each.session: each for each in self.unplaced if each.session}
 
     @cached_property
-    def _by_query(self) -> Mapping[str, Sequence[RecordedConversation]]:
+    def _by_query(self) -> Mapping[str, Sequence[RecordedDialogue]]:
         """The unplaced conversations, by the words that they begin with."""
-        by_query: dict[str, list[RecordedConversation]] = defaultdict(list)
+        by_query: dict[str, list[RecordedDialogue]] = defaultdict(list)
         for conversation in self.unplaced:
-            by_query[" ".join((conversation.dialogue.query or "").split())].append(conversation)
+            by_query[" ".join(conversation.query.split())].append(conversation)
         return by_query
 
     def _unplaced_of(self, case: Case, trial: int) -> Trajectory | None:
@@ -171,7 +153,7 @@ class RecordedSource:
         first = self.unplaced[0]
         return (
             f"; of {len(self.unplaced)} conversations without an attribute mapsat.case none has its id as session, or its query; "
-            f"the first, {first.place}, begins with {shown(first.dialogue.query or '')}"
+            f"the first, {first.place}, begins with {shown(first.query)}"
         )
 
 
@@ -189,9 +171,9 @@ def open_source(spec: SourceSpec) -> RecordedSource:
     require_file(file, name)
     trajectories: dict[tuple[str, int], Trajectory] = {}
     lines: dict[tuple[str, int], int] = {}
-    unplaced: list[RecordedConversation] = []
+    unplaced: list[RecordedDialogue] = []
     for line, trajectory in recorded_dialogues(file, name):
-        if isinstance(trajectory, RecordedConversation):
+        if isinstance(trajectory, RecordedDialogue):
             unplaced.append(trajectory)
             continue
         key = (trajectory.case, trajectory.trial)
@@ -202,15 +184,14 @@ def open_source(spec: SourceSpec) -> RecordedSource:
     return RecordedSource(f"recorded:{path}", printable(file.name), trajectories, unplaced)
 
 
-def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | RecordedConversation]]:
+def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | RecordedDialogue]]:
     """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Spans that name no case give a conversation. Raises SuiteError where it is broken; ``name``: how messages name it."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
     elif layout == "spans":
         for dialogue in read_spans(file, name):
-            trajectory = span_trajectory(dialogue, name)
-            yield dialogue.line, trajectory if dialogue.case else RecordedConversation(dialogue, trajectory)
+            yield dialogue.line, dialogue if dialogue.trajectory.case == "-" else dialogue.trajectory
     elif layout == "lines":
         yield from _published_lines(file, name)
     else:
@@ -297,7 +278,7 @@ class _Row(_Message):
     case: str = Field(validation_alias="conversation_id", pattern=CASE_ID_PATTERN)
 
 
-class _RecordedDialogue(_PublishedPart):
+class _PublishedDialogue(_PublishedPart):
     """The messages of one dialogue, in the order of the file."""
 
     case: str = Field(validation_alias="case_id", pattern=CASE_ID_PATTERN)
@@ -312,7 +293,7 @@ def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
         if not isinstance(data, dict) or not isinstance(data.get("turns"), list):
             raise SuiteError(Problem(name, raw.number, "expected an object with case_id and a list of turns"))
         data["turns"] = [{**turn, "line": raw.number} if isinstance(turn, dict) else turn for turn in data["turns"]]
-        dialogue = _checked(_RecordedDialogue, data, name, raw.number)
+        dialogue = noun_from(_PublishedDialogue, data, name, raw.number)
         yield raw.number, _published(dialogue.case, dialogue.trial, dialogue.messages, name)
 
 
@@ -327,7 +308,7 @@ def _published_table(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
                 cells["tool_calls"] = parse_literal(calls)
             except ValueError as error:
                 raise SuiteError(Problem(name, source.line, f"tool_calls {error}")) from None
-        row = _checked(_Row, cells, name, source.line)
+        row = noun_from(_Row, cells, name, source.line)
         rows.setdefault(row.case, []).append(row)
     yield from ((messages[0].line, _published(case, 1, messages, name)) for case, messages in rows.items())
 
@@ -346,32 +327,38 @@ def _published(case: str, trial: int, listed: Sequence[_Message], name: str) -> 
         case=case,
         trial=trial,
         source="recorded",
-        turns=tuple(_turn(message, name) for message in messages),
+        turns=tuple(map(_turn, messages)),
         ending=_ending(messages, failed),
         fault=None if failed is None else _fault(failed),
         warnings=tuple(_oddities(messages)),
     )
 
 
-def _turn(message: _Message, name: str) -> Turn:
+def _turn(message: _Message) -> Turn:
     milliseconds = message.milliseconds
     return Turn(
         role="user" if message.role == "user" else "agent",
         text=writable(message.content),
-        steps=tuple(_step(call, message, name) for call in message.calls),
+        steps=tuple(map(_step, message.calls)),
         usage=Usage(input_tokens=message.input_tokens, output_tokens=message.output_tokens),
         timing=None if milliseconds is None else TurnTiming(seconds=milliseconds / 1000),
     )
 
 
-def _step(call: _Call, message: _Message, name: str) -> Step:
+def _step(call: _Call) -> Step:
     result = as_json(call.result)
     if isinstance(call.result, str):  # data as JSON text, or words
         with suppress(ValueError):
             result = as_json(parse_json(call.result))
-    own: JsonObject = {"status": status_of(result)}
-    as_span = SpanCall(call.name, call.id, call.arguments, result, answered=True, line=message.line, own=own)
-    return step_of(as_span, name)
+    return Step(
+        kind="call",
+        id=writable(call.id),
+        tool=writable(call.name),
+        arguments=as_json(call.arguments),
+        result=result,
+        status=status_of(result),
+        provenance=RECORDED,
+    )
 
 
 def _ending(messages: Sequence[_Message], failed: _Message | None) -> Ending:
@@ -394,102 +381,3 @@ def _oddities(messages: Sequence[_Message]) -> Iterator[str]:
     ends = [place for place, message in enumerate(messages) if message.stops]
     if ends and ends[0] < len(messages) - 1:
         yield f"the recorded dialogue goes on for {len(messages) - 1 - ends[0]} messages after its end"
-
-
-# -- spans ---------------------------------------------------------------------------------
-
-
-def span_trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:
-    """Return a conversation in spans as a recorded trajectory, with a turn for each of its turns.
-
-    Args:
-        dialogue: the conversation.
-        name: how messages name the file.
-
-    Raises:
-        SuiteError: a field of ours holds what no trajectory can hold.
-    """
-    turns = tuple(_turn_of_spans(turn, name) for turn in dialogue.turns)
-    case = dialogue.case or "-"
-    data = {**dialogue.own, "case": case, "trial": dialogue.trial, "source": "recorded", "turns": ()}
-    data["calls_untold"] = not dialogue.tells_calls or data.get("calls_untold", False)
-    data["warnings"] = [*data.get("warnings", ()), *map(scrubbed, dialogue.notes)]
-    fault = _untold(dialogue)
-    if fault is not None and not dialogue.own:
-        data |= {"ending": "infrastructure_error", "fault": fault.to_json()}
-    return _checked(Trajectory, data, name, dialogue.line).model_copy(update={"turns": turns})
-
-
-def _untold(dialogue: SpanDialogue) -> Fault | None:
-    """Return the fault of a conversation that cannot be judged because a reply is missing."""
-    replies = [turn for turn in dialogue.turns if turn.role == "agent"]
-    untold = next((turn for turn in replies if turn.text is None), None)
-    if untold is not None:
-        place = f"span {shown(untold.span)} (line {untold.line})"
-        return Fault(blame="infrastructure", message=f"the reply of {place} is not told: {_CAPTURE}")
-    if not replies:
-        place = f"span {shown(dialogue.span)} (line {dialogue.line})"
-        return Fault(blame="infrastructure", message=f"no span of the conversation of {place} tells a reply")
-    return None
-
-
-def _turn_of_spans(turn: SpanTurn, name: str) -> Turn:
-    own = dict(turn.own)
-    places = own.pop("thoughts", ())
-    steps: list[Step] = [step_of(call, name) for call in turn.calls]
-    for number, thought in enumerate(turn.thoughts):
-        at = places[number] if number < len(places) and isinstance(places[number], int) else number
-        steps.insert(at, Step(kind="thought", text=writable(thought)))
-    data = {**own, "role": turn.role, "text": writable(turn.text or "")}
-    if turn.output is not None:
-        data["output"] = as_json(turn.output)
-    checked = _checked(Turn, data, name, turn.line)
-    if turn.role == "user":
-        return checked
-    usage = Usage(input_tokens=turn.input_tokens, output_tokens=turn.output_tokens, cost=turn.cost)
-    timing = None if turn.seconds is None else TurnTiming(seconds=turn.seconds)
-    return checked.model_copy(update={"steps": tuple(steps), "usage": usage, "timing": timing})
-
-
-def step_of(call: SpanCall, name: str) -> Step:
-    """Return a call as a step.
-
-    Args:
-        call: the call.
-        name: how messages name the file.
-
-    Raises:
-        SuiteError: a field of ours (``mapsat.call``) holds what no step can hold.
-    """
-    result = as_json(call.result)
-    own = {
-        part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown", "usage")
-    }
-    known = {"arguments": call.arguments is not None, "result": call.answered, "changed": bool(own)}
-    data = {
-        "kind": "call",
-        "id": writable(call.id),
-        "tool": writable(call.name),
-        "arguments": as_json(call.arguments or {}),
-        "result": result,
-        "status": "error" if call.failed else status_of(result) if call.answered else "unknown",
-        "unknown": [part for part, is_told in known.items() if not is_told],
-    }
-    return _checked(Step, {**data, **own}, name, call.line).model_copy(update={"provenance": RECORDED})
-
-
-def _checked(noun: type[_NounT], data: JsonObject, name: str, line: int) -> _NounT:
-    problems: list[Problem] = []
-    value = validate(noun, LocatedDocument(data, DocumentLines(line)), name, problems)
-    if value is None:
-        raise SuiteError(*problems[: limits.PROBLEMS])
-    return value
-
-
-def status_of(result: object) -> Literal["ok", "miss", "error"]:
-    """Return the status of a call by its result: a recorded dialogue may hold misses and errors of our own sandbox."""
-    if result == MISS_RESULT:
-        return "miss"
-    if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
-        return "error"
-    return "ok"

@@ -184,7 +184,7 @@ class Limits:
         max_text: characters of one reply, and of the arguments of one call.
 
     Raises:
-        UsageError: a limit leaves no room for an episode.
+        UsageError: the time leaves no room for an episode.
     """
 
     max_turns: int = 10
@@ -199,8 +199,6 @@ class Limits:
         return cls(max_turns=options.max_turns, timeout=options.timeout_seconds)
 
     def __post_init__(self) -> None:
-        if self.max_turns < 1:
-            raise UsageError(f"an episode has at least 1 turn, not {self.max_turns}")
         if not 0 < self.timeout <= TIMEOUT_MAX:
             raise UsageError(f"the wall time of an episode is a number of seconds above 0, not {self.timeout}")
 
@@ -232,6 +230,8 @@ class Channel:
     Attributes:
         broken: the sandbox's exception, once it raised one.
         overrun: what a reply did more of than it may; empty where it kept to its limits.
+        tools: the tools that the agent may call, by name.
+        user_tools: those that the user may call.
     """
 
     def __init__(self, sandbox: Sandbox, limits: Limits, memory: Remembering | None = None) -> None:
@@ -241,9 +241,9 @@ class Channel:
         self._told = 0
         self._sandbox = sandbox
         self._memory = memory
-        self._tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
-        self._tools |= {} if memory is None else memory.tools
-        self._user_tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_user}
+        self.tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
+        self.tools |= {} if memory is None else memory.tools
+        self.user_tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_user}
         self._under_way: tuple[str, float] | None = None
         self._limits = limits
         self._lock = Lock()
@@ -252,16 +252,6 @@ class Channel:
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
         self._made = 0  # calls of the agent
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools that the agent may call, by name."""
-        return self._tools
-
-    @property
-    def user_tools(self) -> Mapping[str, Tool]:
-        """Those that the user may call."""
-        return self._user_tools
 
     def open(self) -> None:
         """Let calls through, for one reply."""
@@ -281,7 +271,8 @@ class Channel:
         self._memory, self._steps = None, []
 
     def late(self) -> tuple[Step, ...]:
-        """Return the calls that came when no reply was under way, each once."""
+        """Return the calls that came when no reply was under way, or in a copy of this process; each once."""
+        _hear_forks()
         steps = tuple(self._late[self._told :])
         self._told += len(steps)
         return steps
@@ -303,7 +294,7 @@ class Channel:
                 return None, refusal
             steps = self._steps
             name = name[:_LONGEST_NAME]
-            step = self._remembered(name, arguments) or self._answered(name, arguments, self._tools)
+            step = self._remembered(name, arguments) or self._answered(name, arguments, self.tools)
             # The reply may have ended while the sandbox was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
                 if step is not None:
@@ -316,16 +307,16 @@ class Channel:
         """Keep a call that is refused as no reply is under way: the world outside would have been changed by it."""
         if len(self._late) < _MOST_LATE:
             fits = isinstance(arguments, dict) and json_size(arguments) <= self._limits.max_text
-            named = tool_name(self._tools, name[:_LONGEST_NAME])
+            tool = tool_name(self.tools, name[:_LONGEST_NAME])
             untold: tuple[CallPart, ...] = ("result", "changed") if fits else ("arguments", "result", "changed")
-            step = Step(kind="call", tool=named, arguments=arguments if fits else {}, status="unknown", unknown=untold)
+            step = Step(kind="call", tool=tool, arguments=arguments if fits else {}, status="unknown", unknown=untold)
             self._late.append(step)
 
     def act(self, call: tuple[str, JsonObject]) -> Step | None:
         """Answer a call that the user makes with a tool of its own; None where the sandbox broke."""
         name, arguments = call
         with self._lock:
-            return self._answered(name, arguments, self._user_tools)
+            return self._answered(name, arguments, self.user_tools)
 
     def slow_tool(self) -> str:
         """Return the tool whose answer the sandbox has been at for so long that it is to blame; empty where there is none."""
@@ -355,7 +346,7 @@ class Channel:
 
     def _remembered(self, name: str, arguments: JsonObject) -> Step | None:
         """Answer a call of a tool of the agent's memory; None where it is another tool."""
-        name = tool_name(self._tools, name)
+        name = tool_name(self.tools, name)
         if self._memory is None or name not in self._memory.tools:
             return None
         answer = self._too_large(arguments) or self._memory.call(name, arguments)
@@ -365,10 +356,10 @@ class Channel:
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
         """Answer a call by one of the caller's tools; of a call of another tool it says that there is none."""
         name = tool_name(tools, name)
-        self._made += tools is self._tools
+        self._made += tools is self.tools
         self._under_way = name, perf_counter()
         try:
-            answer = self._too_large(arguments) or (self._used_up() if tools is self._tools else None)
+            answer = self._too_large(arguments) or (self._used_up() if tools is self.tools else None)
             if answer is None:
                 answer = self._sandbox.call(name, arguments) if name in tools else unknown_tool(name, tools)
         except RecursionError:
@@ -474,7 +465,7 @@ def _listen_to_forks() -> None:
 
 def _tell_of_call(line: _Line, number: int, name: str, arguments: Json) -> None:
     """Tell the process that this one is a copy of that a call was refused here; in one piece, or without its arguments."""
-    whole, short = (json.dumps(told).encode() + b"\n" for told in ([number, name, arguments], [number, name, None]))
+    whole, short = (json.dumps([number, name, given]).encode() + b"\n" for given in (arguments, None))
     with suppress(OSError):
         os.write(line.writing, whole if len(whole) <= select.PIPE_BUF else short)
 
@@ -482,21 +473,14 @@ def _tell_of_call(line: _Line, number: int, name: str, arguments: Json) -> None:
 def _hear_forks() -> None:
     """Keep the calls that copies of this process have refused."""
     with suppress(BlockingIOError):
-        told = b"" if _line is None else os.read(_line.reading, _PIPE_BYTES)
-        for number, name, arguments in map(json.loads, told.splitlines()):
+        lines = b"" if _line is None else os.read(_line.reading, _PIPE_BYTES)
+        for number, name, arguments in map(json.loads, lines.splitlines()):
             if number in _channels:
                 _channels[number].keep_late(name, arguments)
 
 
-def late_calls(channel: Channel) -> tuple[Step, ...]:
-    """Return the calls of an episode that came when no reply was under way, or in a copy of this process; each once."""
-    _hear_forks()
-    return channel.late()
-
-
 def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
     """Return the calls that came once their episode's trajectory had been made, with the case and the trial; each is returned once."""
-    _hear_forks()
     late = [(case, trial, channel.late()) for case, trial, _, channel in _over]
     return [(case, trial, steps) for case, trial, steps in late if steps]
 
@@ -537,6 +521,7 @@ def port(
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
+    """Hand a call or a thought to the channel of a number; return the result, and why it was refused."""
     if _line is not None and _line.process != os.getpid():
         if method is Channel.call:
             _tell_of_call(_line, number, given[0][:_LONGEST_NAME], given[1])
@@ -588,15 +573,15 @@ class ReportedCalls:
         """
         new: list[Step] = []
         left = [("", step) for step in known if step.kind == "call"]
-        for told in self._ask():
-            if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
-                raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
+        for report in self._ask():
+            if not isinstance(report, Sequence) or isinstance(report, (str, bytes)):
+                raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(report))}")
             before = [] if self._anew else [*self._before]
-            for call in map(self._step, told[:_MOST_TOLD]):
+            for call in map(self._step, report[:_MOST_TOLD]):
                 told_before, known_already = _taken(call, before), _taken(call, left)
                 self._before += [] if told_before else [call]
                 new += [] if told_before or known_already else [call[1]]
-            self.cut |= len(told) > _MOST_TOLD or len(new) > _MOST_CALLS
+            self.cut |= len(report) > _MOST_TOLD or len(new) > _MOST_CALLS
         return new[:_MOST_CALLS]
 
     def _step(self, call: object) -> tuple[str, Step]:
@@ -619,12 +604,12 @@ class ReportedCalls:
             tool=tool_name(self._tools, str(as_json(tool))[:_LONGEST_NAME]),
             arguments=arguments,
             result=result,
-            status=_status(call.get("status"), result, told="result" not in unknown),
+            status=_status(call.get("status"), result, tells_result="result" not in unknown),
             provenance=self._provenance,
             unknown=tuple(unknown),
         )
-        named = call.get("id")
-        return (str(named) if isinstance(named, (str, int)) else ""), step
+        call_id = call.get("id")
+        return (str(call_id) if isinstance(call_id, (str, int)) else ""), step
 
 
 _UNKNOWN = Unknown()
@@ -647,14 +632,14 @@ def _value(value: object) -> Json | Unknown:
     return _UNKNOWN if isinstance(data, Unknown) or json_size(data) > _MOST_TEXT else data
 
 
-def _status(status: object, result: Json, *, told: bool) -> StepStatus:
+def _status(status: object, result: Json, *, tells_result: bool) -> StepStatus:
     """Return what became of a call: what is reported, else what its result shows; one that may be an error is unknown."""
     if status in ("ok", "error"):
         return "ok" if status == "ok" else "error"
     says_error = isinstance(result, dict) and (
         any(map(result.get, _ERROR_KEYS)) or str(result.get("status")).lower() in _ERROR_STATES
     )
-    return "unknown" if status is not None or says_error or not told else "ok"
+    return "unknown" if status is not None or says_error or not tells_result else "ok"
 
 
 def _taken(call: tuple[str, Step], others: list[tuple[str, Step]]) -> bool:

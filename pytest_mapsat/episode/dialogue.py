@@ -51,7 +51,6 @@ from .channel import (
     Reporter,
     UserHands,
     Worker,
-    late_calls,
     leased,
     port,
 )
@@ -124,6 +123,7 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
 
 
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
+    """Return the recorded dialogue of a case, up to where the case's user would have ended it."""
     try:
         trajectory = source.trajectory(case, trial)
     except MapsatError as error:
@@ -205,7 +205,7 @@ class _EpisodeDialogue:
             setup=self._sandbox.setup,
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
-            after_end=(*late_calls(self._channel), *self._late),
+            after_end=(*self._channel.late(), *self._late),
             calls_reported=(bool(self._reports) or self._reported is not None) and not self._knows_all_calls(),
         )
 
@@ -229,12 +229,14 @@ class _EpisodeDialogue:
         return None
 
     def _talk(self) -> _End:
+        """Return how the dialogue ends, with the memory at hand where the agent has one."""
         if self._memory is None:
             return self._played()
         with closing(self._memory):
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
+        """Open the agent, and return how the dialogue with it ends."""
         with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
@@ -258,6 +260,7 @@ class _EpisodeDialogue:
                 return end or _End("done")
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
+        """Take turns until one of the speakers, or the limit of turns, ends the dialogue."""
         for _ in range(self._limits.max_turns):
             session.remember((*self._opening, *self._turns), self._deadline)
             end = self._agent_turn(conversation, worker) or self._user_turn(worker)
@@ -266,13 +269,14 @@ class _EpisodeDialogue:
         return _End("max_turns")
 
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
+        """Ask for a reply; return the end that it brings, None where the dialogue goes on."""
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
         reply, end = self._reply(conversation, worker)
         steps, seconds = self._channel.close(), perf_counter() - began
-        told, end = self._told(steps, end)
-        steps = (*steps, *told)
+        reported, end = self._told(steps, end)
+        steps = (*steps, *reported)
         # What was waited for here is no time of the agent's.
         self._deadline += perf_counter() - began - seconds
         if reply is not None and reply.usage is None:
@@ -288,19 +292,20 @@ class _EpisodeDialogue:
 
     def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
         """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""
-        told: tuple[Step, ...] = ()
+        reported: tuple[Step, ...] = ()
         try:
             for reports in self._reports if end is None or end.ending != "infrastructure_error" else ():
                 with leased() as worker:
-                    told += tuple(worker.run(reports.new, (*steps, *told), timeout=_REPORTING))
+                    reported += tuple(worker.run(reports.new, (*steps, *reported), timeout=_REPORTING))
         except Exception as error:  # noqa: BLE001  # an environment is code of the user's
             slow = f"what reports the agent's calls did not answer within {_REPORTING:g} s"
             lost = InfrastructureError(slow) if isinstance(error, Overdue) else error
             if end is None or end.fault is None:
                 end = _End("infrastructure_error", _fault_of(lost, "infrastructure"))
-        return told, end
+        return reported, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
+        """Return the agent's reply in its time, or the end of the dialogue where there is none."""
         try:
             with calls_of(self._model_calls):
                 reply: Reply = worker.run(
@@ -328,6 +333,7 @@ class _EpisodeDialogue:
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:
+        """Return the end of an episode whose time is over, by what was under way then."""
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
         slow = self._channel.slow_tool()
@@ -343,6 +349,7 @@ class _EpisodeDialogue:
         return _End("timeout", Fault(blame="agent", message=message))
 
     def _check_size(self, reply: Reply) -> None:
+        """Raise AgentFault for a reply that is too long."""
         if not reply.thoughts and reply.output is None and len(reply.text) <= self._limits.max_text:
             return
         output = 0 if reply.output is None else json_size(reply.output)
@@ -354,6 +361,7 @@ class _EpisodeDialogue:
                 )
 
     def _user_turn(self, worker: Worker) -> _End | None:
+        """Let the user move; return the end that it brings, None where the dialogue goes on."""
         started = perf_counter()
 
         def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
@@ -385,6 +393,7 @@ class _EpisodeDialogue:
 
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
+    """Return the agent's turn for a reply and the calls before it."""
     # When those of the reply were thought is unknown; those of the session stand where they came.
     thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
     return Turn(

@@ -96,6 +96,7 @@ def printable(name: str) -> str:
 
 
 def _escaped(character: str) -> str:
+    """Return a character as Python writes it in a text: what cannot be printed by its number."""
     if ord(character) in _BYTES_OF_NAMES:
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
@@ -114,14 +115,15 @@ def require_file(path: Path, name: str) -> None:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{printable(name)}: there is no such file{_near(path)}") from None
+        raise UsageError(f"{printable(name)}: there is no such file{_similar_names(path)}") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{printable(name)}: cannot be read: {_why(error)}") from None
+        raise UsageError(f"{printable(name)}: cannot be read: {_reason_of(error)}") from None
     if not stat.S_ISREG(mode):
         raise UsageError(f"{printable(name)}: {NOT_REGULAR}")
 
 
-def _near(path: Path) -> str:
+def _similar_names(path: Path) -> str:
+    """Return a hint at files beside a missing one whose names are similar; empty where there are none."""
     try:
         return hint_at(path.name, sorted(entry.name for entry in path.parent.iterdir()))
     except OSError:
@@ -134,10 +136,11 @@ READ_ERRORS = (OSError, EOFError, zlib.error)
 
 def unreadable(path: Path, error: BaseException, name: str = "") -> SuiteError:
     """Return the error for a file that the system, or gzip, does not give."""
-    return SuiteError(Problem(name or shown_path(path), 0, f"cannot be read: {_why(error)}"))
+    return SuiteError(Problem(name or shown_path(path), 0, f"cannot be read: {_reason_of(error)}"))
 
 
-def _why(error: BaseException) -> str:
+def _reason_of(error: BaseException) -> str:
+    """Return why a file could not be read, in the words of the system."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -156,6 +159,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file for ``open``; raise OSError for a folder, a device or a pipe."""
     # Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -218,19 +222,20 @@ def read_lines(
                 if not data:
                     return
                 if len(data) > line_limit:
-                    raise _beyond(path, name, number, f"the line is longer than {line_limit} bytes")
+                    raise _limit_error(path, name, number, f"the line is longer than {line_limit} bytes")
                 if offset + len(data) > total_limit:
-                    raise _beyond(path, name, number, f"the file holds more than {total_limit} bytes")
+                    raise _limit_error(path, name, number, f"the file holds more than {total_limit} bytes")
                 if blank or not data.isspace():
                     yield RawLine(number, offset, data)
                 offset += len(data)
             if file.read(1):
-                raise _beyond(path, name, most, f"the file has more than {most} lines")
+                raise _limit_error(path, name, most, f"the file has more than {most} lines")
     except READ_ERRORS as error:
         raise unreadable(path, error, name) from error
 
 
-def _beyond(path: Path, name: str, line: int, message: str) -> SuiteError:
+def _limit_error(path: Path, name: str, line: int, message: str) -> SuiteError:
+    """Return the error of a file that goes beyond a limit on a line."""
     return SuiteError(Problem(name or shown_path(path), line, message, "split the file"))
 
 
@@ -294,16 +299,16 @@ def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], obj
     Raises:
         OSError: one cannot be written.
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for name, data in files.items():
             path = folder / name
-            made += [*[parent for parent in path.parents if not parent.exists()][::-1], path]
+            created += [*[parent for parent in path.parents if not parent.exists()][::-1], path]
             with replacing(path) as file:
                 file.write(data)
         accept()
     except BaseException:
-        for path in reversed(made):
+        for path in reversed(created):
             path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         raise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -89,9 +90,7 @@ def data_of(value: Json) -> Json | Unknown:
 
 def _is_prose(text: str) -> bool:
     """Return whether a text only begins as JSON does: in brackets, but with no name in quotes behind them."""
-    return text.lstrip()[:1] == '"' or (
-        text.lstrip()[:1] == "[" and text.lstrip()[1:].lstrip()[:1] not in ('"', "{", "[", "")
-    )
+    return re.match(r'\s*(?:"|\[\s*[^\s"{\[])', text) is not None
 
 
 def arguments_of(value: Json) -> JsonObject | Unknown:
@@ -118,7 +117,7 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[ChatMes
     if isinstance(data, dict):
         if isinstance(data.get("content"), dict) and "parts" in data["content"]:
             return read_messages(data["content"], role)
-        inner = next((data[key] for key in _LISTS if _holds(data, key)), None)
+        inner = next((data[key] for key in _LISTS if _has_messages(data, key)), None)
         if inner is not None and not data.keys() & _OF_A_MESSAGE:
             return read_messages(inner, role, loose=loose)
         if not data.keys() & _OF_A_MESSAGE:
@@ -139,11 +138,13 @@ def _words(data: JsonObject) -> str:
     return json.dumps(data, ensure_ascii=False) if text is None else text
 
 
-def _holds(data: JsonObject, key: str) -> bool:
+def _has_messages(data: JsonObject, key: str) -> bool:
+    """Return whether an object holds messages under a key: a list, or the one text that it has."""
     return isinstance(data.get(key), list) or (isinstance(data.get(key), str) and len(data) == 1)
 
 
 def _message(data: Json, role: str) -> Iterator[ChatMessage]:
+    """Yield the messages that one member of a list is; ``role``: of one that has none."""
     if isinstance(data, str):
         yield ChatMessage(role, data)
         return
@@ -153,24 +154,15 @@ def _message(data: Json, role: str) -> Iterator[ChatMessage]:
         if isinstance(inner := data.get(wrapper), dict):
             data = {**data, **inner}
     kind = str(data.get("type") or data.get("kind") or "")
-    named = (
-        "ai"
-        if _folded(kind) in _CALLS
-        else "tool"
-        if _folded(kind) in _RESULTS
-        else str(data.get("role") or kind or role).lower()
-    )
-    own = _ROLES.get(named.removesuffix("message").removesuffix("chunk") or named, role)
-    if isinstance(data.get("parts"), list) and kind in (
-        "request",
-        "response",
-    ):  # a message whose parts have roles
+    if _folded(kind) in _CALLS | _RESULTS:
+        own = "assistant" if _folded(kind) in _CALLS else "tool"
+    else:
+        role_name = str(data.get("role") or kind or role).lower()
+        own = _ROLES.get(role_name.removesuffix("message").removesuffix("chunk") or role_name, role)
+    if isinstance(data.get("parts"), list) and kind in ("request", "response"):  # a message whose parts have roles
         for part in data["parts"]:
-            yield from (
-                _message({"role": _PARTS_OF.get(str(part.get("part_kind")), "system"), **part}, role)
-                if isinstance(part, dict)
-                else ()
-            )
+            if isinstance(part, dict):
+                yield from _message({"role": _PARTS_OF.get(str(part.get("part_kind")), "system"), **part}, role)
         return
     text, calls, results, thoughts = _parts(data)
     if own == "tool" and not results:
@@ -178,14 +170,9 @@ def _message(data: Json, role: str) -> Iterator[ChatMessage]:
     yield ChatMessage(own, text, tuple(calls), tuple(results), tuple(thoughts))
 
 
-_PARTS_OF = {
-    "user-prompt": "user",
-    "text": "assistant",
-    "tool-call": "assistant",
-    "tool-return": "tool",
-    "thinking": "assistant",
-    "retry-prompt": "tool",
-}
+_PARTS_OF = {"user-prompt": "user", "tool-return": "tool", "retry-prompt": "tool"} | dict.fromkeys(
+    ("text", "tool-call", "thinking"), "assistant"
+)
 
 
 def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPart], list[str]]:
@@ -195,7 +182,10 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
         content = content.get("parts", [content])
     parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     texts: list[str] = []
-    calls = [_call(call) for call in _beside_the_text(data)]
+    # Outside its content stand a list of calls, or the one call of OpenAI's first form.
+    beside = [data.get(key) for key in ("tool_calls", "toolCalls", "function_call", "functionCall")]
+    listed = [call for value in beside for call in (value if isinstance(value, list) else [value])]
+    calls = [_call(call) for call in listed if isinstance(call, dict)]
     results: list[ResultPart] = []
     thoughts = [str(data["reasoning_content"])] if data.get("reasoning_content") else []
     kind = data.get("type") or data.get("part_kind")
@@ -208,27 +198,21 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, dict):
-            _take(part, texts, calls, results, thoughts)
+            _take_part(part, texts, calls, results, thoughts)
     hidden = any(text in HIDDEN for text in texts)
     tells = bool(texts) or content is not None or bool(calls)
     return None if hidden or not tells else "\n".join(texts), calls, results, thoughts
 
 
 def _folded(kind: Any) -> str:
+    """Return the name of a kind without case, ``-`` and ``_``."""
     return str(kind).replace("_", "").replace("-", "").lower()
 
 
-def _beside_the_text(data: JsonObject) -> Iterator[JsonObject]:
-    """Yield the calls that a message has outside its content: a list of them, or the one call of OpenAI's first form."""
-    for key in ("tool_calls", "toolCalls", "function_call", "functionCall"):
-        value = data.get(key)
-        listed = value if isinstance(value, list) else [value]
-        yield from (call for call in listed if isinstance(call, dict))
-
-
-def _take(
+def _take_part(
     part: JsonObject, texts: list[str], calls: list[CallPart], results: list[ResultPart], thoughts: list[str]
 ) -> None:
+    """Put one part of a message where it belongs: among its texts, calls, results or thoughts."""
     kind = str(part.get("type") or part.get("kind") or part.get("part_kind") or "text")
     text = next((part[key] for key in ("content", "text", "thinking") if isinstance(part.get(key), str)), "")
     if _folded(kind) in _CALLS:
@@ -243,6 +227,7 @@ def _take(
 
 
 def _call(data: JsonObject) -> CallPart:
+    """Return a call in a message, in the form of any vendor."""
     data = {**data, **(data["tool_call"] if isinstance(data.get("tool_call"), dict) else {})}
     inner = data["function"] if isinstance(data.get("function"), dict) else data
     value = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
@@ -250,19 +235,14 @@ def _call(data: JsonObject) -> CallPart:
 
 
 def _tool(part: JsonObject) -> str:
+    """Return the name of the tool in a call or a result."""
     return next((part[key] for key in ("name", "tool_name", "toolName") if isinstance(part.get(key), str)), "")
 
 
 def _id(data: JsonObject) -> str:
-    value = next(
-        (
-            data[key]
-            for key in ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
-            if data.get(key)
-        ),
-        "",
-    )
-    return str(value)
+    """Return the id of a call, in a call or a result."""
+    names = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
+    return str(next((data[name] for name in names if data.get(name)), ""))
 
 
 def _result(value: Json | Unknown) -> Json | Unknown:
@@ -273,6 +253,7 @@ def _result(value: Json | Unknown) -> Json | Unknown:
 
 
 def _joined_blocks(value: Json) -> Json:
+    """Return the text of content blocks that hold nothing else; any other value as it is."""
     if (
         isinstance(value, list)
         and value
@@ -292,15 +273,10 @@ def result_of(value: Json) -> Json | Unknown:
         data = data["output"]
     if isinstance(data, dict) and data.keys() >= {"blocks", "tool_name"}:  # LlamaIndex
         return _result(data["blocks"])
-    for wrapper in ("kwargs", "data"):
-        if (
-            isinstance(data, dict)
-            and isinstance(inner := data.get(wrapper), dict)
-            and {"content", "tool_call_id"} <= inner.keys()
-        ):
-            data = inner
-    if isinstance(data, dict) and data.keys() >= {"content", "tool_call_id"}:
-        return _result(data["content"])
+    wrapped = [data.get(wrapper) for wrapper in ("kwargs", "data")] if isinstance(data, dict) else []
+    for message in (*wrapped, data):
+        if isinstance(message, dict) and message.keys() >= {"content", "tool_call_id"}:
+            return _result(message["content"])
     joined = UNKNOWN if isinstance(data, Unknown) else _joined_blocks(data)
     return joined if joined is data else data_of(joined)
 

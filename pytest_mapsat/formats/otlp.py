@@ -36,6 +36,8 @@ _KEPT = (
     "gen_ai.", "llm.", "openinference.", "input.", "output.", "tool.", "tool_", "session.", "mapsat.", "traceloop.", "langfuse.", "langsmith.",
     "ai.", "gcp.vertex.agent.", "pydantic_ai.", "all_messages_events", "events", "final_result", "agent.", "logfire.span_type", "operation.cost", "user.id", "enduser.id",
 )  # fmt: skip
+#: How names begin of attributes that may stand in objects within each other.
+_NESTED = ("llm", "openinference", "input", "output", "tool", "session", "gen_ai", "mapsat")
 #: The attributes that name the conversation of a span, the first one that is there.
 _SESSIONS = (
     "gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id", "langsmith.trace.session_id", "ai.telemetry.metadata.sessionId",
@@ -128,10 +130,11 @@ def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
         )
         keys = database.execute("SELECT key FROM part GROUP BY key ORDER BY min(seq)")
         for (key,) in keys:
-            yield _gathered(database, key, name)
+            yield _conversation(database, key, name)
 
 
-def _gathered(database: Connection, key: str, name: str) -> Gathered:
+def _conversation(database: Connection, key: str, name: str) -> Gathered:
+    """Return the spans of one conversation; ``key``: its case, session or trace."""
     rows = database.execute(
         "SELECT case_, session, line, id, again, body FROM span WHERE seq IN (SELECT seq FROM part WHERE key = ?) ORDER BY start, seq",
         (key,),
@@ -172,11 +175,11 @@ def _inherit(database: Connection, trace: str) -> None:
     rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
     for place, column in ((2, "case_"), (3, "session")):
         own: dict[str, str] = {row[0]: row[place] for row in rows}
-        named = {value for value in own.values() if value}
-        if not named:
+        values = {value for value in own.values() if value}
+        if not values:
             continue
         parents: dict[str, str] = {row[0]: row[1] for row in rows}
-        alone = named.pop() if len(named) == 1 else ""
+        alone = values.pop() if len(values) == 1 else ""
         inherited: dict[str, str] = {}  # each span is passed once, however deep the spans stand in each other
         for span in own:
             above, below = span, {}
@@ -193,6 +196,7 @@ def _inherit(database: Connection, trace: str) -> None:
 
 
 def _spans(path: Path, name: str) -> Iterator[OtlpSpan]:
+    """Yield the spans of a file, each with its line."""
     for first, text, value in _values(path, name):
         lines: dict[str, int] = {}
         line = counted = 0
@@ -263,6 +267,7 @@ def spans_in(value: Json) -> list[OtlpSpan]:
 
 
 def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
+    """Yield the objects of spans in a document, in whatever layers they stand."""
     if isinstance(value, list):
         for member in value:
             yield from _raw_spans(member, name, line)
@@ -284,10 +289,12 @@ def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
 
 
 def _objects(value: Json) -> list[JsonObject]:
+    """Return the objects of a list; none where it is no list."""
     return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
 def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> OtlpSpan | None:
+    """Return a span out of its object; None for one that is still under way."""
     context = data.get("context")
     own = {**data, **(context if isinstance(context, dict) else {})}
     span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
@@ -316,15 +323,16 @@ def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> O
 
 
 def _identity(data: JsonObject, names: Iterable[str]) -> str:
+    """Return an id without ``0x``; empty for one of zeros, or where it is missing."""
     value = next((data[name] for name in names if isinstance(data.get(name), str)), "")
     return value.removeprefix("0x").strip("0") and value.removeprefix("0x")
 
 
 def _is_error(data: JsonObject) -> bool:
+    """Return whether the status of a span is an error."""
     status = data.get("status")
-    code = (
-        status.get("code", status.get("status_code")) if isinstance(status, dict) else data.get("status_code", status)
-    )
+    own = status if isinstance(status, dict) else {"code": data.get("status_code", status)}
+    code = own.get("code", own.get("status_code"))
     return code == 2 or (isinstance(code, str) and code.upper().endswith("ERROR"))  # noqa: PLR2004  the number of OTLP
 
 
@@ -346,10 +354,8 @@ def _attributes(value: Json) -> JsonObject:
     """Return attributes by dotted names: a list of OTLP's keys and values, or an object, nested or not."""
     if isinstance(value, list):
         pairs = [(item.get("key"), _any_value(item.get("value"))) for item in _objects(value)]
-        named = {key: member for key, member in pairs if isinstance(key, str)}
-    else:
-        named = dict(_flat(value, "")) if isinstance(value, dict) else {}
-    return named
+        return {key: member for key, member in pairs if isinstance(key, str)}
+    return dict(_dotted(value, "")) if isinstance(value, dict) else {}
 
 
 def _any_value(value: Json) -> Json:
@@ -357,35 +363,23 @@ def _any_value(value: Json) -> Json:
     if not isinstance(value, dict) or len(value) != 1:
         return None
     ((kind, content),) = value.items()
+    members = _objects(content.get("values")) if isinstance(content, dict) else []
     match kind.replace("_", "").lower():
         case "intvalue":
-            return (
-                int(content)
-                if isinstance(content, int) or (isinstance(content, str) and content.lstrip("-").isdecimal())
-                else None
-            )
+            return int(content) if str(content).removeprefix("-").isdecimal() else None
         case "arrayvalue":
-            return (
-                [_any_value(member) for member in _objects(content.get("values"))]
-                if isinstance(content, dict)
-                else None
-            )
+            return [_any_value(member) for member in members]
         case "kvlistvalue":
-            pairs = _objects(content.get("values")) if isinstance(content, dict) else []
-            return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
+            return {str(pair.get("key")): _any_value(pair.get("value")) for pair in members}
         case _:
             return content
 
 
-def _flat(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
+def _dotted(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
+    """Yield the attributes in an object by dotted names."""
     for key, member in value.items():
         name = f"{above}{key}"
-        if (
-            isinstance(member, dict)
-            and member
-            and name.split(".", maxsplit=1)[0]
-            in ("llm", "openinference", "input", "output", "tool", "session", "gen_ai", "mapsat")
-        ):
-            yield from _flat(member, f"{name}.")
+        if isinstance(member, dict) and member and name.partition(".")[0] in _NESTED:
+            yield from _dotted(member, f"{name}.")
         else:
             yield name, member

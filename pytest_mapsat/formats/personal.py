@@ -235,14 +235,14 @@ class PersonalData:
 
     def _look(self, value: Json, place: str, field: str, *, home: bool, depth: int) -> None:
         if isinstance(value, Mapping):
-            named = any(
+            home = home or any(
                 _words(key) & _OF_NAMES and isinstance(name, str) and _HOME_NAME.fullmatch(name)
                 for key, name in value.items()
             )
-            self._take_points(list(value.values()), place, home=home or named)
+            self._take_points(list(value.values()), place, home=home)
             for key, member in value.items():
                 self._look(str(key), f"{place}, a key", "", home=False, depth=depth)
-                below = home or named or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
+                below = home or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
                 self._look(member, f"{place}.{key}", str(key), home=below, depth=depth + 1)
         elif isinstance(value, list):
             self._take_points(value, place, home=home)
@@ -296,7 +296,7 @@ class PersonalData:
         if isinstance(value, list):
             at_home = self._at_home(value)
             return [
-                _rough(member) if number in at_home else self._cleaned(member, depth + 1)
+                _rounded(member) if number in at_home else self._cleaned(member, depth + 1)
                 for number, member in enumerate(value)
             ]
         if isinstance(value, str):
@@ -307,21 +307,21 @@ class PersonalData:
         if isinstance(value, int) and not isinstance(value, bool):
             text = self._clean_text(str(value))
             return value if text == str(value) else text
-        return _rough(value) if isinstance(value, float) and any(value in home for home in self._homes) else value
+        return _rounded(value) if isinstance(value, float) and any(value in home for home in self._homes) else value
 
     def _clean_text(self, text: str) -> str:
         flat, parts, at = _flat(text), [], 0
-        spans = [*self._known(flat)] if self._aliases else []
+        spans = [*self._aliases_in(flat)] if self._aliases else []
         for pair in _PAIR.finditer(flat) if self._homes else ():
             if len(self._at_home([float(pair[1]), float(pair[2])])) == 2:  # noqa: PLR2004  both coordinates
-                spans += [(*pair.span(group), str(_rough(float(pair[group])))) for group in (1, 2)]
+                spans += [(*pair.span(group), str(_rounded(float(pair[group])))) for group in (1, 2)]
         for start, end, alias in sorted(spans, key=lambda span: (span[0], -span[1])):
             if start >= at:
                 parts += [text[at:start], alias]
                 at = end
         return "".join([*parts, text[at:]])
 
-    def _known(self, flat: str) -> Iterator[tuple[int, int, str]]:
+    def _aliases_in(self, flat: str) -> Iterator[tuple[int, int, str]]:
         """Yield where values that were found stand in a text, however they are written, each with its alias."""
         forms: tuple[tuple[re.Pattern[str], PersonalKind], ...] = (
             (_MAILS, "e-mail address"), (_SPOKEN, "telephone number"), (_SPOKEN_ZH, "telephone number"),
@@ -331,7 +331,7 @@ class PersonalData:
             self._written = {kind: _any_of(kind, keys[kind]) for kind in _ALIASES if kind not in _READ_AGAIN}
             self._lengths = {kind: tuple(dict.fromkeys(map(len, keys[kind]))) for kind in ("card number", "telephone number")}  # fmt: skip
         for pattern, kind in (*forms, *((written, kind) for kind, written in self._written.items())):
-            for hit in _found(pattern, flat, kind):
+            for hit in _matches(pattern, flat, kind):
                 if (alias := self._aliases.get((kind, hit.key))) is not None:
                     yield hit.start, hit.end, alias
         for run in _RUNS.finditer(flat):
@@ -397,24 +397,24 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
     if not _MAY_BE.search(flat):
         return
     words = _words(field)
-    hits = [*_found(_MAILS, flat, "e-mail address")]
-    hits += [hit for hit in _found(_CARDS, flat, "card number") if _is_card(hit.text)]
+    hits = [*_matches(_MAILS, flat, "e-mail address")]
+    hits += [hit for hit in _matches(_CARDS, flat, "card number") if _is_card(hit.text)]
     hits += _papers(flat, field, words)
     for pattern in _PLATES:
-        hits += _found(pattern, flat, "number plate")
-    hits += _found(_PLATE_NAMED, flat, "number plate", 1)
+        hits += _matches(pattern, flat, "number plate")
+    hits += _matches(_PLATE_NAMED, flat, "number plate", 1)
     if words & _OF_PLATES or "车牌" in field:
         hits += [_Hit(0, len(flat), "number plate", flat)] if _is_named_plate(flat) else []
-    phones = [hit for pattern in _PHONES for hit in _found(pattern, flat, "telephone number")]
-    phones += _found(_CALLED, flat, "telephone number", 1)
-    phones += [*_found(_SPOKEN, flat, "telephone number"), *_found(_SPOKEN_ZH, flat, "telephone number")]
+    phones = [hit for pattern in _PHONES for hit in _matches(pattern, flat, "telephone number")]
+    phones += _matches(_CALLED, flat, "telephone number", 1)
+    phones += [*_matches(_SPOKEN, flat, "telephone number"), *_matches(_SPOKEN_ZH, flat, "telephone number")]
     if words & _OF_PHONES or _OF_PHONES_ZH.search(field):
-        phones += _found(re.compile(rf"\+?\(?\d(?:{_LOOSE}\d){{{_LEAST - 1},{_MOST - 1}}}"), flat, "telephone number")
+        phones += _matches(re.compile(rf"\+?\(?\d(?:{_LOOSE}\d){{{_LEAST - 1},{_MOST - 1}}}"), flat, "telephone number")
     elif not words & _OF_IDS:
         phones += [
             hit
             for pattern in _LIKELY
-            for hit in _found(pattern, flat, "telephone number")
+            for hit in _matches(pattern, flat, "telephone number")
             if hit.text[0] not in "(0" or len(_digits(hit.text)) >= _NATIONAL
         ]
     hits += filter(_is_phone, phones)
@@ -427,25 +427,30 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
 
 def _papers(flat: str, field: str, words: frozenset[str]) -> list[_Hit]:
     """Return the numbers of accounts, papers and machines, and the secrets in a text."""
-    hits = [hit for hit in _found(_ACCOUNTS, flat, "account number") if _is_account(hit.key)]
-    hits += [hit for hit in _found(_ADDRESSES, flat, "IP address") if _is_address(hit.text)]
-    secrets = [*_found(KEYS, flat, "secret"), *_found(_PASSWORDS, flat, "secret", 1)]
+    hits = [hit for hit in _matches(_ACCOUNTS, flat, "account number") if _is_account(hit.key)]
+    hits += [hit for hit in _matches(_ADDRESSES, flat, "IP address") if _is_address(hit.text)]
+    secrets = [*_matches(KEYS, flat, "secret"), *_matches(_PASSWORDS, flat, "secret", 1)]
     hits += [hit for hit in secrets if re.search(r"\d", hit.text) and not re.search(r"secret-\d+$", hit.text)]
-    hits += [*_found(_PASSPORT_NAMED, flat, "passport number", 1), *_found(_IDENTITY_NAMED, flat, "identity number", 1)]
-    for kind, named in _PAPERS:
-        if words & named or any(name in field for name in named):
+    hits += [
+        *_matches(_PASSPORT_NAMED, flat, "passport number", 1),
+        *_matches(_IDENTITY_NAMED, flat, "identity number", 1),
+    ]
+    for kind, key_words in _PAPERS:
+        if words & key_words or any(name in field for name in key_words):
             hits += [_Hit(0, len(flat), kind, flat)] if re.fullmatch(r"(?=.*\d)[\w\s().\-]{5,32}", flat) else []
     if not words & _OF_IDS:
-        hits += _found(_PASSPORTS, flat, "passport number")
-        hits += [hit for pattern in _IDENTITIES for hit in _found(pattern, flat, "identity number")]
+        hits += _matches(_PASSPORTS, flat, "passport number")
+        hits += [hit for pattern in _IDENTITIES for hit in _matches(pattern, flat, "identity number")]
     return hits
 
 
-def _found(pattern: re.Pattern[str], flat: str, kind: PersonalKind, group: int = 0) -> Iterator[_Hit]:
+def _matches(pattern: re.Pattern[str], flat: str, kind: PersonalKind, group: int = 0) -> Iterator[_Hit]:
+    """Yield where a pattern matches a text, as values of a kind."""
     return (_Hit(*match.span(group), kind, match[group]) for match in pattern.finditer(flat))
 
 
 def _is_named_plate(text: str) -> bool:
+    """Return whether a text may be a number plate: letters and digits, and few."""
     letters = re.sub(r"[\s\-·]", "", text)
     return 4 <= len(letters) <= 9 and any(map(str.isdigit, letters)) and any(map(str.isalpha, letters))  # noqa: PLR2004
 
@@ -457,6 +462,7 @@ def _is_phone(hit: _Hit) -> bool:
 
 
 def _is_card(text: str) -> bool:
+    """Return whether a number is one of a card, by its length and its check digit."""
     digits = [int(digit) for digit in _digits(text)]
     doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
     return len(digits) in _CARD and (sum(digits[-1::-2]) + doubled) % 10 == 0
@@ -512,7 +518,8 @@ def _degrees(value: Json) -> float | None:
     return float(text) if exact else None
 
 
-def _rough(value: Json) -> Json:
+def _rounded(value: Json) -> Json:
+    """Return a coordinate with so few decimals that it tells no house."""
     number = round(float(value), _ROUGH)
     return str(number) if isinstance(value, str) else number
 

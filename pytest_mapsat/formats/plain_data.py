@@ -140,7 +140,7 @@ def validate(
     """
     written = written or model
     if not isinstance(document.data, dict):
-        message = f"found {_found(document.data)}, expected a mapping of {', '.join(written.model_fields)}"
+        message = f"found {_in_words(document.data)}, expected a mapping of {', '.join(written.model_fields)}"
         problems.append(Problem(path, document.lines.line, message))
         return None
     try:
@@ -152,28 +152,19 @@ def validate(
             # A list is too short once its bad items are gone: that only follows from other problems.
             if detail["type"] != "too_short" or len(detail["input"]) < detail["ctx"]["min_length"]
         ]
-        wrong = [_wrong(written, detail, document.data) for detail in _meant(details, document.data)]
+        wrong = [_wrong(written, detail, document.data) for detail in _details_meant(details, document.data)]
         for slip in _of_each_slip(wrong):
             message = f"{dotted(slip.place)}: {slip.message}" if slip.place else slip.message
             problems.append(document.lines.problem(path, slip.place, message, slip.hint))
         return None
 
 
-def _meant(details: Sequence[Any], data: Json) -> list[Any]:
+def _details_meant(details: Sequence[Any], data: Json) -> list[Any]:
     """Return the details, up to a limit, without those of the forms of a value that it was not meant to have: a mapping is no failed list."""
-    places = [_data_path(detail["loc"], data, missing=detail["type"] == "missing") for detail in details]
-    wrong_form = [detail["type"].endswith("_type") for detail in details]
-    others = {
-        place[:end]
-        for place, wrong in zip(places, wrong_form, strict=True)
-        if not wrong
-        for end in range(len(place) + 1)
-    }
-    kept = [
-        detail
-        for detail, place, wrong in zip(details, places, wrong_form, strict=True)
-        if not (wrong and place in others)
-    ]
+    placed = [(_data_path(detail["loc"], data, missing=detail["type"] == "missing"), detail) for detail in details]
+    of_meant = [place for place, detail in placed if not detail["type"].endswith("_type")]
+    above = {place[:end] for place in of_meant for end in range(len(place) + 1)}
+    kept = [detail for place, detail in placed if not (detail["type"].endswith("_type") and place in above)]
     return kept[: limits.PROBLEMS]
 
 
@@ -193,6 +184,7 @@ class _Wrong(NamedTuple):
 
 
 def _wrong(model: type[BaseModel], detail: Any, data: Json) -> _Wrong:
+    """Return one complaint of pydantic's: its place, kind, message and hint."""
     place = _data_path(detail["loc"], data, missing=detail["type"] == "missing")
     if detail["type"].startswith("union_tag") and (tag := _tag_of(detail)) is not None:
         near = get_close_matches(tag, map(str, detail["input"]), n=1) if isinstance(detail["input"], dict) else []
@@ -213,8 +205,8 @@ def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
         left = [problem for problem in left if problem not in meant]
         lacking = [problem for problem in missing if problem not in meant]
         if len(strange) == len(lacking) == 1:
-            told = strange[0]._replace(message=f"{_UNKNOWN}, and {lacking[0].place[-1]} is missing")
-            left = [told if problem is strange[0] else problem for problem in left if problem is not lacking[0]]
+            merged = strange[0]._replace(message=f"{_UNKNOWN}, and {lacking[0].place[-1]} is missing")
+            left = [merged if problem is strange[0] else problem for problem in left if problem is not lacking[0]]
         elif strange and strange[0].hint == _KNOWN:  # nothing is known of a part whose sort is wrong
             others = [problem for problem in left if problem not in strange]
             left = others if any(problem.place[: len(parent)] == parent for problem in others) else left
@@ -237,24 +229,16 @@ def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> t
         there = isinstance(part, int) if isinstance(data, list) else isinstance(data, dict) and (part in data or lacks)
         if there and part != tag:
             path.append(part)
-            data = _child(data, part)
+            data = (data if isinstance(data, dict) else dict(enumerate(data))).get(part)
             tag = next((data[name] for name in _TAGS if name in data), None) if isinstance(data, dict) else None
         elif part == tag:
             tag = None
     return tuple(path)
 
 
-def _child(data: Json, part: str | int) -> Json:
-    if isinstance(data, dict):
-        return data.get(part)
-    if isinstance(data, list) and isinstance(part, int) and part < len(data):
-        return data[part]
-    return None
-
-
 def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) -> tuple[str, str]:
     """Return what is wrong, and the hint."""
-    kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     match kind:
         case "missing":
             answer = "is missing", ""
@@ -265,44 +249,48 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
         case "union_tag_not_found":
             answer = "is missing", "it says which sort this is"
         case "union_tag_invalid" | "literal_error":
-            answer = _not_one_of(found, context, place)
+            answer = _not_one_of(value, context, place)
         case "value_error":
             answer = str(context.get("error", detail["msg"])), ""
         case "string_pattern_mismatch":
-            answer = f"found {shown(found)}, expected {_PATTERNS.get(context['pattern'], _MOMENT)}", ""
+            answer = f"found {shown(value)}, expected {_PATTERNS.get(context['pattern'], _MOMENT)}", ""
         case "too_short":
-            answer = f"found a list of {len(found)}, expected at least {context['min_length']}", ""
+            answer = f"found a list of {len(value)}, expected at least {context['min_length']}", ""
         case _:
-            answer = _wrong_value(found, _WANTED.get(kind), detail["msg"])
+            answer = _wrong_value(value, _WANTED.get(kind), detail["msg"])
     return answer
 
 
 def _unknown_field(
     model: type[BaseModel], place: Sequence[str | int], location: Sequence[str | int]
 ) -> tuple[str, str]:
+    """Return what to say of a field that no noun has, and the hint."""
     nouns, name = _nouns_at(model, place[:-1], location), str(place[-1])
     if new := next((noun.renamed[name] for noun in nouns if issubclass(noun, Noun) and name in noun.renamed), ""):
         return f"is now {new}", ""
-    names = sorted({name for noun in nouns for name in _public_names(noun)})
+    names = sorted({field.alias or name for noun in nouns for name, field in noun.model_fields.items()})
     return _UNKNOWN, did_you_mean(place[-1], names) or f"{_KNOWN}{', '.join(names)}"
 
 
 def _wrong_value(value: Json, wanted: str | None, message: str) -> tuple[str, str]:
+    """Return what to say of a value of another type, and the hint."""
     if wanted is None:
-        return f"found {_found(value)}: {message[:1].lower()}{message[1:]}", ""
+        return f"found {_in_words(value)}: {message[:1].lower()}{message[1:]}", ""
     hint = "put it in quotes" if wanted == "text" and isinstance(value, (int, float)) else ""
-    return f"found {_found(value)}, expected {wanted}", hint
+    return f"found {_in_words(value)}, expected {wanted}", hint
 
 
-def _not_one_of(found: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:
+def _not_one_of(value: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:
+    """Return what to say of a value that is none of several words, and the hint."""
     words = re.findall(r"'([^']*)'", str(context.get("expected_tags", context.get("expected", ""))))
     if "tag" in context:
-        found = found.get(place[-1]) if isinstance(found, dict) else context["tag"]
-    message = f"found {shown(found)}, expected one of {', '.join(words)}"
-    return message, did_you_mean(found, words)
+        value = value.get(place[-1]) if isinstance(value, dict) else context["tag"]
+    message = f"found {shown(value)}, expected one of {', '.join(words)}"
+    return message, did_you_mean(value, words)
 
 
-def _found(value: Json) -> str:
+def _in_words(value: Json) -> str:
+    """Return what a value is, in words."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, dict):
@@ -314,24 +302,26 @@ def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | 
     """Return what a mapping at this place may be."""
     candidates: set[type[BaseModel]] = {model}
     for part in place:
-        candidates = _below(candidates, part)
+        candidates = _fields_below(candidates, part)
     return {noun for noun in candidates if _tag_words(noun) & set(location)} or candidates
 
 
-def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
+def _fields_below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
+    """Return the nouns that a part of some nouns may be."""
     if isinstance(part, int):
         return candidates
-    named = [
+    annotations = [
         sort
         for noun in candidates
         for name, sort in types_of(noun).items()
         if part in {name, noun.model_fields[name].alias}
     ]
     # A key of a free mapping (match: {city: ...}) leaves the candidates: they are the mapping's values already.
-    return {model for annotation in named for model in _models_in(annotation)} if named else candidates
+    return {model for annotation in annotations for model in _models_in(annotation)} if annotations else candidates
 
 
 def _models_in(annotation: Any) -> set[type[BaseModel]]:
+    """Return the nouns that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return {annotation}
     if get_origin(annotation) is Literal:
@@ -340,13 +330,10 @@ def _models_in(annotation: Any) -> set[type[BaseModel]]:
 
 
 def _tag_words(model: type[BaseModel]) -> set[str]:
+    """Return the words by which a noun is known in a union."""
     return {
         word for name in _TAGS if name in model.model_fields for word in get_args(model.model_fields[name].annotation)
     }
-
-
-def _public_names(model: type[BaseModel]) -> set[str]:
-    return {field.alias or name for name, field in model.model_fields.items()}
 
 
 _BLANKS = re.compile(r"\s*")
@@ -484,6 +471,7 @@ def _element_lines(text: str, at: int, count: int) -> Iterator[int]:
 
 
 def _past_blanks(text: str, at: int) -> int:
+    """Return the place of the first character from there on that is no blank."""
     blank = _BLANKS.match(text, at)
     return blank.end() if blank else at
 
@@ -503,7 +491,7 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
         data = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(too_deep) from None
-    if text.count("[") + text.count("{") > depth and not _within(data, depth):
+    if text.count("[") + text.count("{") > depth and is_deeper(data, depth):
         raise ValueError(too_deep)
     if "\\u" in text:
         try:
@@ -555,8 +543,8 @@ def object_in(text: str) -> ObjectInText:
     return ObjectInText(data, alone=whole.strip() == text.strip())
 
 
-def _within(data: Json, depth: int) -> bool:
-    """Say whether lists and objects stand no deeper than this in each other."""
+def is_deeper(data: Json, depth: int) -> bool:
+    """Return whether lists and objects stand deeper in each other than so many."""
     level = [data] if isinstance(data, (dict, list)) else []
     for _ in range(depth):
         level = [
@@ -565,10 +553,11 @@ def _within(data: Json, depth: int) -> bool:
             for child in (value.values() if type(value) is dict else value)
             if type(child) is dict or type(child) is list
         ]
-    return not level
+    return bool(level)
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return the pairs of an object as a mapping; raise ValueError for a key that stands twice."""
     data = dict(pairs)
     if len(data) == len(pairs):
         return data
@@ -577,11 +566,13 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     raise ValueError(f"the key {shown(twice)} stands twice in one object")
 
 
-def _refuse(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
+    """Raise ValueError for a word that only Python's JSON takes for a number."""
     raise ValueError(f"{word} is not a JSON value; a number that is not known is null")
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
+    """Return a number; raise ValueError for one too large to hold."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"the number {shown(text)} is too large")
@@ -589,7 +580,7 @@ def _finite(text: str) -> float:
 
 
 #: Made once: to build one costs as much as to read a short line.
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite_number)
 
 
 # -- YAML as JSON with comments: no tags, no anchors, no surprises
@@ -640,10 +631,11 @@ def scalar(text: str) -> Json:
         return text
     if len(text) > limits.NUMBER_CHARS:
         raise ValueError(f"a number of {len(text)} characters")
-    return int(text) if match[1] is None and match[2] is None else _finite(text)
+    return int(text) if match[1] is None and match[2] is None else _finite_number(text)
 
 
 def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
+    """Return what is wrong with the text of a YAML file, with its line."""
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 0
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
@@ -813,12 +805,7 @@ class TableRow:
 
 
 def read_csv(
-    path: Path,
-    columns: Sequence[str],
-    name: str = "",
-    *,
-    hint: str = "",
-    torn: Callable[[Problem], None] | None = None,
+    path: Path, columns: Sequence[str], name: str = "", *, hint: str = "", torn: Callable[[Problem], None] | None = None
 ) -> Iterator[TableRow]:
     """Give the rows of a CSV file in UTF-8, with or without a byte order mark; blank rows are passed over.
 
@@ -900,6 +887,15 @@ class PlacedNoun(Generic[ModelT]):
         """Return what is wrong with a part of the noun as a problem in its file."""
         where = f"{dotted(part)}: " if part else ""
         return Problem(self.path, self.lines.at(part), f"{where}{message}", hint)
+
+
+def noun_from(model: type[ModelT], data: JsonObject, path: str, line: int) -> ModelT:
+    """Return the noun that data on one line of a file are. Raises SuiteError with everything that is wrong."""
+    problems: list[Problem] = []
+    noun = validate(model, LocatedDocument(data, DocumentLines(line)), path, problems)
+    if noun is None:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return noun
 
 
 def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> LocatedDocument | None:

@@ -117,6 +117,7 @@ class Secrets:
         }
 
     def _hidden(self, value: Json, place: Sequence[str]) -> Json:
+        """Return the mark in place of a secret, and learn the secret; what tells nothing stays."""
         if value is None or isinstance(value, bool) or value in ("", [], {}, MARK):
             return value  # it tells nothing
         self.found.add(f"{place[0]}: {'.'.join(place[1:])}")
@@ -124,6 +125,7 @@ class Secrets:
         return MARK
 
     def _learn(self, value: Json) -> None:
+        """Keep the texts in a secret value, to find them elsewhere."""
         members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         for member in members:
             self._learn(member)

@@ -209,12 +209,11 @@ def read_run(
     name = name or shown_path(path)
     require_file(path, name)
     run = _read_by_line(path, keep, _Brief if not dialogues else Scorecard)
-    if run is not None and not any(_contradictions(run)):
-        begin_with(run.cases, run.starts)
-        return run
-    run = _read_whole(path, name)
+    if run is None or any(_contradictions(run)):
+        run = _read_whole(path, name)
+        run = run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
     begin_with(run.cases, run.starts)
-    return run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
+    return run
 
 
 def read_cards(path: Path, numbers: Sequence[int]) -> list[Scorecard]:
@@ -265,6 +264,7 @@ def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None, for
 
 
 def _read_whole(path: Path, name: str) -> Run:
+    """Read a run file of any layout; SuiteError says what is wrong with it on which line."""
     text = read_text(path, limits.RUN_BYTES, name)
     data = located_json(text, name, 1, depth=limits.RUN_DEPTH)
     schema = data.get("schema") if isinstance(data, dict) else data
@@ -308,15 +308,16 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
                 yield ["cases", index, "metrics", name], f"found {value:g}, expected 0 to 1"
         of_card, of_dialogue = (card.id, card.trial), (card.trajectory.case, card.trajectory.trial)
         if of_dialogue != of_card:
-            message = (
-                f"found the dialogue of {_named(*of_dialogue)}, expected that of {_named(*of_card)}, as its card says"
-            )
+            message = f"found the dialogue of {_episode_name(*of_dialogue)}, expected that of {_episode_name(*of_card)}, as its card says"
             yield ["cases", index, "trajectory"], message
         if first.setdefault(card.key, index) != index:
-            yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[card.key]}] is one already"
+            yield (
+                ["cases", index],
+                f"a second scorecard of {_episode_name(*of_card)}; cases[{first[card.key]}] is one already",
+            )
 
 
-def _named(case: str, trial: int) -> str:
+def _episode_name(case: str, trial: int) -> str:
     return f"case {printable(case)}, trial {trial}"
 
 
@@ -389,7 +390,9 @@ class Journal:
         journal = cls(path)
         lock_file(journal._file)
         try:
-            journal.note({"schema": JOURNAL_SCHEMA, "request": request})
+            # The schema stands first, where is_journal looks for it.
+            rest = canonical_json({"request": request})[1:]
+            journal._append(f'{{"schema":"{JOURNAL_SCHEMA}",{rest}'.encode("utf-8", "replace"))
         except OSError:
             journal.close()
             path.unlink(missing_ok=True)
@@ -414,11 +417,7 @@ class Journal:
         Raises:
             OSError: it cannot be written.
         """
-        # The schema stands first, where is_journal looks for it.
-        schema = {"schema": entry["schema"]} if "schema" in entry else {}
-        rest = {name: value for name, value in entry.items() if name != "schema"}
-        parts = [canonical_json(part)[1:-1] for part in (schema, rest) if part]
-        self._append(f"{{{','.join(parts)}}}".encode("utf-8", "replace"))
+        self._append(canonical_json(entry).encode("utf-8", "replace"))
 
     def add(self, card: bytes, worker: str = "", *, again: bool = False) -> CardPlace:
         """Append the episode with this scorecard, and return where the scorecard stands.
@@ -479,25 +478,18 @@ class Journal:
         return os.lseek(self._file, 0, os.SEEK_CUR)
 
 
-class JournalEpisode(NamedTuple):
-    """An episode of a journal that was read: which process ran it, and its scorecard."""
-
-    worker: str
-    card: Scorecard
-
-
 class JournalContent(NamedTuple):
     """What a journal holds.
 
     Attributes:
         request: what the run was asked for, as its manifest would say it.
         notes: the entries that are no episodes, in order, the first left out.
-        episodes: the finished episodes in the order in which they ended.
+        episodes: the scorecards of the finished episodes in the order in which they ended, each with the process that ran it.
     """
 
     request: JsonObject
     notes: tuple[JsonObject, ...]
-    episodes: tuple[JournalEpisode, ...]
+    episodes: tuple[tuple[str, Scorecard], ...]
 
 
 def is_journal(path: Path) -> bool:
@@ -522,7 +514,7 @@ def read_journal(path: Path) -> JournalContent:
             Problem(name, 0, f"this is no journal: found {first_line}", f"expected one of {JOURNAL_SCHEMA!r}")
         )
     notes: list[JsonObject] = []
-    episodes: list[JournalEpisode] = []
+    episodes: list[tuple[str, Scorecard]] = []
     problems: list[Problem] = []
     for line, data in entries:
         if "episode" not in data:
@@ -534,13 +526,14 @@ def read_journal(path: Path) -> JournalContent:
             problems.append(Problem(name, line, f"the scorecard of case {card.id} holds another dialogue"))
         raise_for_problems(problems)
         if card is not None:
-            episodes.append(JournalEpisode(str(data.get("worker", "")), card))
+            episodes.append((str(data.get("worker", "")), card))
     kept = [note["start"] for note in notes if isinstance(note.get("start"), dict)]
-    begin_with((episode.card for episode in episodes), {str(start["name"]): str(start["rows"]) for start in kept})
+    begin_with((card for _, card in episodes), {str(start["name"]): str(start["rows"]) for start in kept})
     return JournalContent(head[1]["request"], tuple(notes), tuple(episodes))
 
 
 def _entries(path: Path, name: str) -> Iterator[tuple[int, JsonObject]]:
+    """Yield the entries of a journal with their lines, those that a killed process left torn apart."""
     for raw in read_lines(path, limits.RUN_BYTES):
         try:
             data = parse_json_line(raw.data, name, raw.number)

@@ -8,22 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_mapsat.model import Json, JsonObject, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    Provenance,
+    ReportedCall,
+    Step,
+    Trajectory,
+    Turn,
+    TurnTiming,
+    Usage,
+    shown,
+    status_of,
+)
 
 from .files import limits
-from .messages import (
-    UNKNOWN,
-    CallPart,
-    ChatMessage,
-    Unknown,
-    arguments_of,
-    data_of,
-    numbered,
-    read_messages,
-    result_of,
-)
+from .messages import UNKNOWN, CallPart, ChatMessage, Unknown, arguments_of, data_of, numbered, read_messages, result_of
 from .otlp import Gathered, OtlpSpan, gather_spans
-from .plain_data import parse_json
+from .plain_data import is_deeper, noun_from, parse_json
 
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
@@ -32,115 +34,50 @@ _FINAL, _FINAL_TOOLS = "final_result", ("final_result", "final_answer")
 #: A call by which one agent hands the user over to another: its name, and what it gives.
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back)?_to_(.+)")
 _HANDED_OVER = re.compile(r"(?:successfully )?(?:transferr|hand|delegat)ed (?:back |over |off )*to\b", re.IGNORECASE)
+_CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or true), and export again"
 _NOTES = 20
 _NANO = 1_000_000_000
 #: Tokens and costs beyond it are nonsense.
 _MOST_TOLD = 2**53
 
 
-@dataclass(slots=True)
-class SpanCall:
-    """A call of a tool.
+@dataclass(frozen=True, slots=True)
+class RecordedDialogue:
+    """A dialogue that spans tell, as turns and steps of ours, and what they tell besides.
 
     Attributes:
-        name: the tool.
-        id: the call's own id; empty where it has none.
-        arguments: None where they are not told.
-        result: what it gave, None where ``answered`` is false.
-        answered: whether its result is told.
-        failed: whether its span ended as an error.
-        span: the id of the span that tells it.
-        line: where that stands.
-        own: what our own spans tell besides, as the fields of a step.
-        executed: whether a span of the tool tells it, and not a message alone.
-    """
-
-    name: str
-    id: str = ""
-    arguments: JsonObject | None = None
-    result: Json = None
-    answered: bool = False
-    failed: bool = False
-    span: str = ""
-    line: int = 0
-    own: JsonObject = field(default_factory=dict)
-    executed: bool = False
-
-
-@dataclass(slots=True)
-class SpanTurn:
-    """What the user or the agent said.
-
-    Attributes:
-        role: ``user`` or ``agent``.
-        text: None where it is not told.
-        calls: the calls before a reply, in their order.
-        thoughts: what a model thought before it.
-        input_tokens: what models read for it; None where a call of a model does not tell.
-        output_tokens: what they wrote; likewise.
-        cost: US dollars; likewise.
-        seconds: how long it took; None where no times are told.
-        output: a structured output that the framework tells apart from the text.
-        span: the id of the span that tells it.
-        line: where that stands.
-        own: what our own spans tell besides, as the fields of a turn.
-    """
-
-    role: Literal["user", "agent"]
-    text: str | None = None
-    calls: list[SpanCall] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: float | None = None
-    seconds: float | None = None
-    output: JsonObject | None = None
-    span: str = ""
-    line: int = 0
-    own: JsonObject = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class SpanDialogue:
-    """A conversation that spans tell.
-
-    Attributes:
-        case: the case it is of (``mapsat.case``); empty where no span tells.
-        trial: from 1 (``mapsat.trial``).
+        trajectory: the dialogue; its case is ``-`` where no span names one (``mapsat.case``), its warnings are what is odd about the spans.
+        line: where the first span stands in the file, from 1.
+        place: that span, as messages name it.
+        places: the span of each turn, likewise; empty where none tells the turn.
+        untold: the numbers of the turns, from 0, whose words no span tells.
+        sources: the arguments, results and texts as they came, each with its place.
         session: the id of the session or conversation; empty where no span tells.
-        span: the id of its first span.
-        line: where that stands in the file, from 1.
-        turns: user and agent in turn, mostly.
-        notes: what is odd about the spans, each with its id and line.
-        own: what our own spans tell besides, as the fields of a trajectory.
         instructions: the system message that a model or an agent was given; empty where no span tells one.
         tools: the schemas of the tools that it was given, in the forms of their vendors.
         user: the id of the user; empty where no span tells.
         begun: nanoseconds since 1970 at which the first span begins; 0 where it is not told.
-        tells_calls: whether a span is of a tool, or of a model with what it gave: else nothing tells what was called.
     """
 
-    case: str
-    trial: int
-    session: str
-    span: str
+    trajectory: Trajectory
     line: int
-    turns: list[SpanTurn] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    own: JsonObject = field(default_factory=dict)
-    instructions: str = ""
-    tools: list[JsonObject] = field(default_factory=list)
-    user: str = ""
-    begun: int = 0
-    tells_calls: bool = True
+    place: str
+    places: tuple[str, ...]
+    untold: frozenset[int]
+    sources: tuple[tuple[str, Json], ...]
+    session: str
+    instructions: str
+    tools: tuple[JsonObject, ...]
+    user: str
+    begun: int
 
     @property
-    def query(self) -> str | None:
-        """The user's first words; None where no span has them."""
-        return next((turn.text for turn in self.turns if turn.role == "user"), None)
+    def query(self) -> str:
+        """The user's first words; empty where no span has them."""
+        return next((turn.text for turn in self.trajectory.turns if turn.role == "user"), "")
 
 
-def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
+def read_spans(path: Path, name: str = "") -> Iterator[RecordedDialogue]:
     """Give the conversations in a file of spans, in the order in which they begin there.
 
     Args:
@@ -148,51 +85,93 @@ def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
         name: how messages name it; its own where none is given.
 
     Raises:
-        SuiteError: it cannot be read as spans, or goes beyond a limit; with the line.
+        SuiteError: it cannot be read as spans, goes beyond a limit, or a field of ours holds what no dialogue can hold; with the line.
     """
     for gathered in gather_spans(path, name or path.name):
-        dialogue = _SpanReader(gathered).read()
-        if dialogue.turns:
-            yield dialogue
+        reader = _SpanReader(gathered)
+        if reader.turns:
+            yield reader.dialogue(name or path.name)
 
 
-def calls_in_spans(spans: Iterable[OtlpSpan]) -> list[SpanCall]:
-    """Return the calls that spans of tools in one trace tell, in the order in which they began; what a model only asked for is none."""
-    listed = sorted(spans, key=lambda span: span.start)
-    places = {span.id: place for place, span in enumerate(listed)}
-    turns = _SpanReader(Gathered("", 1, "", tuple(listed))).read().turns if listed else ()
-    made = (call for turn in turns for call in turn.calls if call.executed)
-    return sorted(made, key=lambda call: places[call.span])
+def calls_in_spans(spans: Iterable[OtlpSpan]) -> dict[str, ReportedCall]:
+    """Return the calls that spans of tools in one trace tell, by the ids of these, in the order in which they began; what a model only asked for is none."""
+    listed = tuple(sorted(spans, key=lambda span: span.start))
+    turns = _SpanReader(Gathered("", 1, "", listed)).turns if listed else ()
+    reported: dict[str, ReportedCall] = {}
+    executed = [call for turn in turns for call in turn.calls if call.executed]
+    for call in sorted(executed, key=lambda call: call.span.start):
+        reported[call.span.id] = {"tool": call.name}
+        if not isinstance(call.arguments, Unknown):
+            reported[call.span.id]["arguments"] = call.arguments
+        if not isinstance(call.result, Unknown):
+            reported[call.span.id]["result"] = call.result
+        if call.failed:
+            reported[call.span.id]["status"] = "error"
+    return reported
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call as it is read.
+
+    ``span``: the one that tells it; ``failed``: whether that ended as an error; ``executed``: whether it is of the tool, and not a message's alone.
+    ``own``: what our own spans tell besides, as the fields of a step.
+    """
+
+    name: str
+    id: str
+    span: OtlpSpan
+    arguments: JsonObject | Unknown = UNKNOWN
+    result: Json | Unknown = UNKNOWN
+    failed: bool = False
+    executed: bool = False
+    own: JsonObject = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn as it is read; ``text``: None where it is not told; ``own``: what our own spans tell besides, as the fields of a turn."""
+
+    role: Literal["user", "agent"]
+    span: OtlpSpan | None = None
+    text: str | None = None
+    calls: list[_Call] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float | None = None
+    output: JsonObject | None = None
+    own: JsonObject = field(default_factory=dict)
 
 
 class _SpanReader:
     """Reads the spans of one conversation, in the order of their times."""
 
     def __init__(self, gathered: Gathered) -> None:
+        self.turns: list[_Turn] = []
         self._gathered = gathered
         self._spans = {(span.trace, span.id): span for span in gathered.spans}
         self._kinds = {key: kind_of(span) for key, span in self._spans.items()}
-        first = gathered.spans[0]
-        self._dialogue = SpanDialogue(gathered.case, gathered.trial, gathered.session, first.id, first.line)
-        self._turns = self._dialogue.turns
+        self._notes: list[str] = []
+        self._tools: list[JsonObject] = []
+        self._instructions = ""
+        self._own: JsonObject = {}
         self._users: list[str] = []
         self._top = ("", "")
-        self._executed: dict[tuple[str, str], SpanCall] = {}
+        self._executed: dict[tuple[str, str], _Call] = {}
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
+        self._read()
 
-    def read(self) -> SpanDialogue:
-        """Return the conversation."""
-        dialogue, spans = self._dialogue, self._gathered.spans
+    def _read(self) -> None:
+        """Take the turns, and what else the spans tell."""
+        spans = self._gathered.spans
         chats = [span for span in spans if self._kinds[span.trace, span.id] == "chat"]
         self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
         for span in spans:
             self._note_oddities(span)
-            dialogue.tools += [tool for tool in tools_in(span) if tool not in dialogue.tools]
-            if not dialogue.instructions and (value := span.first(INSTRUCTIONS)) is not None:
-                dialogue.instructions = "\n".join(
-                    message.text or "" for message in read_messages(value, "system") or ()
-                )
+            self._tools += [tool for tool in tools_in(span) if tool not in self._tools]
+            if not self._instructions and (value := span.first(INSTRUCTIONS)) is not None:
+                self._instructions = "\n".join(message.text or "" for message in read_messages(value, "system") or ())
             kind = self._kinds[span.trace, span.id]
             if kind == "tool":
                 self._execute(span)
@@ -202,17 +181,51 @@ class _SpanReader:
                 kind == "agent" and self._top_of(span) == (span.trace, span.id) not in self._speaking
             ):
                 self._chat(span)
-            dialogue.own = dialogue.own or object_of(span.attributes.get(OWN_EPISODE))
-        if not dialogue.own:
+            self._own = self._own or object_of(span.attributes.get(OWN_EPISODE))
+        if not self._own:
             self._leave_out_handoffs()
-        for turn in dialogue.own.pop("after", ()):
-            self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=object_of(turn)))
+        for turn in self._own.pop("after", ()):
+            self.turns.append(_Turn("user", text=str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
-        dialogue.tells_calls = bool(self._speaking or self._executed or dialogue.own)
-        del dialogue.notes[_NOTES:]
-        dialogue.user = next((str(user) for span in spans if (user := span.first(USER))), "")
-        dialogue.begun = min((span.start for span in spans if span.start), default=0)
-        return dialogue
+
+    def dialogue(self, name: str) -> RecordedDialogue:
+        """Return the conversation. Raises SuiteError where a field of ours holds what no dialogue can hold; ``name``: how messages name the file."""
+        gathered, spans = self._gathered, self._gathered.spans
+        place = _place(spans[0])
+        fields = {**self._own, "case": gathered.case or "-", "trial": gathered.trial, "source": "recorded", "turns": ()}
+        tells_calls = self._speaking or self._executed or self._own
+        fields["calls_untold"] = not tells_calls or fields.get("calls_untold", False)
+        fields["warnings"] = [*fields.get("warnings", ()), *self._notes[:_NOTES]]
+        if not self._own and (fault := self._why_unjudgeable(place)):
+            fields |= {"ending": "infrastructure_error", "fault": {"blame": "infrastructure", "message": fault}}
+        turns = tuple(_turn_of(turn, name) for turn in self.turns)
+        calls = [call for turn in self.turns for call in turn.calls]
+        sources = [
+            (f"{name}: {_place(call.span)}: {part} of {call.name}", None if isinstance(value, Unknown) else value)
+            for call in calls
+            for part, value in (("arguments", call.arguments), ("result", call.result))
+        ]
+        sources += [(f"{name}: {_place(turn.span)}: text", turn.text) for turn in self.turns]
+        return RecordedDialogue(
+            trajectory=noun_from(Trajectory, fields, name, spans[0].line).model_copy(update={"turns": turns}),
+            line=spans[0].line,
+            place=place,
+            places=tuple(_place(turn.span) for turn in self.turns),
+            untold=frozenset(number for number, turn in enumerate(self.turns) if turn.text is None),
+            sources=tuple(sources),
+            session=gathered.session,
+            instructions=self._instructions,
+            tools=tuple(self._tools),
+            user=next((str(user) for span in spans if (user := span.first(USER))), ""),
+            begun=min((span.start for span in spans if span.start), default=0),
+        )
+
+    def _why_unjudgeable(self, place: str) -> str:
+        """Return why a conversation cannot be judged: a reply is missing; empty where none is."""
+        replies = [turn for turn in self.turns if turn.role == "agent"]
+        if untold := next((turn for turn in replies if turn.text is None), None):
+            return f"the reply of {_place(untold.span)} is not told: {_CAPTURE}"
+        return "" if replies else f"no span of the conversation of {place} tells a reply"
 
     def _leave_out_handoffs(self) -> None:
         """Leave out the calls by which an agent hands over to another: the framework carries them out, and no tool of the user's does."""
@@ -223,11 +236,11 @@ class _SpanReader:
             for name in (span.first(AGENT), span.name.removeprefix("invoke_agent "))
             if name
         }
-        for turn in self._turns:
+        for turn in self.turns:
             turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
     def _note(self, span: OtlpSpan, message: str) -> None:
-        self._dialogue.notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
+        self._notes.append(f"{_place(span)}: {message}")
 
     def _note_oddities(self, span: OtlpSpan) -> None:
         if span.again:
@@ -259,33 +272,34 @@ class _SpanReader:
 
     # -- turns
 
-    def _reply(self, span: OtlpSpan) -> SpanTurn:
+    def _reply(self, span: OtlpSpan) -> _Turn:
         """Return the agent's turn that a span belongs to."""
-        if not self._turns or self._turns[-1].role == "user" or self._turns[-1].own:
-            self._turns.append(SpanTurn("agent", span=span.id, line=span.line))
-        return self._turns[-1]
+        if not self.turns or self.turns[-1].role == "user" or self.turns[-1].own:
+            self.turns.append(_Turn("agent", span))
+        return self.turns[-1]
 
     def _add_user(self, text: str, span: OtlpSpan) -> None:
+        """Take words of the user: in front of calls of the same answer that came earlier."""
         self._users.append(text)
-        last = self._turns[-1] if self._turns else None
+        last = self.turns[-1] if self.turns else None
         # Calls of the same answer may have been made before a model tells what the user said.
         early = (
             last is not None and last.role == "agent" and last.text is None and self._belongs(last, self._top_of(span))
         )
-        self._turns.insert(len(self._turns) - early, SpanTurn("user", text, span=span.id, line=span.line))
+        self.turns.insert(len(self.turns) - early, _Turn("user", span, text))
 
     def _chat(self, span: OtlpSpan) -> None:
         """Take from a call of a model the new words of the user, the results of earlier calls, the reply and new calls."""
         inner = self._below_tool(span)
         heard = messages_in(span) or []
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
-        self._dialogue.instructions = self._dialogue.instructions or system
+        self._instructions = self._instructions or system
         if not inner:
             self._hear(heard, span)
         for message in heard:
             for result in message.results:
                 self._answer(result.id, result.name, result.value)
-        if self._turns or not inner:
+        if self.turns or not inner:
             self._speak(span, inner=inner)
 
     def _hear(self, heard: Sequence[ChatMessage], span: OtlpSpan) -> None:
@@ -293,14 +307,8 @@ class _SpanReader:
         texts = [message.text for message in heard if message.role == "user" and message.text]
         top, before = self._top_of(span), self._top
         self._top = top
-        common = next(
-            (
-                size
-                for size in range(min(len(texts), len(self._users)), -1, -1)
-                if self._users[len(self._users) - size :] == texts[:size]
-            ),
-            0,
-        )
+        sizes = range(min(len(texts), len(self._users)), -1, -1)
+        common = next(size for size in sizes if self._users[len(self._users) - size :] == texts[:size])
         new = len(texts) - common
         goes_on = top[0] == before[0] or not heard or heard[-1].role != "user"
         if not texts or (not new and goes_on) or (not common and self._users and top == before):
@@ -326,6 +334,7 @@ class _SpanReader:
         turn.thoughts += message.thoughts
 
     def _speak(self, span: OtlpSpan, *, inner: bool) -> None:
+        """Take what a model or an agent gave: its reply, calls and thoughts; ``inner``: it answers another agent, so that its words are no reply."""
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
@@ -334,20 +343,24 @@ class _SpanReader:
         texts = [message.text for message in messages or () if message.role == "assistant" and message.text]
         if not inner and messages is not None:
             reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else ""
-            turn.text, turn.span, turn.line = reply, span.id, span.line
+            turn.text, turn.span = reply, span
         elif not inner and self._top_of(span) in self._speaking:
             turn.text = None  # a later reply, whose words are missing
-        turn.span, turn.line = turn.span or span.id, turn.line or span.line
+        turn.span = turn.span or span
         if self._kinds[span.trace, span.id] == "chat":
             self._spend(turn, span)
         self._take_time(turn, span)
 
-    def _spend(self, turn: SpanTurn, span: OtlpSpan) -> None:
-        turn.input_tokens = _sum(turn.input_tokens, span.first(TOKENS_IN), whole=True)
-        turn.output_tokens = _sum(turn.output_tokens, span.first(TOKENS_OUT), whole=True)
-        turn.cost = _sum(turn.cost, span.first(COST))
+    def _spend(self, turn: _Turn, span: OtlpSpan) -> None:
+        """Add the tokens and the cost that a span tells to those of a turn."""
+        turn.usage = Usage(
+            input_tokens=_sum(turn.usage.input_tokens, span.first(TOKENS_IN), whole=True),
+            output_tokens=_sum(turn.usage.output_tokens, span.first(TOKENS_OUT), whole=True),
+            cost=_sum(turn.usage.cost, span.first(COST)),
+        )
 
-    def _take_time(self, turn: SpanTurn, span: OtlpSpan) -> None:
+    def _take_time(self, turn: _Turn, span: OtlpSpan) -> None:
+        """Take how long a turn took, from the agent's span or those of its models."""
         top = self._spans.get(self._top_of(span), span)
         agent = self._kinds[top.trace, top.id] == "agent"
         whole = top if agent else span
@@ -360,47 +373,35 @@ class _SpanReader:
         for span in self._gathered.spans:
             if self._kinds[span.trace, span.id] != "agent" or OWN_EPISODE in span.attributes:
                 continue
-            turn = next(
-                (
-                    turn
-                    for turn in reversed(self._turns)
-                    if turn.role == "agent" and self._belongs(turn, (span.trace, span.id))
-                ),
-                None,
-            )
-            if turn is None:
+            own = [turn for turn in self.turns if turn.role == "agent" and self._belongs(turn, (span.trace, span.id))]
+            if not own:
                 continue
+            turn = own[-1]
             messages = messages_out(span) if turn.text is None else ()
             turn.text = next(
                 (message.text for message in reversed(messages or ()) if message.role == "assistant"), turn.text
             )
-            if turn.input_tokens is None and turn.output_tokens is None:
+            if turn.usage.input_tokens is None and turn.usage.output_tokens is None:
                 self._spend(turn, span)
             turn.output = object_of(span.attributes.get(_FINAL)) or turn.output
             turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
-    def _belongs(self, turn: SpanTurn, top: tuple[str, str]) -> bool:
+    def _belongs(self, turn: _Turn, top: tuple[str, str]) -> bool:
         """Return whether a turn comes from a span within an outermost one."""
-        span = self._spans.get((top[0], turn.span))
-        return span is not None and self._top_of(span) == top
+        return turn.span is not None and self._top_of(turn.span) == top
 
     def _own_turn(self, span: OtlpSpan) -> None:
         """Take a turn as our own spans tell it: the calls since the last one, the user's words before them, the reply."""
         own = object_of(span.attributes[OWN_TURN])
-        before = (
-            self._turns.pop()
-            if self._turns and self._turns[-1].role == "agent" and not self._turns[-1].own
-            else SpanTurn("agent")
-        )
+        before = self._reply(span)
+        self.turns.pop()
         for message, fields in zip(messages_in(span) or (), own.pop("users", ()), strict=False):
-            self._turns.append(
-                SpanTurn("user", message.text or "", span=span.id, line=span.line, own=object_of(fields))
-            )
+            self.turns.append(_Turn("user", span, message.text or "", own=object_of(fields)))
         messages = messages_out(span) or ()
         before.text = "".join(message.text or "" for message in messages)
-        before.span, before.line, before.own = span.id, span.line, {"role": "agent", **own}
+        before.span, before.own = span, {"role": "agent", **own}
         before.thoughts = [thought for message in messages for thought in message.thoughts]
-        self._turns.append(before)
+        self.turns.append(before)
         self._spend(before, span)
         before.seconds = (span.end - span.start) / _NANO if span.end > span.start > 0 else None
 
@@ -414,34 +415,32 @@ class _SpanReader:
         event_values = {(event, key): value for event, body in span.events for key, value in body.items()}
         if ("gen_ai.choice", "message") in event_values:
             arguments = event_values.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
-        call = self._told_before(span, call_id, name) or self._pending(call_id, name)
+        open_calls = [call for call in self._calls() if not call.executed]
+        call = self._told_before(span, call_id, name) or _first_of(open_calls, call_id, name)
         if call is None:
-            call = SpanCall(name, call_id)
+            call = _Call(name, call_id, span)
             self._reply(span).calls.append(call)
         self._executed[span.trace, span.id] = call
-        call.executed, call.failed, call.span, call.line = True, span.failed, span.id, span.line
+        call.executed, call.failed, call.span = True, span.failed, span
         call.own = object_of(span.attributes.get(OWN_CALL))
         if arguments is not None:
             values = arguments_of(arguments)
-            if isinstance(values, Unknown) and call.arguments is None:
-                self._note(span, f"the arguments of {name} are cut off, hidden or no object")
+            if isinstance(values, Unknown) and isinstance(call.arguments, Unknown):
+                self._note(span, f"the arguments of {name:.200} are cut off, hidden or no object")
             elif not isinstance(values, Unknown):
                 call.arguments = values
         results = [span.attributes[name] for name in RESULT if name in span.attributes]
-        results += [
-            part
-            for key in (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content"))
-            if (part := event_values.get(key)) is not None
-        ]
+        in_events = map(event_values.get, (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content")))
+        results += [part for part in in_events if part is not None]
         value = result_of(results[0]) if results else UNKNOWN
         if call.own and results:
             value = _exact(results[0])
         if not isinstance(value, Unknown):
-            call.result, call.answered = value, True
+            call.result = value
         elif results:
-            self._note(span, f"the result of {name} is cut off or hidden")
+            self._note(span, f"the result of {name:.200} is cut off or hidden")
 
-    def _told_before(self, span: OtlpSpan, call_id: str, name: str) -> SpanCall | None:
+    def _told_before(self, span: OtlpSpan, call_id: str, name: str) -> _Call | None:
         """Return the call of a span that tells it once more: it stands within the call's own span, or has the call's id, as where two instrumentations are on."""
         for place in self._upwards(span.trace, span.parent):
             around = self._executed.get(place)
@@ -451,31 +450,61 @@ class _SpanReader:
             (call for call in self._executed.values() if call_id and (call.id, call.name) == (call_id, name)), None
         )
 
-    def _calls(self) -> Iterator[SpanCall]:
-        return (call for turn in self._turns for call in turn.calls)
-
-    def _pending(self, call_id: str, name: str) -> SpanCall | None:
-        """Return the call of a message that has had no span of a tool so far."""
-        open_ = [call for call in self._calls() if not call.executed]
-        if call_id:
-            return next((call for call in open_ if call.id == call_id), None)
-        return next((call for call in open_ if call.name == name), None)
+    def _calls(self) -> Iterator[_Call]:
+        return (call for turn in self.turns for call in turn.calls)
 
     def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
         """Take the result of a call from a message to the model, where no span of the tool has it."""
-        if isinstance(value, Unknown):
-            return
-        calls = [call for call in self._calls() if not call.answered]
-        call = next((call for call in calls if call_id and call.id == call_id), None)
-        if call is None and not call_id:
-            call = next((call for call in calls if call.name == name), None)
-        if call is not None:
-            call.result, call.answered = value, True
+        unanswered = [call for call in self._calls() if isinstance(call.result, Unknown)]
+        if (call := _first_of(unanswered, call_id, name)) is not None:
+            call.result = value
 
 
-def _is_reply(call: SpanCall, turn: SpanTurn) -> bool:
+def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
+    """Return the first of some calls that has this id, or this name where there is no id."""
+    return next((call for call in calls if (call.id == call_id if call_id else call.name == name)), None)
+
+
+def _place(span: OtlpSpan | None) -> str:
+    """Return how messages name a span."""
+    return "" if span is None else f"span {shown(span.id)} (line {span.line})"
+
+
+def _turn_of(turn: _Turn, name: str) -> Turn:
+    """Return a turn that was read as a noun."""
+    own = dict(turn.own)
+    places = own.pop("thoughts", ())
+    steps = [_step(call, name) for call in turn.calls]
+    for number, thought in enumerate(turn.thoughts):
+        at = places[number] if number < len(places) and isinstance(places[number], int) else number
+        steps.insert(at, Step(kind="thought", text=thought))
+    fields = {**own, "role": turn.role, "text": turn.text or ""}
+    if turn.output is not None and not is_deeper(turn.output, limits.DEPTH):
+        fields["output"] = turn.output
+    noun = noun_from(Turn, fields, name, turn.span.line if turn.span else 0)
+    if turn.role == "user":
+        return noun
+    timing = None if turn.seconds is None else TurnTiming(seconds=turn.seconds)
+    return noun.model_copy(update={"steps": tuple(steps), "usage": turn.usage, "timing": timing})
+
+
+def _step(call: _Call, name: str) -> Step:
+    """Return a call as a step; what stands deeper in it than a run file can hold is not told."""
+    parts = {
+        part: value
+        for part, value in (("arguments", call.arguments), ("result", call.result))
+        if not isinstance(value, Unknown) and not is_deeper(value, limits.DEPTH)
+    }
+    own = {part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown")}
+    status = "error" if call.failed else status_of(parts["result"]) if "result" in parts else "unknown"
+    unknown = [part for part in ("arguments", "result") if part not in parts] + ([] if own else ["changed"])
+    fields = {"kind": "call", "id": call.id, "tool": call.name, "status": status, "unknown": unknown, **parts, **own}
+    return noun_from(Step, fields, name, call.span.line).model_copy(update={"provenance": Provenance(kind="recorded")})
+
+
+def _is_reply(call: _Call, turn: _Turn) -> bool:
     """Return whether a call is how a framework takes the agent's reply."""
-    if not call.name.startswith(_FINAL_TOOLS) or call.arguments is None:
+    if not call.name.startswith(_FINAL_TOOLS) or isinstance(call.arguments, Unknown):
         return False
     return call.arguments == turn.output or (
         len(call.arguments) == 1 and str(next(iter(call.arguments.values()))) == turn.text
@@ -483,22 +512,23 @@ def _is_reply(call: SpanCall, turn: SpanTurn) -> bool:
 
 
 def _folded(name: str) -> str:
+    """Return a name of letters and digits alone, without case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _is_handoff(call: SpanCall, agents: set[str]) -> bool:
+def _is_handoff(call: _Call, agents: set[str]) -> bool:
     """Return whether a call hands over to another agent: it is named so, and names an agent of the conversation or gives what frameworks give."""
-    named = _HANDOFF.fullmatch(call.name)
-    if named is None:
+    handoff = _HANDOFF.fullmatch(call.name)
+    if handoff is None:
         return False
     gave = call.result if isinstance(call.result, str) else ""
     other = isinstance(call.result, dict) and call.result.keys() == {"assistant"}
-    return named[1] == "agent" or _folded(named[1]) in agents or other or _HANDED_OVER.match(gave) is not None
+    return handoff[1] == "agent" or _folded(handoff[1]) in agents or other or _HANDED_OVER.match(gave) is not None
 
 
-def _call_of(call: CallPart, span: OtlpSpan) -> SpanCall:
-    arguments = None if isinstance(call.arguments, Unknown) else call.arguments
-    return SpanCall(call.name, call.id, arguments, span=span.id, line=span.line)
+def _call_of(call: CallPart, span: OtlpSpan) -> _Call:
+    """Return a call that a message of a model tells."""
+    return _Call(call.name, call.id, span, call.arguments)
 
 
 def _exact(value: Json) -> Json | Unknown:
@@ -588,9 +618,8 @@ def kind_of(span: OtlpSpan) -> Kind:
         kind = kinds.get(str(span.attributes.get(name, "")))
         if kind is not None:
             return kind
-    if span.name == "call_llm" or any(
-        name.startswith(("gen_ai.prompt.", "llm.input_messages.")) for name in span.attributes
-    ):
+    numbered_in = ("gen_ai.prompt.", "llm.input_messages.")
+    if span.name == "call_llm" or any(name.startswith(numbered_in) for name in span.attributes):
         return "chat"
     if span.first(CALL_ID) or span.name.startswith("execute_tool ") or span.attributes.get("tool_arguments"):
         return "tool"
@@ -635,6 +664,7 @@ def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[Ch
 
 
 def _tells(message: ChatMessage) -> bool:
+    """Return whether a message says anything."""
     return bool(message.text or message.calls or message.results)
 
 
@@ -649,22 +679,13 @@ def tools_in(span: OtlpSpan) -> list[JsonObject]:
     return [inner or tool for inner, tool in zip(wrapped, listed, strict=True)]
 
 
-_EVENT_ROLES = {
-    "gen_ai.user.message": "user",
-    "gen_ai.system.message": "system",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
-#: The attributes of events in which messages stand, those before a reply and the reply's own.
-_EVENT_INPUT, _EVENT_OUTPUT = (
-    {
-        "gen_ai.content.prompt": "gen_ai.prompt",
-        "gen_ai.client.inference.operation.details": "gen_ai.input.messages",
-    },
-    {
-        "gen_ai.content.completion": "gen_ai.completion",
-        "gen_ai.client.inference.operation.details": "gen_ai.output.messages",
-    },
+#: Events that are a message each; and the attributes of others in which messages stand, those before a reply and the reply's own.
+_SENT = re.compile(r"gen_ai\.(user|system|assistant|tool)\.message")
+_OF_EVENTS = (
+    ("user", "gen_ai.prompt"),
+    ("user", "gen_ai.input.messages"),
+    ("assistant", "gen_ai.completion"),
+    ("assistant", "gen_ai.output.messages"),
 )
 
 
@@ -681,18 +702,15 @@ def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
         }
         if isinstance(body.get("tool_calls"), str):
             body["tool_calls"] = objects_of(body["tool_calls"])
+        values = [(role, attributes.get(place)) for role, place in _OF_EVENTS]
         if name == "gen_ai.choice":
             inner = body.get("message")
             body = object_of(inner) or ({"content": inner} if isinstance(inner, (str, list)) else body)
-        given = (
-            [{**body, "role": _EVENT_ROLES[name]}]
-            if name in _EVENT_ROLES
-            else attributes.get(_EVENT_INPUT.get(name, ""))
-        )
-        choice = name == "gen_ai.choice"
-        gave = [{**body, "role": "assistant"}] if choice else attributes.get(_EVENT_OUTPUT.get(name, ""))
-        for role, messages in (("user", given), ("assistant", gave)):
-            yield from ((role, message) for message in read_messages(messages, role) or ())
+            values = [("assistant", [{**body, "role": "assistant"}])]
+        elif sent := _SENT.fullmatch(name):
+            values = [("user", [{**body, "role": sent[1]}])]
+        for role, value in values:
+            yield from ((role, message) for message in read_messages(value, role) or ())
 
 
 def object_of(value: Json) -> JsonObject:

@@ -1,17 +1,31 @@
-"""Answers of models, kept by what they depend on, and their ways in and out: an export of ours, and the JSON Lines of batch services. No fault is ever kept."""
+"""Answers of models, kept by what they depend on: those to our own requests, with an export and the JSON Lines of batch services as ways in and out, and those to calls that agents make by themselves. No fault is ever kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import base64
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from hashlib import sha256
+from importlib.util import find_spec
 from itertools import chain, islice
+from json import JSONDecodeError
 from pathlib import Path
-from typing import Literal, NamedTuple
+from socket import getaddrinfo
+from threading import Lock, current_thread, main_thread
+from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from zlib import crc32
 
+from pydantic import Field
+
 from pytest_mapsat.formats import (
-    DocumentLines,
-    LocatedDocument,
+    document_of,
     limits,
+    parse_json,
     parse_json_line,
     read_lines,
     replacing,
@@ -19,12 +33,23 @@ from pytest_mapsat.formats import (
     shown_path,
     validate,
 )
-from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, canonical_json, shown
-from pytest_mapsat.store import Shelf, Store, StoreEntry
+from pytest_mapsat.interpreter import cached
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    MapsatError,
+    Noun,
+    Problem,
+    SuiteError,
+    UsageError,
+    canonical_json,
+    shown,
+    values_at,
+)
+from pytest_mapsat.secrets import known_secrets
+from pytest_mapsat.store import Shelf, Store, StoreEntry, StoreError
 
-from .call import answer_of
-from .exchange import Answer, ModelError, Request
-from .replay import ModelExchange, exchanges
+from .exchange import Answer, ModelCalls, ModelError, Request, answer_of, current_calls, forget_stray_calls, usage_of
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
@@ -65,13 +90,13 @@ class Cache:
         self._lines: dict[str, tuple[str, frozenset[int]]] | None = None
 
     def find(self, request: Request) -> Answer | None:
-        """Return the kept answer, marked as cached; None where there is none.
+        """Return the kept answer; None where there is none.
 
         Raises:
             StoreError: what is kept is damaged.
         """
         entry = self.entries.find(request.key())
-        return None if entry is None else entry.answer.model_copy(update={"cached": True})
+        return None if entry is None else entry.answer
 
     def keep(self, request: Request, answer: Answer, *, again: bool = False) -> Answer:
         """Keep an answer, and return the one that counts: of two processes that asked at once, that of the first.
@@ -160,7 +185,7 @@ def export_entries(cache: Cache, path: Path) -> int:
     count = 0
     with replacing(path) as file:
         for entry in chain(cache.entries, exchanges(cache.store)):
-            file.write(canonical_json(entry.model_dump(mode="json", exclude_defaults=True)).encode() + b"\n")
+            file.write(canonical_json(entry.to_json()).encode() + b"\n")
             count += 1
     return count
 
@@ -173,28 +198,20 @@ def import_entries(cache: Cache, path: Path) -> Taken:
     """
     taken = known = 0
     problems: list[Problem] = []
-    for number, data in _rows(path, problems):
-        located = LocatedDocument(data, DocumentLines(number))
+    name = shown_path(path)
+    for line in read_lines(path, _LINE_BYTES):
+        located = document_of(line.data, name, line.number, problems)
         added: bool | None = None
-        if isinstance(data, dict) and "asked" in data:
-            if (exchange := validate(ModelExchange, located, shown_path(path), problems)) is not None:
+        if located is None:
+            continue
+        if isinstance(located.data, dict) and "asked" in located.data:
+            if (exchange := validate(ModelExchange, located, name, problems)) is not None:
                 added = exchanges(cache.store).keep(exchange)
-        elif (entry := validate(Answered, located, shown_path(path), problems)) is not None:
+        elif (entry := validate(Answered, located, name, problems)) is not None:
             added = cache.entries.keep(entry)
         taken += added is True
         known += added is False
     return Taken(taken, known, tuple(problems[: limits.PROBLEMS]))
-
-
-def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, Json]]:
-    """Yield the lines of a file of JSON Lines that can be read, with their numbers; what is wrong with others is added."""
-    for line in read_lines(path, _LINE_BYTES):
-        try:
-            data = parse_json_line(line.data, shown_path(path), line.number)
-        except SuiteError as error:
-            problems += error.problems
-        else:
-            yield line.number, data
 
 
 # -- batches: half the price, and any model by any means ------------------------------------------------------------------
@@ -243,19 +260,22 @@ def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
     lines: dict[str, int] = {}
     answers: dict[str, Answer] = {}
     problems: list[Problem] = []
-    for number, row in _rows(path, problems):
+    for line in read_lines(path, _LINE_BYTES):
         try:
-            key, answer = _result(row, asked)
-        except ValueError as error:
-            problems.append(Problem(name, number, str(error)))
+            key, answer = _result(parse_json_line(line.data, name, line.number), asked)
+        except SuiteError as error:
+            problems += error.problems
             continue
-        first = lines.setdefault(key, number)
-        if first == number:
+        except ValueError as error:
+            problems.append(Problem(name, line.number, str(error)))
+            continue
+        first = lines.setdefault(key, line.number)
+        if first == line.number:
             answers[key] = answer
         elif answers.get(key) != answer:
             answers.pop(key, None)
             twice = f"custom_id {key} stands on line {first} too, with another answer; neither counts"
-            problems.append(Problem(name, number, twice))
+            problems.append(Problem(name, line.number, twice))
     answered = {key for key in asked if cache.find(asked[key]) is not None}
     taken = [key for key in answers if key not in answered]
     for key in taken:
@@ -281,17 +301,345 @@ def _result(row: Json, asked: Mapping[str, Request]) -> tuple[str, Answer]:
 
 
 def _body(row: JsonObject) -> Json:
-    """Return the response of a row.
-
-    Raises:
-        ValueError: it has none.
-    """
+    """Return the response of a row. Raises ValueError where it has none."""
     if row.get("error"):
         raise ValueError(f"the service says: {shown(row['error'])}")
     response = row.get("response")
     if not isinstance(response, dict):
         raise ValueError(f"found response {shown(response)}, expected an object with body")  # noqa: TRY004  one error for all that is wrong with a row
-    status = response.get("status_code", _OK)
-    if status != _OK:
+    if (status := response.get("status_code", _OK)) != _OK:
         raise ValueError(f"status {shown(status)}: {shown(response.get('body'))}")
     return response.get("body")
+
+
+# -- the model calls that an agent makes by itself, kept and replayed --
+
+# The libraries of openai, anthropic, litellm and most frameworks send their requests with httpx (or its successor httpx2). While a ``Replay`` is
+# installed, a request to a model is looked up in the store by its content before it is sent, and its answer is kept.
+
+#: The libraries whose clients are listened to.
+_LIBRARIES = ("httpx", "httpx2")
+#: What a request to a model has, by any vendor's interface.
+_CONTENT = ("messages", "input", "inputs", "prompt", "contents")
+_MODEL_PATH = re.compile(
+    r"/(?:chat/completions|completions|responses|messages|embeddings|converse|invoke)\b|:\w*[gG]enerateContent|:rawPredict"
+)
+#: Parameters of an address that hold keys, as Gemini's ``key``.
+_KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNORECASE)
+#: Fields of a body in which proxies of models take keys.
+_KEY_FIELDS = ("api_key", "apiKey", "api-key", "authorization")
+#: Where answers, and events of streams, tell what they cost: OpenAI's and others', the first and the last event of a stream, Gemini's.
+_USAGE = ("usage", "message.usage", "response.usage", "usageMetadata")
+_ALLOW = "is nothing that can be kept, and was refused; --mapsat-allow-hosts lets a host be asked"
+_LEAST_ERROR = 400
+_REFUSED = 424
+
+
+class AskedOfModel(Noun):
+    """One request to a model, without headers and without keys.
+
+    Attributes:
+        url: its address.
+        body: what was asked, JSON.
+        case: the id of the case whose episode asked; empty where that is not known.
+        trial: which of several episodes of its case asked.
+        occurrence: how many times this episode had asked the same, this time included.
+    """
+
+    url: str
+    body: Json
+    case: str = ""
+    trial: int = Field(default=1, ge=1)
+    occurrence: int = Field(default=1, ge=1)
+
+    def key(self) -> str:
+        """Return the name of the answer in the store."""
+        return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def at_first(self) -> AskedOfModel:
+        """Return the request as it is when an episode makes it for the first time."""
+        return self.model_copy(update={"occurrence": 1})
+
+    def model(self) -> str:
+        """Return the name of the model, or the path of the address where the body has none."""
+        model = self.body.get("model") if isinstance(self.body, dict) else None
+        return model if isinstance(model, str) else urlsplit(self.url).path
+
+
+class ModelExchange(StoreEntry):
+    """A request and its answer, as they are kept and as a line of an exported file.
+
+    Attributes:
+        asked: the request.
+        status: the HTTP status of the answer, below 400.
+        kind: its content type.
+        text: its body; base64 where it is no UTF-8.
+        binary: whether the body is in base64.
+    """
+
+    asked: AskedOfModel
+    status: int = Field(ge=100, lt=_LEAST_ERROR)
+    kind: str = ""
+    text: str = ""
+    binary: bool = False
+
+    def key(self) -> str:
+        """Return the name of the answer in the store."""
+        return self.asked.key()
+
+    def content(self) -> bytes:
+        """Return the body of the answer, bytes."""
+        return base64.b64decode(self.text) if self.binary else self.text.encode()
+
+    def usage(self) -> dict[str, float]:
+        """Return the tokens that the answer tells, or the events of its stream do; a request for embeddings is answered with none."""
+        spent: dict[str, float] = {"output_tokens": 0} if urlsplit(self.asked.url).path.endswith("/embeddings") else {}
+        is_stream = "event-stream" in self.kind
+        parts = re.findall(r"^data: ?(\{.*)$", self.text, re.MULTILINE) if is_stream else [self.text]
+        for part in () if self.binary else parts:
+            with suppress(ValueError):
+                data = parse_json(part)
+                for place in _USAGE:
+                    for value in values_at(data, place):
+                        spent |= usage_of(value)
+        return spent
+
+
+class Replay:
+    """Answers requests to models from a store, and keeps what services answer.
+
+    Args:
+        mode: ``auto``: use what is kept, and keep what is new; ``only``: send nothing; ``refresh``: send, and keep the new answer.
+        store: where answers are kept.
+        allowed: hosts, as ``HOST`` or ``HOST:PORT``, that are asked in the mode ``only``, too.
+
+    Attributes:
+        strays: how many calls were made of which the episode is not known.
+    """
+
+    def __init__(self, mode: Mode, store: Store, allowed: frozenset[str] = frozenset()) -> None:
+        self.strays = 0
+        self._mode = mode
+        self._exchanges = exchanges(store)
+        self._allowed = allowed
+        self._renewed: set[str] = set()
+        self._is_installed = False
+        self._lock = Lock()
+
+    def install(self) -> Callable[[], None]:
+        """Listen to the clients of httpx from now on; return the function that ends it.
+
+        Raises:
+            UsageError: no such library is installed, so there is nothing to listen to.
+        """
+        modules = [importlib.import_module(name) for name in _LIBRARIES if find_spec(name)]
+        if not modules:
+            raise UsageError(
+                "--mapsat-model-cache keeps calls that are made with httpx, as openai, anthropic and litellm do; it is not installed"
+            )
+        originals = [(module, module.Client.send, module.AsyncClient.send) for module in modules]
+        for module, send, send_async in originals:
+            module.Client.send = self._listening(module, send)
+            module.AsyncClient.send = self._listening_async(module, send_async)
+        self._is_installed = True
+        if self._mode == "only":
+            sys.addaudithook(self._refuse_connection)  # which Python never takes away again
+
+        def end() -> None:
+            forget_stray_calls()
+            self._is_installed = False
+            for module, send, send_async in originals:
+                module.Client.send, module.AsyncClient.send = send, send_async
+
+        return end
+
+    def _listening(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        def send(client: Any, request: Any, **options: Any) -> Any:
+            if _goes_to_model(request) and isinstance(request.stream, module.SyncByteStream):
+                request.read()  # a body sent piece by piece is looked up like any other
+            call = self._call(request)
+            if call is None:
+                return original(client, request, **options)
+            if (kept := self._kept(module, request, call)) is not None:
+                return kept
+            with _giving_back(call):
+                response = original(client, request, **options)
+                response.read()
+            return self._keep(module, request, call, response)
+
+        return send
+
+    def _listening_async(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        async def send(client: Any, request: Any, **options: Any) -> Any:
+            if _goes_to_model(request) and isinstance(request.stream, module.AsyncByteStream):
+                await request.aread()
+            call = self._call(request)
+            if call is None:
+                return await original(client, request, **options)
+            if (kept := self._kept(module, request, call)) is not None:
+                return kept
+            with _giving_back(call):
+                response = await original(client, request, **options)
+                await response.aread()
+            return self._keep(module, request, call, response)
+
+        return send
+
+    def _call(self, request: Any) -> tuple[ModelCalls, AskedOfModel] | None:
+        """Return a request of an agent with the episode that it belongs to; None for one that goes out as it is."""
+        calls, asked = current_calls(), asked_by(request)
+        if calls is None:
+            return None
+        if asked is None:
+            # What asks on the main thread without an episode is a fixture or a plugin: agents run on threads of their own.
+            if self._mode != "only" or (not calls.is_known and current_thread() is main_thread()):
+                return None
+            asked = AskedOfModel(
+                url=f"{request.url.scheme}://{request.url.netloc.decode()}{request.url.path}", body=None
+            )
+        asked = asked.model_copy(update={"case": calls.case, "trial": calls.trial})
+        with self._lock:
+            self.strays += not calls.is_known
+        return calls, asked.model_copy(update={"occurrence": calls.count(asked.key())})
+
+    def _allows(self, host: str, port: int | None) -> bool:
+        return not self._allowed.isdisjoint((host, f"{host}:{port}")) or host in self._allowed_addresses
+
+    @cached
+    def _allowed_addresses(self) -> frozenset[str]:
+        """The addresses of the hosts that are allowed by name."""
+        addresses: set[str] = set()
+        for name in self._allowed:
+            with suppress(OSError):
+                addresses.update(str(info[4][0]) for info in getaddrinfo(name.partition(":")[0], None))
+        return frozenset(addresses)
+
+    def _refuse_connection(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Refuse a connection of an agent that is made by another library: what it asks cannot be replayed."""
+        if event != "socket.connect" or not self._is_installed:
+            return
+        calls, address = current_calls(), arguments[1]
+        if calls is None or not calls.is_known or not isinstance(address, tuple):
+            return
+        if not self._allows(str(address[0]), address[1]):
+            calls.missed = calls.missed or f"--mapsat-cache=only: a connection to {address[0]}:{address[1]} {_ALLOW}"
+            raise PermissionError(calls.missed)
+
+    def _kept(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel]) -> Any:
+        """Return the kept answer; one that says why there is none, where none may be fetched; None where the service is to be asked."""
+        calls, asked = call
+        key, url = asked.key(), urlsplit(asked.url)
+        try:
+            if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchanges.find(key)) is not None:
+                calls.spent.append(kept.usage())
+                return _response(module, request, kept)
+        except StoreError as error:
+            why = str(error)
+        else:
+            if self._mode != "only" or self._allows(url.hostname or "", url.port):
+                return None
+            why = f"--mapsat-cache=only: a request to {asked.url} {_ALLOW}"
+            if asked.body is not None:
+                why = (
+                    f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {url.netloc}); "
+                    "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
+                )
+        calls.missed = calls.missed or why
+        return _response(module, request, why)
+
+    def _keep(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel], response: Any) -> Any:
+        """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
+
+        An error of the service may be over at the next call: it is not kept.
+        """
+        calls, asked = call
+        if response.status_code >= _LEAST_ERROR or asked.body is None:
+            calls.count(asked.at_first().key(), -1)
+            return response
+        key = asked.key()
+        # A secret stands in text among other bytes, too, and base64 would only dress it up.
+        text, binary = known_secrets().hidden(response.content.decode("utf-8", "surrogateescape")), False
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text, binary = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode(), True
+        kind = response.headers.get("content-type", "")
+        exchange = ModelExchange(asked=asked, status=response.status_code, kind=kind, text=text, binary=binary)
+        with self._lock:
+            again = self._mode == "refresh" and key not in self._renewed
+            self._renewed.add(key)
+            try:
+                if not self._exchanges.keep(exchange, again=again):
+                    exchange = self._exchanges.find(key) or exchange
+            except MapsatError as error:
+                calls.missed = calls.missed or str(error)
+        calls.spent.append(exchange.usage())
+        return _response(module, request, exchange)
+
+
+@contextmanager
+def _giving_back(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
+    """Give the place of a request among its equals back where sending it raises: the next try is the same request."""
+    calls, asked = call
+    try:
+        yield
+    except BaseException:
+        calls.count(asked.at_first().key(), -1)
+        raise
+
+
+def _may_ask(request: Any) -> bool:
+    """Return whether a request may be one to a model, as far as its head tells; those of our own judges and users are not."""
+    return (
+        request.method == "POST" and "json" in request.headers.get("content-type", "") and current_calls() is not None
+    )
+
+
+def _goes_to_model(request: Any) -> bool:
+    """Return whether the address is one of a model's; what is sent elsewhere piece by piece may have no end."""
+    return _may_ask(request) and _MODEL_PATH.search(request.url.path) is not None
+
+
+def asked_by(request: Any) -> AskedOfModel | None:
+    """Return what a request of httpx asks of a model; None where it is none to a model.
+
+    Args:
+        request: ``httpx.Request``; one whose body was not read is none.
+    """
+    if not _may_ask(request):
+        return None
+    try:
+        body = parse_json(known_secrets().hidden(request.content.decode()))
+    except (JSONDecodeError, ValueError, RuntimeError):  # RuntimeError: httpx has not read it
+        return None
+    if not isinstance(body, dict) or not any(name in body for name in _CONTENT):
+        return None
+    url = urlsplit(str(request.url))
+    if "model" not in body and not _MODEL_PATH.search(url.path):
+        return None
+    query = [
+        (name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if not _KEY_PARAMETER.search(name)
+    ]
+    host = url.netloc.rpartition("@")[2]
+    address = urlunsplit((url.scheme, host, url.path, urlencode(query), ""))
+    kept = {name: value for name, value in body.items() if name not in _KEY_FIELDS}
+    return AskedOfModel(url=known_secrets().hidden(address), body=kept)
+
+
+def _response(module: Any, request: Any, kept: ModelExchange | str) -> Any:
+    """Return the answer that the agent's library gets: the kept one, or an error that it does not try to mend by asking again."""
+    if isinstance(kept, ModelExchange):
+        response = module.Response(
+            kept.status, headers={"content-type": kept.kind}, content=kept.content(), request=request
+        )
+    else:
+        headers = {"x-should-retry": "false"}  # of the libraries of openai and anthropic
+        refusal: JsonObject = {"error": {"type": "not_in_the_cache", "message": kept}}
+        response = module.Response(_REFUSED, headers=headers, json=refusal, request=request)
+    response.elapsed = timedelta(0)
+    return response
+
+
+def exchanges(store: Store) -> Shelf[ModelExchange]:
+    """Return the exchanges that a store keeps."""
+    return Shelf(store, "exchange/", ModelExchange)

@@ -1,24 +1,31 @@
-"""The door itself: the cache first, then the model, within limits, again where that may help."""
+"""The door itself: the cache first, then the model, within limits, again where that may help; and the one place that calls a model, through litellm, which is imported inside the call only."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from time import perf_counter, time
+from types import ModuleType
 from typing import Any
 from zlib import crc32
 
-from pytest_mapsat.interpreter import waiting
-from pytest_mapsat.model import Usage
+from pytest_mapsat.formats import redacted
+from pytest_mapsat.interpreter import on_thread, waiting
+from pytest_mapsat.model import Usage, UsageError
 from pytest_mapsat.store import Store, missing, store_folder
 
 from .cache import Cache, Mode
-from .call import answer_of, call_model, embeddings_of, has_price
-from .exchange import Answer, Kind, ModelError, Request, note_ceiling
+from .exchange import Answer, Kind, ModelError, Request, answer_of, calls_of, embeddings_of, note_ceiling
 
 #: What may go away by itself.
 _PASSING: frozenset[Kind] = frozenset({"rate_limited", "unavailable", "timeout"})
@@ -56,11 +63,6 @@ class SpendingLimits:
     requests_a_minute: int = 0
     tokens_a_minute: int = 0
     max_cost: float | None = None
-
-    @property
-    def any(self) -> bool:
-        """Whether there is anything to be kept."""
-        return self != SpendingLimits()
 
 
 @dataclass
@@ -116,6 +118,7 @@ class LiteLLMClient:
         return f"{reason}; fill it with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
 
     def _ask_model(self, request: Request, seconds: float, cancelled: Event) -> Answer:
+        """Ask the model, again where that may help, as long as there is time."""
         used, attempt = 0.0, 1
         while True:
             tokens = self._admitted(request, cancelled)  # waiting for room is not the model's time
@@ -150,11 +153,10 @@ class LiteLLMClient:
         return tokens
 
     def _attempt(self, request: Request, tokens: int, seconds: float, cancelled: Event) -> Answer:
+        """Ask the model once, and count what that cost."""
         usage, reserved = Usage(), tokens
         try:
-            response = call_model(request, timeout=min(self.patience.attempt, seconds), cancelled=cancelled)
-            read = embeddings_of if request.embeds else answer_of
-            answer = read(response.body, request, cost=response.cost, seconds=response.seconds)
+            answer = call_model(request, timeout=min(self.patience.attempt, seconds), cancelled=cancelled)
             usage = answer.usage
         except ModelError as error:
             usage, tokens = error.usage, 0
@@ -199,14 +201,222 @@ def open_door(
     """
     if mode != "only" and importlib.util.find_spec("litellm") is None:
         raise missing("litellm", "asking a model")
-    limits = limits or SpendingLimits()
-    store = Store(folder or store_folder()) if mode != "off" or limits.any else None
-    return LiteLLMClient(
-        mode=mode,
-        cache=None if store is None or mode == "off" else Cache(store),
-        budget=Budget(store, run, limits) if store is not None and limits.any else None,
-        patience=patience or Patience(),
+    client = LiteLLMClient(mode=mode, patience=patience or Patience())
+    bounded = limits is not None and limits != SpendingLimits()
+    if mode != "off" or bounded:
+        store = Store(folder or store_folder())
+        client.cache = None if mode == "off" else Cache(store)
+        client.budget = Budget(store, run, limits) if limits is not None and bounded else None
+    return client
+
+
+# -- one call of a model -------------------------------------------------------------------------------------------------
+
+#: How litellm is to behave from its import on: prices from its own copy, no file of settings read into the environment.
+_ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+#: Packages whose warnings are about each other; where a user turns warnings into errors they would break a call.
+_NOISY = r"(litellm|openai|pydantic|httpx|aiohttp|importlib)\b"
+#: Classes of litellm's errors, the most special first, and what they mean here.
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    ("ContextWindowExceededError", "too_long"),
+    ("ContentPolicyViolationError", "refused"),
+    ("UnsupportedParamsError", "unsupported"),
+    ("AuthenticationError", "no_key"),
+    ("PermissionDeniedError", "no_key"),
+    ("NotFoundError", "unknown_model"),
+    ("LiteLLMUnknownProvider", "unknown_model"),
+    ("RateLimitError", "rate_limited"),
+    ("Timeout", "timeout"),
+    ("ServiceUnavailableError", "unavailable"),
+    ("BadGatewayError", "unavailable"),
+    ("InternalServerError", "unavailable"),
+    ("APIConnectionError", "unavailable"),
+    ("JSONSchemaValidationError", "malformed"),
+    ("BadRequestError", "rejected"),
+    ("UnprocessableEntityError", "rejected"),
+)
+#: Words of errors that come in too general a class.
+_KINDS_BY_WORDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r"LLM Provider NOT provided"), "unknown_model"),
+    (re.compile(r"Missing credentials|api_key client option must be set"), "no_key"),
+    (
+        re.compile(r"context[_ ](?:length|window)|too many (?:input )?tokens|prompt is too long", re.IGNORECASE),
+        "too_long",
+    ),
+)
+_ADVICE: Mapping[Kind, str] = {
+    "no_key": "set the service's key in the environment, as OPENAI_API_KEY",
+    "unknown_model": "name it as litellm does, as in openai/gpt-4o or anthropic/claude-sonnet-4-0",
+}
+_SHOWN = 300
+_CLIENT_ERRORS = range(400, 500)
+#: How often somebody who waits looks whether the answer is still wanted, seconds.
+_LOOK = 0.1
+#: How long the first call of a model is waited for before others are made beside it, seconds.
+_FIRST = 10.0
+#: A model, and where its service is.
+_Service = tuple[str, tuple[tuple[str, str], ...]]
+_lock = Lock()
+_firsts: dict[_Service, Lock] = {}
+_met: set[_Service] = set()
+
+
+def call_model(request: Request, *, timeout: float, cancelled: Event | None = None) -> Answer:
+    """Call a model once, and return its answer.
+
+    Args:
+        request: what is asked.
+        timeout: seconds until the call is left behind.
+        cancelled: set by somebody who no longer wants the answer.
+
+    Raises:
+        ModelError: there is no response, or none of use.
+        UsageError: litellm is not installed.
+    """
+    litellm = library()
+    # Not catch_warnings: it is not safe with threads. pytest takes the filter back at the end of the item.
+    warnings.filterwarnings("ignore", module=_NOISY)
+    started = perf_counter()
+
+    def complete() -> Any:
+        with _after_the_first(request.model), calls_of():
+            return completion()
+
+    def completion() -> Any:
+        if request.embeds:
+            return litellm.embedding(**request.body(), timeout=timeout, num_retries=0, max_retries=0)
+        # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
+        return litellm.completion(
+            **request.body(), timeout=timeout, num_retries=0, max_retries=0, _skip_mcp_handler=True
+        )
+
+    outcome = _in_time(complete, timeout, cancelled)
+    seconds = perf_counter() - started
+    if outcome is None:
+        gone = cancelled is not None and cancelled.is_set()
+        reason = "the call was cancelled" if gone else f"did not answer in {timeout:.3g} s"
+        raise ModelError("cancelled" if gone else "timeout", f"{request.model}: {reason}", purpose=request.purpose)
+    if isinstance(outcome, BaseException):
+        raise _fault(litellm, outcome, request)
+    body, cost = outcome.model_dump(mode="json"), _price(litellm, outcome, request.model)
+    return (embeddings_of if request.embeds else answer_of)(body, request, cost=cost, seconds=seconds)
+
+
+@contextmanager
+def _after_the_first(model: str) -> Iterator[None]:
+    """Let the first call of a model be made alone.
+
+    Libraries of models make a connection for every call that comes before the first has ended, and leave the others open.
+    """
+    places = ((name, value) for name, value in os.environ.items() if name.endswith(("_API_BASE", "_BASE_URL")))
+    service = (model, tuple(sorted(places)))
+    with _lock:
+        first = _firsts.setdefault(service, Lock())
+    mine = service not in _met and first.acquire(timeout=_FIRST)
+    if mine and service in _met:  # it has been made meanwhile
+        first.release()
+        mine = False
+    try:
+        yield
+    finally:
+        _met.add(service)
+        if mine:
+            first.release()
+
+
+def has_price(model: str) -> bool:
+    """Return whether litellm knows what a model's tokens cost."""
+    try:
+        info = library().get_model_info(model)
+    except Exception:  # noqa: BLE001  it raises plain Exception for a model that it does not know
+        return False
+    return bool(info.get("input_cost_per_token") is not None and info.get("output_cost_per_token") is not None)
+
+
+def library() -> ModuleType:
+    """Return litellm, imported now if need be: offline, quiet, and with the environment left as it was.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    with _lock:
+        fresh = "litellm" not in sys.modules
+        before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+        os.environ.update({name: value for name, value in _ENVIRONMENT.items() if before[name] is None})
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                import litellm  # noqa: PLC0415  3 s, 200 MB, an extra
+        except ImportError as error:
+            if error.name not in (None, "litellm"):
+                raise UsageError(f"litellm cannot be imported: there is no module {error.name!r}") from None
+            raise missing("litellm", "asking a model") from None
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+        if fresh:
+            litellm.telemetry = False
+            litellm.suppress_debug_info = True
+    module: ModuleType = litellm
+    return module
+
+
+def _in_time(work: Callable[[], Any], seconds: float, cancelled: Event | None) -> Any:
+    """Return what the work returns or raises; None when it is not done in time or not wanted any more.
+
+    On a thread of its own, which is left behind then: a service that sends a byte now and then outlives every timeout of a socket.
+    """
+    outcome = on_thread(work, "mapsat-model")
+    until = perf_counter() + seconds
+    while not wait([outcome], min(_LOOK if cancelled else seconds, max(until - perf_counter(), 0))).done:
+        if perf_counter() >= until or (cancelled is not None and cancelled.is_set()):
+            return None
+    return outcome.exception() or outcome.result()
+
+
+def _price(litellm: ModuleType, response: Any, model: str) -> float | None:
+    """Return what a response cost, US dollars; None where no price is known."""
+    with suppress(Exception):  # it raises plain Exception for a model without prices
+        return float(litellm.completion_cost(completion_response=response, model=model))
+    return None
+
+
+def _fault(litellm: ModuleType, error: BaseException, request: Request) -> ModelError:
+    """Return the error for what litellm raised: its kind, and its words without secrets."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        raise error
+    kinds = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)
+    kind: Kind = next(
+        (kind for error_class, kind in kinds if error_class is not None and isinstance(error, error_class)),
+        "unavailable",
     )
+    status = getattr(error, "status_code", None)
+    text = str(error)
+    kind_of_words = next((error_class for words, error_class in _KINDS_BY_WORDS if words.search(text)), None)
+    if kind_of_words is not None and kind in ("rejected", "unavailable"):
+        kind = kind_of_words
+    elif kind == "unavailable" and isinstance(status, int) and status in _CLIENT_ERRORS:
+        kind = "rejected"
+    reason = " ".join(redacted(text).removeprefix("litellm.").split())
+    reason = reason if len(reason) <= _SHOWN else reason[: _SHOWN - 3] + "..."
+    advice = f"; {_ADVICE[kind]}" if kind in _ADVICE else ""
+    wait = _retry_after(error)
+    return ModelError(kind, f"{request.model}: {reason}{advice}", purpose=request.purpose, retry_after=wait)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """Return the seconds of a Retry-After header; None where there is none, or a date."""
+    sources = (
+        getattr(error, "litellm_response_headers", None),
+        getattr(getattr(error, "response", None), "headers", None),
+    )
+    for headers in sources:
+        with suppress(Exception):
+            value = float(headers["retry-after"])  # type: ignore[index]  # a mapping, or anything else that raises
+            if 0 <= value < 1e6:  # noqa: PLR2004  neither infinite nor a year
+                return value
+    return None
 
 
 # -- how fast and how much: shared by all processes of a run through the store -------------------------------------------

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from math import isfinite
 from threading import Event, Lock
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from pytest_mapsat.model import Blame, Json, JsonObject, MapsatError, Noun, Usage, UsageError, digest, hint_at
+from pytest_mapsat.formats import object_in
+from pytest_mapsat.model import (
+    Blame,
+    Json,
+    JsonObject,
+    MapsatError,
+    Noun,
+    Usage,
+    UsageError,
+    digest,
+    hint_at,
+    shown,
+    values_at,
+)
 
 #: Who asks; it decides whose the spending is, and who is blamed for a reply that is no use. Not part of the key.
 Purpose = Literal["agent", "user", "judge", "sandbox", "builder"]
@@ -38,13 +55,9 @@ class Request(Noun):
     embeds: bool = False
     purpose: Purpose = "agent"
 
-    def identity(self) -> JsonObject:
-        """Return all that an answer depends on, as plain data."""
-        return {**self.body(), "trial": self.trial, "vote": self.vote}
-
     def key(self) -> str:
         """Return a digest of all that an answer depends on: the name of the answer in the cache and in a batch."""
-        return digest(self.identity(), size=40)
+        return digest({**self.body(), "trial": self.trial, "vote": self.vote}, size=40)
 
     def body(self) -> JsonObject:
         """Return the body of the call in the form of the OpenAI interface for chats, or for embeddings."""
@@ -76,7 +89,7 @@ class Answer(Noun):
     ``data``: what the text holds, where a schema was asked for: a JSON object, not yet held against the schema; of embeddings an object with
     ``embeddings``, a list of vectors in the order of the texts. ``finish``: why the
     model stopped, in its own word. ``usage``: tokens and US dollars; of a cached answer those that it once cost. ``seconds``: how
-    long the model took, then. ``cached``: whether no call was made.
+    long the model took, then.
     """
 
     text: str = ""
@@ -85,7 +98,6 @@ class Answer(Noun):
     finish: str = ""
     usage: Usage = Usage()
     seconds: float = Field(default=0.0, ge=0)
-    cached: bool = False
 
 
 class ModelClient(Protocol):
@@ -178,6 +190,114 @@ class ModelError(MapsatError):
         if self.purpose == "agent":
             return "agent" if self.kind in OF_THE_REPLY else "infrastructure"
         return _BLAME[self.purpose]
+
+
+# -- the response of the chat interface, of a live call or a batch file ------------------------------------------------
+
+#: Characters of one reply, and of the arguments of one call; calls in one reply.
+_MOST_TEXT = 1_000_000
+_MOST_CALLS = 100
+
+
+def answer_of(response: Json, request: Request, *, cost: float | None = None, seconds: float = 0.0) -> Answer:
+    """Return the answer that a response holds.
+
+    Args:
+        response: the body, as data.
+        request: what was asked.
+        cost: US dollars; None: not known.
+        seconds: how long it took.
+
+    Raises:
+        ModelError: the reply is empty, cut, refused, or not what was asked for.
+    """
+    usage = _usage(response, cost)
+
+    def fault(kind: Kind, what: str) -> ModelError:
+        return ModelError(kind, f"{request.model} {what}", purpose=request.purpose, usage=usage)
+
+    choice, message = (next(iter(values_at(response, path)), None) for path in ("choices.0", "choices.0.message"))
+    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+        raise fault("malformed", f"gave a response without choices[0].message: {shown(response)}")
+    finish, text = str(choice.get("finish_reason") or "")[:40], message.get("content")
+    text = text if isinstance(text, str) else ""
+    if len(text) > _MOST_TEXT:
+        raise fault("malformed", f"gave {len(text):,} characters; at most {_MOST_TEXT:,} are taken")
+    if (refusal := _refusal(message)) or finish == "content_filter":
+        raise fault("refused", "refused" + (f": {shown(refusal)}" if refusal else " (finish_reason content_filter)"))
+    if finish == "length":
+        raise fault("cut", f"was cut off after {len(text):,} characters (finish_reason length)")
+    calls = _tool_calls(message.get("tool_calls"))
+    if calls is None:
+        raise fault("malformed", "gave tool calls that cannot be read")
+    if not calls and not text.strip():
+        raise fault("empty", "gave an empty reply")
+    data: JsonObject | None = None
+    if request.schema_ is not None and not calls:
+        data = object_in(text).data or object_in(text[text.find("{") : text.rfind("}") + 1]).data
+        if data is None:
+            raise fault("malformed", f"was asked for a JSON object and gave {shown(text)}")
+    return Answer(text=text, data=data, tool_calls=calls, finish=finish, usage=usage, seconds=round(seconds, 3))
+
+
+def embeddings_of(response: Json, request: Request, *, cost: float | None, seconds: float) -> Answer:
+    """Return the answer that a response to a request for embeddings holds; arguments and errors as of ``answer_of``."""
+    usage, vectors = _usage(response, cost), _vectors(response)
+    if len(vectors) != len(request.messages):
+        what = f"{request.model} gave {len(vectors)} embeddings for {len(request.messages)} texts"
+        raise ModelError("malformed", what, purpose=request.purpose, usage=usage)
+    return Answer(data={"embeddings": vectors}, usage=usage, seconds=round(seconds, 3))
+
+
+def _vectors(response: Json) -> list[list[float]]:
+    """Return the vectors of a response in the order of their texts, up to the first that is none."""
+    data = response.get("data") if isinstance(response, Mapping) else None
+    entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    vectors: list[list[float]] = []
+    for entry in sorted(entries, key=lambda entry: int(entry.get("index") or 0)):
+        vector = entry.get("embedding")
+        if not (isinstance(vector, list) and vector and all(map(_is_figure, vector))):
+            break
+        vectors.append([float(value) for value in vector])
+    return vectors
+
+
+def _is_figure(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _usage(response: Json, cost: float | None) -> Usage:
+    """Return what the response says it used; a count of 0 for what went in stands for none at all."""
+    used = usage_of(response.get("usage")) if isinstance(response, Mapping) else {}
+    if not used.get("input_tokens") or "output_tokens" not in used:
+        return Usage()
+    return Usage(input_tokens=int(used["input_tokens"]), output_tokens=int(used["output_tokens"]), cost=cost)
+
+
+def _refusal(message: Mapping[str, Json]) -> str:
+    """Return the words in which a model refuses; empty where it does not."""
+    refusals = (*values_at(message, "refusal"), *values_at(message, "provider_specific_fields.refusal"))
+    return next((refusal for refusal in refusals if isinstance(refusal, str) and refusal.strip()), "")
+
+
+def _tool_calls(given: Json) -> tuple[ToolCall, ...] | None:
+    """Return the calls of a reply; None where they have not the form of calls."""
+    if given is None:
+        return ()
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > _MOST_CALLS:
+        return None
+    calls = []
+    for number, call in enumerate(given, start=1):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            return None
+        name, text = function.get("name"), function.get("arguments")
+        text = "{}" if text in (None, "") else text
+        if not isinstance(name, str) or not isinstance(text, str) or len(text) > _MOST_TEXT:
+            return None
+        call_id = str(call.get("id") or f"call_{number}")[:200]
+        calls.append(ToolCall(id=call_id, name=name, arguments=object_in(text).data, text=text))
+    return tuple(calls)
 
 
 # -- ceilings: asked for by every episode, also without a model -----------------------------------------------
@@ -337,3 +457,60 @@ def why_lost(calls: ModelCalls) -> str:
 def forget_stray_calls() -> None:
     """Begin anew with the calls of unclear episodes."""
     _stray.missed = ""
+
+
+# -- prompts: text files of ours, one a language, each with a version. A run's manifest says which it used, with a digest --
+
+# A file begins with a line ``version: N``; the rest is the text. ``{{name}}`` is replaced by what the caller gives.
+LANGUAGES = ("en", "zh")
+_PLACE = re.compile(r"\{\{([a-z_]+)\}\}")
+_VERSION = "version: "
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt in one language.
+
+    Attributes:
+        version: as the file's first line has it.
+        text: with its places.
+    """
+
+    version: str
+    text: str
+
+    @property
+    def mark(self) -> str:
+        """The version and a digest of the text, for manifests."""
+        return f"{self.version} {digest(self.text)}"
+
+    def fill(self, **values: str) -> str:
+        """Return the text with its places filled, each once: what is filled in is not looked at again.
+
+        Raises:
+            KeyError: a place has no value, or a value no place.
+        """
+        if unused := values.keys() - set(_PLACE.findall(self.text)):
+            raise KeyError(*sorted(unused))
+        return _PLACE.sub(lambda place: values[place[1]], self.text)
+
+
+def own_language(language: str) -> str:
+    """Return which language of ours stands for a BCP 47 language: ``zh`` for ``zh`` and its variants, else ``en``."""
+    return "zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"
+
+
+@cache
+def prompt(name: str, language: str) -> Prompt:
+    """Return the prompt for a BCP 47 language: Chinese for ``zh`` and its variants, else English."""
+    folder = own_language(language)
+    text = (files("pytest_mapsat") / "prompts" / folder / f"{name}.md").read_text(encoding="utf-8")
+    first, _, rest = text.partition("\n")
+    if not first.startswith(_VERSION):
+        raise ValueError(f"prompts/{folder}/{name}.md: the first line is {first!r}, expected '{_VERSION}N'")
+    return Prompt(first.removeprefix(_VERSION).strip(), rest.strip())
+
+
+def marks(*names: str) -> dict[str, str]:
+    """Return the marks of prompts in all languages, by ``language/name``, sorted."""
+    return {f"{language}/{name}": prompt(name, language).mark for language in LANGUAGES for name in sorted(names)}

@@ -49,9 +49,9 @@ else:
             "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
-            "Blame CallPart Difference Ending EnvironmentEnd Fault MOST_BUILD PROVENANCE_KINDS Provenance "
+            "Blame CallPart Difference Ending EnvironmentEnd Fault MISS_RESULT MOST_BUILD PROVENANCE_KINDS Provenance "
             "ProvenanceKind ReferenceEnd ReportedCall Retrieval RowChange StartRows Step StepStatus Trajectory Turn "
-            "TurnTiming Usage WatchedTable calls_in change_lines total_usage trajectory_digest"
+            "TurnTiming Usage WatchedTable calls_in change_lines status_of total_usage trajectory_digest"
         ),
         "verdict": (
             "CallCounts CardRequirement EpisodeTiming MSB_METRICS Metric PASSED Scorecard "

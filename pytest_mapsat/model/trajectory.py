@@ -18,6 +18,12 @@ StepStatus = Literal["ok", "miss", "refused", "error", "over_limit", "unknown"]
 #: What a record made elsewhere may not tell of a call.
 CallPart = Literal["arguments", "result", "changed"]
 
+#: What an agent gets when no recording answers; it says nothing of other recordings.
+MISS_RESULT: JsonObject = {
+    "status": "no_recording",
+    "message": "No answer is recorded for this call, so none can be given. It is not a statement about the world.",
+}
+
 #: Characters of what names a build.
 MOST_BUILD = 200
 #: Who a fault is laid to.
@@ -128,6 +134,15 @@ class Step(Noun):
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
     unknown: tuple[CallPart, ...] = ()
+
+
+def status_of(result: Json) -> Literal["ok", "miss", "error"]:
+    """Return the status of a call by its result: a recorded dialogue may hold misses and errors of our own sandbox."""
+    if result == MISS_RESULT:
+        return "miss"
+    if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
+        return "error"
+    return "ok"
 
 
 class ReportedCall(TypedDict, total=False):

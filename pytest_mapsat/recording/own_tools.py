@@ -114,10 +114,9 @@ def _members(value: Any) -> Mapping[Any, Any]:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     dump = getattr(value, "model_dump", None)
-    dumped = dump(mode="json") if callable(dump) and not isinstance(value, type) else None
-    if not isinstance(dumped, Mapping):
-        raise NotPlainError(f"a {type(value).__name__}, which JSON cannot hold: return text, numbers, lists and dicts")
-    return dumped
+    if callable(dump) and not isinstance(value, type) and isinstance(dumped := dump(mode="json"), Mapping):
+        return dumped
+    raise NotPlainError(f"a {type(value).__name__}, which JSON cannot hold: return text, numbers, lists and dicts")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_members)
@@ -246,15 +245,15 @@ def _untitled(schema: Any) -> Any:
         return [_untitled(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
-    made: JsonObject = {}
+    untitled: JsonObject = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            made[key] = {name: _untitled(member) for name, member in value.items()}
+            untitled[key] = {name: _untitled(member) for name, member in value.items()}
         elif key in ("default", "enum", "const", "examples"):
-            made[key] = value
+            untitled[key] = value
         elif key != "title":
-            made[key] = _untitled(value)
-    return made
+            untitled[key] = _untitled(value)
+    return untitled
 
 
 def _is_plain(value: Any) -> bool:
@@ -408,21 +407,21 @@ def _tools_in(target: object) -> Iterator[tuple[str, _OwnTool]]:
             name = str(schema.get("function", schema).get("name", ""))
             yield name, _OwnTool(partial(_called, toolbox, name), partial(tool_of_schema, schema))
         return
-    named: Iterable[tuple[str, Any]] = ()
+    functions: Iterable[tuple[str, Any]] = ()
     if isinstance(target, Mapping):
-        named = ((str(name), function) for name, function in target.items() if callable(function))
+        functions = ((str(name), function) for name, function in target.items() if callable(function))
     elif isinstance(target, list | tuple | set | frozenset) and all(map(callable, target)):
-        named = ((_name_of(function), function) for function in target)
+        functions = ((_name_of(function), function) for function in target)
     elif isinstance(target, ModuleType):
         own = ((name, member) for name, member in vars(target).items() if inspect.isfunction(member))
         home = target.__name__
-        named = ((name, one) for name, one in own if not name.startswith("_") and one.__module__ == home)
+        functions = ((name, member) for name, member in own if not name.startswith("_") and member.__module__ == home)
     elif inspect.isroutine(target):
-        named = [(_name_of(target), target)]
+        functions = [(_name_of(target), target)]
     elif type(target).__module__ != "builtins":
         methods = ((name, getattr(target, name)) for name in dir(target) if not name.startswith("_"))
-        named = ((name, method) for name, method in methods if inspect.isroutine(method))
-    yield from ((name, _OwnTool(function, partial(tool_of, name, function))) for name, function in named)
+        functions = ((name, method) for name, method in methods if inspect.isroutine(method))
+    yield from ((name, _OwnTool(function, partial(tool_of, name, function))) for name, function in functions)
 
 
 def _called(toolbox: Any, name: str, /, **arguments: Any) -> Any:
@@ -486,12 +485,12 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
             for kept_recording in suite.placed_recordings(case)
         ]
         whole = [kept_recording.recording for kept_recording in placed if kept_recording.path == kept.path]
-        fresh = [recording for recording in sorted(recordings, key=_order) if recording.tool in suite.tools]
+        fresh = [recording for recording in sorted(recordings, key=_sort_key) if recording.tool in suite.tools]
         for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
             # By request alone: several answers to one request stay in their order.
-            write_recordings(kept.path, sorted(whole, key=lambda recording: _order(recording)[:3]))
+            write_recordings(kept.path, sorted(whole, key=lambda recording: _sort_key(recording)[:3]))
     return kept
 
 
@@ -575,11 +574,13 @@ def _merge(
 
 
 def _shortened(data: Json, most: int) -> str:
+    """Return data as JSON, cut to so many characters."""
     text = canonical_json(data)
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def _order(recording: Recording) -> tuple[str, str, str, str]:
+def _sort_key(recording: Recording) -> tuple[str, str, str, str]:
+    """Return what recordings are sorted by: case, tool, arguments, answer."""
     return recording.case, recording.tool, canonical_json(recording.arguments), digest(recording.result)
 
 
@@ -727,10 +728,12 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[RecordingOffer]:
                 continue
             key = card.id, step.tool, _key(suite.tools[step.tool], card.id, step)
             if key not in offers:
-                told = step.provenance or Provenance(kind="miss")
-                offers[key] = RecordingOffer(card.id, step.tool, step.arguments, told.note, told.differences)
+                provenance = step.provenance or Provenance(kind="miss")
+                offers[key] = RecordingOffer(
+                    card.id, step.tool, step.arguments, provenance.note, provenance.differences
+                )
             offers[key].times += 1
-    listed = sorted(offers.values(), key=lambda one: (one.case, one.tool, canonical_json(one.arguments)))
+    listed = sorted(offers.values(), key=lambda offer: (offer.case, offer.tool, canonical_json(offer.arguments)))
     for offer in listed:
         suite = homes[offer.case]
         path, line = suite.tool_places[offer.tool]
@@ -866,13 +869,7 @@ def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Re
     secrets = Secrets()
     return [
         secrets.clean(
-            Recording(
-                case=trajectory.case,
-                tool=step.tool,
-                arguments=step.arguments,
-                result=step.result,
-                live=True,
-            ),
+            Recording(case=trajectory.case, tool=step.tool, arguments=step.arguments, result=step.result, live=True),
             tools[step.tool],
         )
         for step in trajectory.all_calls

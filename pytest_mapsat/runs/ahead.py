@@ -188,9 +188,8 @@ class Ahead:
         try:
             played = planned.play()
             if self._wanted:
-                planned.outcome.set_result(
-                    planned.grade(played) if self._grades and planned.grade is not None else played
-                )
+                grade = planned.grade if self._grades else None
+                planned.outcome.set_result(played if grade is None else grade(played))
         except BaseException as error:  # noqa: BLE001  raised again where it is asked for
             planned.outcome.set_exception(error)
             if isinstance(error, CeilingReachedError):

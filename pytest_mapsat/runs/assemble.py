@@ -93,8 +93,8 @@ def assemble(
     ]
     shares = {metric.name for metric in metrics if metric.gated}
     groups = {
-        dimension: {name: within_scale(summary, shares) for name, summary in named.items()}
-        for dimension, named in group(cards).items()
+        dimension: {name: within_scale(summary, shares) for name, summary in summaries.items()}
+        for dimension, summaries in group(cards).items()
     }
     return Run(
         manifest=manifest,
@@ -187,10 +187,11 @@ def _unread(suite: Suite) -> Iterator[str]:
 
 
 def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator[str]:
+    """Yield a warning where the agent named several builds."""
     builds = builds_named(request, cards)
     if len(builds) > 1:
-        named = listed(build or "none" for build in builds)
-        yield f"the agent named several builds in this run ({named}), so that its build is not known"
+        names = listed(build or "none" for build in builds)
+        yield f"the agent named several builds in this run ({names}), so that its build is not known"
 
 
 def portable(request: RunRequest) -> RunRequest:

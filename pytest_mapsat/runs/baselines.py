@@ -18,6 +18,7 @@ from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import make_user
 
+from .episodes import without_turns
 from .runner import grade, judge_of
 
 #: So many cases are worth a process, which takes a second or two to begin; and the most cases that it plays at once.
@@ -38,10 +39,10 @@ def play_baselines(suite: Suite, cases: Sequence[str], again: Callable[[], Suite
     """
     processes = min(os.cpu_count() or 1, len(cases) // _EACH)
     if processes < 2:  # noqa: PLR2004
-        return _played(suite, cases)
+        return _played(cases, suite)
     parts = [cases[at : at + _PART] for at in range(0, len(cases), _PART)]
     with ProcessPoolExecutor(processes, get_context("spawn"), _begin, (again,)) as pool:
-        played = list(pool.map(_play_part, parts))
+        played = list(pool.map(_played, parts))
     return {name: [card for part in played for card in part[name]] for name in BASELINES}
 
 
@@ -53,11 +54,9 @@ def _begin(again: Callable[[], Suite]) -> None:
     _suites[:] = [again()]
 
 
-def _play_part(cases: Sequence[str]) -> Cards:
-    return _played(_suites[0], cases)
-
-
-def _played(suite: Suite, cases: Sequence[str]) -> Cards:
+def _played(cases: Sequence[str], suite: Suite | None = None) -> Cards:
+    """Return the scorecards of each baseline in some cases; ``suite``: None in a process of the pool, which has its own."""
+    suite = suite or _suites[0]
     entries = {entry.id: entry for entry in suite.accepted()}
     judge = judge_of(suite, "checks", root=Path())
     asserted = RunOptions().asserted_kinds
@@ -70,7 +69,5 @@ def _played(suite: Suite, cases: Sequence[str]) -> Cards:
                 source = replace(source, dialogue=dialogue_of(case, suite, name))
             trajectory = run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite))
             card = grade(case, trajectory, judge, asserted=asserted, tools=suite.tools, line=entry.line)
-            # Nothing here reads dialogues, and they cost most to send.
-            empty = card.trajectory.model_copy(update={"turns": ()})
-            cards[name].append(card.model_copy(update={"trajectory": empty}))
+            cards[name].append(without_turns(card))  # nothing here reads dialogues, and they cost most to send
     return cards

@@ -30,7 +30,6 @@ from pytest_mapsat.model import (
     Case,
     Interaction,
     MapsatError,
-    Noun,
     Recording,
     RunRequest,
     SuiteManifest,
@@ -87,19 +86,19 @@ class Elsewhere:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
             tables = {name: list(table.rows) for name, table in suite.tables.items()}
-            tools = [_plain(tool) for tool in suite.tools.values()]
-            self._suites[id(suite)] = _packed({"manifest": _plain(suite.manifest), "tools": tools, "tables": tables})
+            tools = [tool.to_json() for tool in suite.tools.values()]
+            self._suites[id(suite)] = _packed({"manifest": suite.manifest.to_json(), "tools": tools, "tables": tables})
         try:
             asked = _packed(self._asked(case, suite, trial, histories))
-            told = json.loads(self._answer(self._suites[id(suite)], asked))
+            outcome = json.loads(self._answer(self._suites[id(suite)], asked))
         except MapsatError as error:
             return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
-            told = f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
-            return without_sandbox(case, source, f"the episode was played elsewhere, and {told}", trial=trial)
-        if "refused" in told:
-            return without_sandbox(case, source, scrubbed(told["refused"]), trial=trial)
-        return Trajectory.model_validate(told["trajectory"])
+            outcome = f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
+            return without_sandbox(case, source, f"the episode was played elsewhere, and {outcome}", trial=trial)
+        if "refused" in outcome:
+            return without_sandbox(case, source, scrubbed(outcome["refused"]), trial=trial)
+        return Trajectory.model_validate(outcome["trajectory"])
 
     def stop(self) -> None:
         """Wait for no answer any more."""
@@ -110,14 +109,14 @@ class Elsewhere:
         return {
             "version": __version__,
             "root": str(self.root),
-            "request": _plain(self.request.model_copy(update={"judge": "checks", "options": options})),
+            "request": self.request.model_copy(update={"judge": "checks", "options": options}).to_json(),
             "cache": self.cache,
             "conftests": list(self.conftests),
             "trial": trial,
             "session": session_id(case, trial),
             "case": _without_truth(case, self.request).to_json(),
-            "recordings": [_plain(recording) for recording in suite.recordings(case.id)],
-            "histories": [[_plain(interaction) for interaction in history] for history in histories],
+            "recordings": [recording.to_json() for recording in suite.recordings(case.id)],
+            "histories": [[interaction.to_json() for interaction in history] for history in histories],
         }
 
     def _answer(self, suite: bytes, asked: bytes) -> str:
@@ -147,15 +146,13 @@ def _without_truth(case: Case, request: RunRequest) -> Case:
     return case.model_copy(update={"truth": truth})
 
 
-def _plain(noun: Noun) -> dict[str, Any]:
-    return noun.model_dump(mode="json")
-
-
 def _packed(data: Mapping[str, Any]) -> bytes:
+    """Return data as compressed JSON."""
     return zlib.compress(json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
 
 
 def _unpacked(packed: bytes) -> dict[str, Any]:
+    """Return the data of compressed JSON."""
     data: dict[str, Any] = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
     return data
 
@@ -204,7 +201,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
         refused = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
         return json.dumps({"refused": refused})
     try:
-        return json.dumps({"trajectory": _plain(_played(_opened(suite), wanted))})
+        return json.dumps({"trajectory": _played(_suite_of(suite), wanted).to_json()})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
@@ -233,7 +230,8 @@ def _runner(request: str, root: str, cache: Mode) -> Runner:
 
 
 @lru_cache(maxsize=4)
-def _opened(packed: bytes) -> _Suite:
+def _suite_of(packed: bytes) -> _Suite:
+    """Return the suite that has travelled; kept for the next episodes."""
     data = _unpacked(packed)
     tools = map(Tool.model_validate, data["tools"])
     tables = {name: Table(name, tuple(rows)) for name, rows in data["tables"].items()}
@@ -252,6 +250,7 @@ _loading = Lock()
 
 @lru_cache(maxsize=16)
 def _hook(path: str, changed: int) -> SandboxHook:
+    """Return what looks for sandboxes in a file; ``changed``: when the file did."""
     del changed  # a file that has changed is another one
     checks = exchange({})  # those of the file are for the process that judges
     try:
@@ -311,5 +310,5 @@ async def _kind_of(address: str) -> str:
     ask: Any = rpc
     secured = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
     async with timeout(_PATIENCE), ask(address, timeout=_PATIENCE, connection_args=secured) as other:
-        told = await other.identity()
-    return str(told["type"])
+        identity = await other.identity()
+    return str(identity["type"])

@@ -43,9 +43,8 @@ class Flights:
     """The episodes that are under way in this process. Safe to be used from several threads."""
 
     def __init__(self) -> None:
-        self._under_way: dict[
-            object, Flight
-        ] = {}  # each operation on it is one of Python's own, which no thread interrupts
+        # Each operation on it is one of Python's own, which no thread interrupts.
+        self._under_way: dict[object, Flight] = {}
 
     def under_way(self) -> tuple[Flight, ...]:
         """Return the episodes that have begun and not ended, the oldest first."""
@@ -173,6 +172,7 @@ class Episodes:
         return finished is not None and finished.card(wanted.case, wanted.trial, wanted.agent, 1) is not None
 
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
+        """Return an episode that has ended, kept in the journal where there is one."""
         if self.journal is None:
             return Ended(card, line=scorecard_line(card) if self.keeps_lines else None)
         line, environment = scorecard_line(card), card.trajectory.environment
@@ -186,7 +186,7 @@ class Episodes:
 
 
 #: From a node id to its case and trial.
-NamedBy = Callable[[str], tuple[str, int]]
+CaseOf = Callable[[str], tuple[str, int]]
 
 
 @dataclass(slots=True)
@@ -276,13 +276,13 @@ class Ledger:
             "removed": [nodeid for nodeid, item in self._items.items() if item.reason == _REMOVED],
         }
 
-    def leave_out(self, told: Mapping[str, Any]) -> None:
+    def leave_out(self, left_out: Mapping[str, Any]) -> None:
         """Take over what a worker returned from ``left_out``."""
-        self.any_deselected = self.any_deselected or told["any_deselected"]
-        self.drafts |= told["drafts"]
-        self.expect([*told["deselected"], *told["removed"]])
-        self.deselect(told["deselected"])
-        for nodeid in told["removed"]:
+        self.any_deselected = self.any_deselected or left_out["any_deselected"]
+        self.drafts |= left_out["drafts"]
+        self.expect([*left_out["deselected"], *left_out["removed"]])
+        self.deselect(left_out["deselected"])
+        for nodeid in left_out["removed"]:
             self.lose(nodeid, _REMOVED)
 
     def begin(self, nodeid: str) -> None:
@@ -298,18 +298,18 @@ class Ledger:
         item = self._items[nodeid]
         item.reason = item.reason or reason
 
-    def close(self, named: NamedBy, why: str = "") -> Accounting:
+    def close(self, case_of: CaseOf, why: str = "") -> Accounting:
         """Return where everything went.
 
         Args:
-            named: tells the case and trial of a node id.
+            case_of: tells the case and trial of a node id.
             why: why the run ended before its last item, where it did.
         """
         lost = []
         for nodeid, item in self._items.items():
             missing = 0 if item.deselected else item.copies - item.carded
             if missing > 0:
-                case, trial = named(nodeid)
+                case, trial = case_of(nodeid)
                 state = "interrupted" if item.begun else "not started"
                 unheard = f"{state}: {why}" if why and why != state else state
                 lost += [Lost(id=case, trial=trial, reason=item.reason or unheard)] * missing

@@ -61,15 +61,15 @@ class Memories:
     def take(self, owner: Hashable, wanted: Sequence[str]) -> _Held | None:
         """Return the kept memory of an owner, if no later task has changed it; one that is ahead is dropped."""
         with self._lock:
-            held = self._waiting.pop(owner, None)
-        return held if held is not None and held.built == tuple(wanted[: len(held.built)]) else None
+            kept = self._waiting.pop(owner, None)
+        return kept if kept is not None and kept.built == tuple(wanted[: len(kept.built)]) else None
 
-    def give_back(self, owner: Hashable, held: _Held) -> None:
+    def give_back(self, owner: Hashable, kept: _Held) -> None:
         """Keep a memory for the next task; of two, the one built from more tasks."""
         with self._lock:
             other = self._waiting.get(owner)
-            if other is None or len(other.built) <= len(held.built):
-                self._waiting[owner] = held
+            if other is None or len(other.built) <= len(kept.built):
+                self._waiting[owner] = kept
                 self._waiting.move_to_end(owner)
             while len(self._waiting) > _MOST_WAITING:
                 self._waiting.popitem(last=False)
@@ -137,23 +137,25 @@ class EpisodeMemory:
             self._held = None
 
     def _recalled(self, query: str) -> Retrieval:
+        """Bring the memory up to the task and return what it has for it; what the user's code raises comes through."""
         marks = [digest([interaction.to_json() for interaction in history]) for history in self._histories]
-        held = self._memories.take(self._owner, marks) or self._made()
-        for history, mark in list(zip(self._histories, marks, strict=True))[len(held.built) :]:
+        kept = self._memories.take(self._owner, marks) or self._new_memory()
+        for history, mark in list(zip(self._histories, marks, strict=True))[len(kept.built) :]:
             plain = [interaction.model_dump(mode="json") for interaction in history]
-            held.spent = spent_on(held.memory.update(plain)) if plain else Usage()
-            held.built = (*held.built, mark)
-        answer = recollection(held.memory.retrieve(query))
-        tools: Any = getattr(held.memory, "tools", None)
+            kept.spent = spent_on(kept.memory.update(plain)) if plain else Usage()
+            kept.built = (*kept.built, mark)
+        answer = recollection(kept.memory.retrieve(query))
+        tools: Any = getattr(kept.memory, "tools", None)
         if tools:
             own = OwnTools.of(tools, "of the memory")
             self.tools = {name: own.tool(name) for name in own.names}
             self._own_tools = own
-        self._held = held
-        parts = [usage for usage in (held.spent, spent_on(answer)) if usage != Usage()]
+        self._held = kept
+        parts = [usage for usage in (kept.spent, spent_on(answer)) if usage != Usage()]
         return Retrieval(text=answer.text, usage=total_usage(parts) if parts else Usage())
 
-    def _made(self) -> _Held:
+    def _new_memory(self) -> _Held:
+        """Return a new memory of the user's class. Raises AgentFault where it is none."""
         make = self._memories.source.make
         memory: Any = None if make is None else make(self._trial)
         if lacking := [name for name in MEMORY_METHODS if not callable(getattr(memory, name, None))]:

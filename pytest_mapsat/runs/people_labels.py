@@ -38,7 +38,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.proof import Agreement, MeasuredDialogue, play_oracle
 from pytest_mapsat.reports import printable
 from pytest_mapsat.sandbox import Sandbox, make_sandbox
-from pytest_mapsat.suite import LABELS, REVIEWED, Suite, find_suite, is_labels, open_suite, read_answers
+from pytest_mapsat.suite import LABELS, REVIEWED, Suite, find_suite, is_labels, nouns_in, open_suite, read_answers
 
 from .assemble import RunOutcome, assemble
 from .regrade import places_of
@@ -127,15 +127,19 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
         UsageError: there is nothing at the path, or nothing in it is about a dialogue of the run.
         SuiteError: a file or a case cannot be used.
     """
-    places = places_of(run, suites)
-    cases = {
-        case: suite.load(entry) for case, (suite, entry) in places.items() if any(card.id == case for card in run.cases)
-    }
+    cases = {case: loaded for case, (_, loaded) in _cases_of(run, suites).items()}
     judged = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
-    held = tuple(MeasuredDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
-    if not held:
+    measured = tuple(MeasuredDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
+    if not measured:
         raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
-    return Agreement(held, len(run.cases) - len(held))
+    return Agreement(measured, len(run.cases) - len(measured))
+
+
+def _cases_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, Case]]:
+    """Return the cases of a run by id, each with its suite."""
+    places = places_of(run, suites)
+    used = [(case, *places[case]) for case in dict.fromkeys(card.id for card in run.cases)]
+    return {case: (suite, suite.load(entry)) for case, suite, entry in used}
 
 
 def _answers_at(path: Path) -> Sequence[PlacedNoun[PeopleLabels]]:
@@ -199,7 +203,7 @@ class ReviewQuestion:
     @property
     def calls(self) -> tuple[Step, ...]:
         """The calls that matter: of the tools that the check names; all calls where it names none, or none of them was called."""
-        tools = frozenset(_tools(self.requirement.model_dump(mode="json", by_alias=True)))
+        tools = {getattr(noun, "tool", "") for _, noun in nouns_in(self.requirement, ())}
         calls = self.card.trajectory.calls
         return tuple(call for call in calls if call.tool in tools) or calls
 
@@ -216,15 +220,6 @@ class ReviewQuestion:
             "why": self.label.why,
             "quotes": [quote.model_dump(mode="json") for quote in self.label.quotes],
         }
-
-
-def _tools(value: object) -> Iterator[str]:
-    if isinstance(value, dict):
-        if isinstance(value.get("tool"), str):
-            yield value["tool"]
-        value = list(value.values())
-    for part in value if isinstance(value, list) else ():
-        yield from _tools(part)
 
 
 @dataclass
@@ -244,10 +239,9 @@ class Review:
     by: str
 
     def __post_init__(self) -> None:
-        places = places_of(self.run, self.suites)
-        used = dict.fromkeys(card.id for card in self.run.cases)
-        self._suites = {case: places[case][0] for case in used}
-        self._cases = {case: places[case][0].load(places[case][1]) for case in used}
+        loaded = _cases_of(self.run, self.suites)
+        self._suites = {name: suite for name, (suite, _) in loaded.items()}
+        self._cases = {name: case for name, (_, case) in loaded.items()}
         files = [path for suite in self.suites for path in suite.inventory.reviewed]
         if self.labels_file is not None:
             files = [self.labels_file] if self.labels_file.exists() else []
@@ -352,7 +346,7 @@ class Review:
         present = {(item.noun.case, item.noun.id) for suite in self.suites for item in read_answers(suite)}
         for card in self.run.cases:
             case, suite = self._cases[card.id], self._suites[card.id]
-            dialogue_key, named = DialogueKey.of(card.trajectory), dialogue_name(card)
+            dialogue_key, name = DialogueKey.of(card.trajectory), dialogue_name(card)
             decided = {
                 requirement.id: decision.outcome
                 for requirement in case.truth.requirements
@@ -362,16 +356,16 @@ class Review:
                 continue
             judged = _judged(case, card) | decided
             if card.trajectory.source == "answers":
-                yield f"{named}: holds its labels where it stands; change them there"
+                yield f"{name}: holds its labels where it stands; change them there"
             elif missing := [item.id for item in case.truth.required if item.id not in judged]:
-                yield f"{named}: not kept with its dialogue: {', '.join(missing)} still open"
+                yield f"{name}: not kept with its dialogue: {', '.join(missing)} still open"
             else:
                 answer = _answer(case, card, judged, judged.keys() - decided.keys())
                 if (case.id, answer.id) not in present:
                     present.add((case.id, answer.id))
                     path = suite.root / LABELS / "dialogues.jsonl"
                     append_lines(path, [answer.model_dump(mode="json", by_alias=True, exclude_unset=True)])
-                    yield f"{named}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
+                    yield f"{name}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
 
 
 def _has_reply(case: Case, card: Scorecard) -> bool:

@@ -198,7 +198,9 @@ def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseE
         SuiteError: a suite cannot be read.
     """
     places = places_in(suites)
-    _refuse_unknown(run, places)
+    if unknown := list(dict.fromkeys(card.id for card in run.cases if card.id not in places)):
+        hint = hint_at(unknown[0], places)
+        raise UsageError(f"the suite has no case {listed(map(repr, unknown), _SHOWN_AT_MOST)}, which the run has{hint}")
     if drafts := [card.id for card in run.cases if places[card.id][1].draft]:
         suite, _ = places[drafts[0]]
         raise UsageError(f"the case {drafts[0]!r} of the run is a draft now: mapsat review {shown_path(suite.root)}")
@@ -219,13 +221,6 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
                 raise UsageError(f"--suite: two of the suites have a case {entry.id!r}")
             places[entry.id] = (suite, entry)
     return places
-
-
-def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> None:
-    unknown = list(dict.fromkeys(card.id for card in run.cases if card.id not in places))
-    if unknown:
-        hint = hint_at(unknown[0], places)
-        raise UsageError(f"the suite has no case {listed(map(repr, unknown), _SHOWN_AT_MOST)}, which the run has{hint}")
 
 
 @dataclass
@@ -341,10 +336,16 @@ def merge(
             raise UsageError(f"{name}: {run.manifest.unfinished}")
     _refuse_other(parts)
     _refuse_missing_shards(parts)
-    cards = _cards(parts)
+    owners: dict[tuple[str, int, str, int], str] = {}
+    for name, card in ((name, card) for name, run in parts.items() for card in run.cases):
+        if (other := owners.setdefault(card.key, name)) != name:
+            raise UsageError(f"case {card.id}, trial {card.trial} is in two parts: {other} and {name}")
+    cards = [card for run in parts.values() for card in run.cases]
     lost = [loss for run in parts.values() for loss in run.accounting.lost]
     lost.sort(key=lambda loss: (loss.id, loss.trial, loss.reason))
-    partial = _left_out(parts)
+    # Why the whole is only part of the suite: what all parts leave out, other than for being shards.
+    reasons = {tuple(why for why in run.manifest.partial if not why.startswith(_SHARD)) for run in parts.values()}
+    partial = reasons.pop() if len(reasons) == 1 else ()
     first = next(iter(parts.values())).manifest
     rules = {"max_drop": tuple(drops), "max_drop_from": "command line"} if drops else {}
     changed = {"shard": "", **rules}
@@ -418,26 +419,6 @@ def _refuse_missing_shards(parts: Mapping[str, Run]) -> None:
             raise UsageError(f"shard {number}/{count} is there twice: {' and '.join(same)}")
     if missing := [f"{number}/{count}" for number in range(1, count + 1) if number not in names]:
         raise UsageError(f"shards are missing: {listed(missing, _NAMED)}")
-
-
-def _cards(parts: Mapping[str, Run]) -> list[Scorecard]:
-    """Return all scorecards; an episode that two parts have is an error. Raises UsageError."""
-    owners: dict[tuple[str, int, str, int], str] = {}
-    cards = []
-    for name, run in parts.items():
-        for card in run.cases:
-            if (other := owners.setdefault(card.key, name)) != name:
-                raise UsageError(f"case {card.id}, trial {card.trial} is in two parts: {other} and {name}")
-            cards.append(card)
-    return cards
-
-
-def _left_out(parts: Mapping[str, Run]) -> tuple[str, ...]:
-    """Return why the whole is only part of the suite: what all parts leave out, other than for being shards."""
-    reasons = [
-        tuple(reason for reason in run.manifest.partial if not reason.startswith(_SHARD)) for run in parts.values()
-    ]
-    return reasons[0] if all(reason == reasons[0] for reason in reasons) else ()
 
 
 def _refuse_holes(

@@ -50,19 +50,16 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
     """
     words = {word.strip() for word in text.split(",") if word.strip()}
     if words == {"all"}:
-        return asserted_kinds(
-            kind for kind in _KINDS if kind != "success"
-        )  # all labels; not every suite names its success
+        # All labels; not every suite names its success.
+        return asserted_kinds(kind for kind in _KINDS if kind != "success")
     if words == {"none"}:
         return ("none",)
     unknown = sorted(words - set(_KINDS))
     if unknown or not words:
         wrong_word = unknown[0] if unknown else text
         hint = did_you_mean(wrong_word, (*_KINDS, "all", "none"))
-        raise ValueError(
-            f"found {wrong_word!r}, expected {', '.join(_KINDS)} (comma between), all, or none"
-            + (f"; {hint}" if hint else "")
-        )
+        expected = f"expected {', '.join(_KINDS)} (comma between), all, or none"
+        raise ValueError(f"found {wrong_word!r}, {expected}" + (f"; {hint}" if hint else ""))
     return asserted_kinds(words)
 
 
@@ -195,13 +192,13 @@ _ADDED_BY = (
 )
 
 
-def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], besides: Sequence[str] = ()) -> tuple[MetricSet, ...]:
+def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], others: Sequence[str] = ()) -> tuple[MetricSet, ...]:
     """Return the metric sets that a suite is measured by: those that it declares, then the others that were asked for.
 
     Args:
         suite: the suite.
         known: all metric sets, by name.
-        besides: names of metric sets that were asked for besides the suite's own.
+        others: names of metric sets that were asked for besides the suite's own.
 
     Raises:
         SuiteError: one that it declares does not exist, or the metric of success is of none of them; with the manifest's line.
@@ -217,8 +214,7 @@ def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], besides: Sequen
         raise _manifest_error(
             suite, "success", f"no metric set of the suite has the metric {suite.manifest.success!r}", hint
         )
-    others = [name for name in besides if name not in suite.manifest.metrics]
-    return (*own, *asked_for(others, known))
+    return (*own, *asked_for([name for name in others if name not in suite.manifest.metrics], known))
 
 
 def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
@@ -244,7 +240,7 @@ def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteErr
 
 
 def metrics_of(
-    suites: Iterable[Suite], known: Mapping[str, MetricSet], besides: Sequence[str] = ()
+    suites: Iterable[Suite], known: Mapping[str, MetricSet], others: Sequence[str] = ()
 ) -> tuple[Metric, ...]:
     """Return the metrics of a run of some suites, in the order of their metric sets; a run of no suite has those of MapSatisfyBench.
 
@@ -253,7 +249,7 @@ def metrics_of(
         UsageError: one that was asked for does not exist.
     """
     metric_sets = {
-        metric_set.name: metric_set for suite in suites for metric_set in metric_sets_of(suite, known, besides)
+        metric_set.name: metric_set for suite in suites for metric_set in metric_sets_of(suite, known, others)
     }
     return all_metrics(metric_sets or {MSB.name: MSB})
 
@@ -278,11 +274,11 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     everything = all_metrics(known)
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
     metric_sets = {metric.name: metric.metric_set for metric in everything}
-    named: list[tuple[str, Threshold | Ceiling | Drop]] = [
-        ("fail-under", one) for one in thresholds_of(options, everything)
+    rules: list[tuple[str, Threshold | Ceiling | Drop]] = [
+        ("fail-under", threshold) for threshold in thresholds_of(options, everything)
     ]
-    named += [("max-drop", one) for one in drops_of(options, everything)]
-    for option, rule in named:
+    rules += [("max-drop", drop) for drop in drops_of(options, everything)]
+    for option, rule in rules:
         if rule.domain and not (isinstance(rule, Ceiling) and rule.domain == EACH_CASE):
             _refuse_unknown_domain(option, rule, suites)
         metric_set = metric_sets.get(rule.metric)
@@ -302,10 +298,8 @@ def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites
     hint = did_you_mean(rule.domain, domains)
     if rule.domain not in domains and (hint or rule.origin == "command line"):
         expected = f"expected one of {', '.join(domains)}" if domains else "its cases have none"
-        raise UsageError(
-            f"--mapsat-{option}: no case of this run's suites is of the domain {shown(rule.domain)}, {expected}"
-            + (f", {hint}" if hint else "")
-        )
+        message = f"no case of this run's suites is of the domain {shown(rule.domain)}, {expected}"
+        raise UsageError(f"--mapsat-{option}: {message}" + (f", {hint}" if hint else ""))
 
 
 class CeilingReachedError(MapsatError):
@@ -379,11 +373,9 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
     # Of a suite with a broken file, which is told where it is collected, the size is unknown.
     if options.sample > len(entries) and suite.all_listed:
         drafts = sum(entry.draft for entry in suite.readable())
-        besides = f" besides {drafts} drafts (mapsat review {shown_path(suite.root)})" if drafts else ""
-        told = (
-            f"the suite {suite.manifest.name} has {len(entries)} cases{besides}, and a sample is drawn from each suite"
-        )
-        raise UsageError(f"--mapsat-sample={options.sample}: {told}")
+        draft_note = f" besides {drafts} drafts (mapsat review {shown_path(suite.root)})" if drafts else ""
+        message = f"the suite {suite.manifest.name} has {len(entries)} cases{draft_note}, and a sample is drawn from each suite"
+        raise UsageError(f"--mapsat-sample={options.sample}: {message}")
     return tuple(ordered(entries, suite.manifest.sample.by, suite.manifest.sample.seed)[: options.sample])
 
 

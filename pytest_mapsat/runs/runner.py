@@ -263,8 +263,8 @@ class Runner:
         """Return the grader of a suite: made once, for a judge needs the suite's tools."""
         with self._making:
             if suite.root not in self._graders:
-                made = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
-                self._graders[suite.root] = made
+                grader = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
+                self._graders[suite.root] = grader
             return self._graders[suite.root]
 
     def run(
@@ -305,46 +305,44 @@ class Runner:
                 return play(case, None)
             return self.carried.play(key, suite, case, play)
 
-    def _play(
-        self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, environment: object | None, identity: str
-    ) -> Played:
-        """Play one episode with an agent as it has been kept from the task before."""
+    def _play(self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, **about: Any) -> Played:
+        """Play one episode with an agent as it has been kept from the task before; ``about``: as of ``play``."""
         started = perf_counter()
-        options = self.request.options
-        case = in_profile_setting(case, suite) if options.profile else case
+        case = in_profile_setting(case, suite) if self.request.options.profile else case
+        try:
+            trajectory = self._dialogue(suite, case, kept, trial=trial, **about)
+        except InfrastructureError as error:
+            trajectory = without_sandbox(case, self.source, str(error), trial=trial)
+        seconds = perf_counter() - started
+        trajectory = without_secrets(trajectory)  # here, before it is judged, kept or shown
+        reference = self._reference(suite, case) if case.truth.end is not None else None
+        if reference is not None:
+            trajectory = trajectory.model_copy(update={"reference": reference})
+        return Played(case, trajectory, seconds)
 
-        def played(trajectory: Trajectory) -> Played:
-            seconds = perf_counter() - started
-            trajectory = without_secrets(trajectory)  # here, before it is judged, kept or shown
-            reference = self._reference(suite, case) if case.truth.end is not None else None
-            if reference is not None:
-                trajectory = trajectory.model_copy(update={"reference": reference})
-            return Played(case, trajectory, seconds)
-
-        if self.source.kind == "agent" and environment is None:
+    def _dialogue(
+        self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, environment: object | None, identity: str
+    ) -> Trajectory:
+        """Return what happened in an episode. Raises InfrastructureError where what it acts on cannot be made."""
+        options, is_played = self.request.options, self.source.kind == "agent"
+        if is_played and environment is None:
             environment = self.environment_of(suite, case)
 
-        def acting(play: Callable[[Reporter | None], Trajectory]) -> Played:
-            if environment is None or self.source.kind != "agent":
-                return played(play(None))
-            try:
-                # Of a world that does not tell calls, none is known: what is not seen may have been called.
-                tell = self.environments.play
-                return played(tell(environment, case, trial, lambda world: play(getattr(world, "calls", tuple))))
-            except InfrastructureError as error:
-                return played(without_sandbox(case, self.source, str(error), trial=trial))
+        def acting(play: Callable[[Reporter | None], Trajectory]) -> Trajectory:
+            if environment is None or not is_played:
+                return play(None)
+            # Of a world that does not tell calls, none is known: what is not seen may have been called.
+            tell = self.environments.play
+            return tell(environment, case, trial, lambda world: play(getattr(world, "calls", tuple)))
 
         histories = () if options.agent_memory == "none" else self._before(suite, case, trial)
         source = self._source_in(suite, case)
-        if self.elsewhere is not None and self.source.kind == "agent" and source is self.source:
+        if self.elsewhere is not None and is_played and source is self.source:
             away = self.elsewhere.play
             return acting(lambda _: away(case, suite, self.source, histories, trial=trial))
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
-            try:
-                sandbox = self._answering(suite, case)
-            except InfrastructureError as error:
-                return played(without_sandbox(case, self.source, str(error), trial=trial))
+            sandbox = self._answering(suite, case)
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
             limits = Limits.of(options)
             about: dict[str, Any] = {"trial": trial, "identity": identity, "memory": memory, "kept": kept}

@@ -51,12 +51,13 @@ def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
         UsageError: it is a folder, a device, a pipe or a file of a suite, or its folder cannot be written.
     """
     target = Path(os.path.realpath(path))
-    problem = _not_a_file(target) or _unwritable(target) or _of_a_suite(target)
+    problem = _not_a_file(target) or _unwritable(target) or _read_by_suite(target)
     if problem:
         raise UsageError(f"{option}{printable(str(path))}: {problem}")
 
 
 def _not_a_file(target: Path) -> str:
+    """Return why a place can hold no file of ours: what else stands there; empty where nothing does."""
     try:
         mode = target.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -69,6 +70,7 @@ def _not_a_file(target: Path) -> str:
 
 
 def _unwritable(target: Path) -> str:
+    """Return why a place cannot be written; empty where it can."""
     folder = next(folder for folder in target.parents if folder.exists())
     if not folder.is_dir():
         return f"{folder.name} is not a folder"
@@ -77,7 +79,8 @@ def _unwritable(target: Path) -> str:
     return "" if not target.exists() or os.access(target, os.W_OK) else "the file there cannot be written"
 
 
-def _of_a_suite(target: Path) -> str:
+def _read_by_suite(target: Path) -> str:
+    """Return why a file would be taken for one of a suite; empty where it would not."""
     from pytest_mapsat.suite import find_suite, role_of  # noqa: PLC0415 (0.2 s: who only reads a run needs no suite)
 
     root = find_suite(target)
@@ -148,8 +151,8 @@ def _moved(source: Path, target: Path) -> Path:
 
 def looked_for(places: Iterable[Path], root: Path) -> str:
     """Say where a suite was looked for, as a user would type the places."""
-    named = [os.path.relpath(place, root) for place in places]
-    return ", ".join(dict.fromkeys(map(printable, named))) or "nowhere"
+    relative = [os.path.relpath(place, root) for place in places]
+    return ", ".join(dict.fromkeys(map(printable, relative))) or "nowhere"
 
 
 def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None, begun: bool = False) -> Run:

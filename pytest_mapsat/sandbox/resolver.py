@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     LEAST_M_PER_DEGREE,
+    MISS_RESULT,
     SAME_POINT_M,
     CutByDistance,
     CutByLabel,
@@ -39,11 +40,6 @@ from pytest_mapsat.model import (
 from .spec import BadArgumentsError, Canonical, Parameter, SpecCall, ToolSpec, spec_of
 from .state import fresh
 
-#: What an agent gets when no recording answers; it says nothing of other recordings.
-MISS_RESULT: JsonObject = {
-    "status": "no_recording",
-    "message": "No answer is recorded for this call, so none can be given. It is not a statement about the world.",
-}
 #: The most calls that one recording stands for: synonyms of several parameters multiply.
 _MOST_VARIANTS = 64
 _KEY_DIGITS = 12

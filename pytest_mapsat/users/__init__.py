@@ -8,13 +8,13 @@ from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.llm import Voice, named_model
 from pytest_mapsat.model import UsageError, hint_at
 
-from .slips import audit as audit
 from .user import Hands as Hands
 from .user import ScriptedUser as ScriptedUser
 from .user import SilentUser as SilentUser
 from .user import User as User
 from .user import UserBrokenError as UserBrokenError
 from .user import UserMove as UserMove
+from .user import audit as audit
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient

@@ -9,8 +9,20 @@ from typing import cast
 from pytest_mapsat.llm import Answer, ModelError, Voice, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, Turn, Usage, digest, total_usage
 
-from .slips import Script, Slip, out_of_turn, speaks_amiss
-from .user import NO_HANDS, Hands, UserBrokenError, UserMove, liberties, read, words
+from .user import (
+    NO_HANDS,
+    Hands,
+    Script,
+    Slip,
+    UserBrokenError,
+    UserMove,
+    last_words,
+    liberties,
+    out_of_turn,
+    read,
+    speaks_amiss,
+    words,
+)
 
 #: The prompts of each spec, for the manifest.
 USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again", "user_free")}
@@ -56,7 +68,7 @@ class ModelUser:
         truth = case.truth
         self._voice = voice
         self._language = case.language
-        self._script = Script.of(case)
+        self._script = Script(case)
         self._opening = case.visible.messages
         self._may = truth.user.may
         self._prompt = truth.user.prompt
@@ -153,7 +165,7 @@ class ModelUser:
         asked, message, end = data.get("asked"), data.get("message"), data.get("end")
         if not isinstance(asked, list) or not isinstance(message, str) or end not in _ENDINGS or not message.strip():
             return ['the reply needs "asked" (a list), "message" (a text) and "end" (no, done or stalled)']
-        heard = turns[-1].text if turns and turns[-1].role == "agent" else ""
+        heard = last_words(turns)
         return [*_misquotes(asked, heard), *dict.fromkeys(slip.why for slip in self._slips(message, turns, heard, end))]
 
     def _slips(self, message: str, turns: Sequence[Turn], heard: str, end: object) -> Iterator[Slip]:
@@ -169,15 +181,15 @@ def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
     """Return the calls that a model asks for, each with its tool and arguments; those that cannot be read are called without any."""
     calls = (answer.data or {}).get("calls")
     listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    made = []
+    readable = []
     for call in listed:
         arguments = call.get("arguments")
         try:
             arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         except ValueError:
             arguments = None
-        made.append((str(call.get("tool", "")), arguments if isinstance(arguments, dict) else {}))
-    return made
+        readable.append((str(call.get("tool", "")), arguments if isinstance(arguments, dict) else {}))
+    return readable
 
 
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Who speaks for the user: no one, or its script by rules. Every rule stands in docs/how-to/simulate-the-user.md."""
+"""Who speaks for the user: no one, or its script by rules; and what no simulated user may say. Every rule stands in docs/how-to/simulate-the-user.md."""
 
 from __future__ import annotations
 
@@ -14,28 +14,44 @@ from typing import Literal, Protocol
 
 import yaml
 
+from pytest_mapsat.llm import own_language
 from pytest_mapsat.model import (
     QUOTED_VALUE,
+    USER,
+    Case,
     Confirms,
     Ending,
     Json,
     JsonObject,
+    Label,
     MapsatError,
+    Quote,
     ScriptedAnswer,
     Step,
     Tool,
+    Trajectory,
     Turn,
     Usage,
     UserScript,
+    calls_in,
+    user_name,
+    values_at,
 )
-from pytest_mapsat.reading import Document, Span, fold_phrase, go_ahead_requests, lexicon_of, open_page, read_names
+from pytest_mapsat.reading import (
+    Document,
+    Span,
+    agrees,
+    fold_phrase,
+    go_ahead_requests,
+    lexicon_of,
+    open_page,
+    read_names,
+)
 from pytest_mapsat.reading import read as read_reply
 from pytest_mapsat.sandbox import DAY_WORDS, unknown_tool
 
 #: The most characters of a result that the user reads out.
 _MOST_QUOTED = 2000
-#: No list is so long that the number of an item has more digits.
-_MOST_DIGITS = 9
 
 
 class UserBrokenError(MapsatError):
@@ -118,13 +134,11 @@ class ScriptedUser:
         self._stock = replace(
             stock,
             no_preference=script.no_preference or stock.no_preference,
-            cannot_act=_closing(script.cannot_act) or stock.cannot_act,
-            goodbye=_closing(script.goodbye) or stock.goodbye,
+            cannot_act=_closing_words(script.cannot_act) or stock.cannot_act,
+            goodbye=_closing_words(script.goodbye) or stock.goodbye,
         )
         self._language = language
-        self._script = script.answers
-        self._confirms = script.confirms
-        self._leaves = script.leaves
+        self._script = script
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         #: The words of each answer when it was last given, by its ``id()``: answers live as long as the script.
@@ -139,7 +153,7 @@ class ScriptedUser:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
         self._notes = []
-        move = self._move(read(_last_words(turns), self._language), hands)
+        move = self._move(read(last_words(turns), self._language), hands)
         return replace(move, notes=tuple(self._notes))
 
     def _move(self, message: MessageReading, hands: Hands) -> UserMove:
@@ -148,8 +162,8 @@ class ScriptedUser:
         if self._is_looping(message, answers, replies):
             return self._end(gave_up=True)
         self._given |= dict(zip(map(id, answers), replies, strict=True))
-        decision = answer_go_ahead(self._confirms, message, self._language)
-        if self._confirms is None and message.go_ahead and not answers:
+        decision = answer_go_ahead(self._script.confirms, message, self._language)
+        if self._script.confirms is None and message.go_ahead and not answers:
             self._notes.append(
                 "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no"
             )
@@ -187,19 +201,18 @@ class ScriptedUser:
             for answer in self._unsaid
             if _is_asked(answer, asked) or (answer.calls and _is_told(answer, message.sentences))
         ]
-        go_ahead = () if self._confirms is None else message.go_ahead
+        script, go_ahead = self._script.answers, () if self._script.confirms is None else message.go_ahead
         questions = [question for question in message.questions if question not in go_ahead]
-        strange = [
-            question for question in questions if not any(_is_asked(answer, [question]) for answer in self._script)
-        ]
-        if self._script:
-            self._notes += [f"no prepared answer is for: {question}" for question in strange]
-        if any(answer.calls for answer in self._script):
-            self._notes += [
-                f"no prepared answer is for: {request}"
-                for request in message.requests
-                if not any(_is_asked(answer, [request]) or _is_told(answer, [request]) for answer in self._script)
+        strange = [text for text in questions if script and not any(_is_asked(answer, [text]) for answer in script)]
+        if any(answer.calls for answer in script):
+            prepared = [
+                text
+                for answer in script
+                for text in message.requests
+                if _is_asked(answer, [text]) or _is_told(answer, [text])
             ]
+            strange += [request for request in message.requests if request not in prepared]
+        self._notes += [f"no prepared answer is for: {text}" for text in strange]
         sayings = {answer.say for answer in answers if not answer.calls}
         self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
         self._said += answers
@@ -208,30 +221,27 @@ class ScriptedUser:
 
     def _is_looping(self, message: MessageReading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
         """Return whether this is the second reply in a row that brings nothing new."""
-        confirmed = self._confirms is not None and message.go_ahead
+        confirmed = self._script.confirms is not None and message.go_ahead
         new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
-        stale = not new and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
+        repeats = all(words(sentence) in self._heard for sentence in message.sentences)
+        stale = not new and (repeats or (not confirmed and self._was_answered(message)))
         self._stale_replies = self._stale_replies + 1 if stale else 0
         self._heard.update(map(words, message.sentences))
         return self._stale_replies > 1
-
-    def _is_repetition(self, message: MessageReading) -> bool:
-        return all(words(sentence) in self._heard for sentence in message.sentences)
 
     def _was_answered(self, message: MessageReading) -> bool:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
     def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
         words_of_decision, agreed = decision or ("", None)
-        last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        sayings = dict.fromkeys(filter(None, (*replies, *last)))
-        return UserMove(self._stock.joint.join(sayings), agreed=agreed)
+        sayings = dict.fromkeys((*replies, words_of_decision, self._stock.cannot_act if also_act else ""))
+        return UserMove(self._stock.joint.join(filter(None, sayings)), agreed=agreed)
 
     def _without_answer(self, message: MessageReading) -> UserMove:
         if message.actions:
             return UserMove(self._stock.cannot_act, ending="done")
-        leaves = self._leaves and not self._unsaid
+        leaves = self._script.leaves and not self._unsaid
         if message.questions and not leaves:
             already = self._was_answered(message)
             return UserMove(self._stock.said_already if already else self._stock.no_preference)
@@ -284,7 +294,8 @@ def _is_same(wanted: SaidFact, stated: SaidFact) -> bool:
     return wanted.agrees(stated) and (wanted.unit == stated.unit or "count" in (wanted.unit, stated.unit))
 
 
-def _closing(text: str) -> str:
+def _closing_words(text: str) -> str:
+    """Return words that may end a dialogue: none where they ask for something."""
     return "" if not text or wants_something(text) else text
 
 
@@ -293,8 +304,9 @@ def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
 
 
 def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
-    """Return whether a sentence tells the user to do what an answer does."""
-    return any(tells_to(sentence, phrase) for sentence in sentences for phrase in answer.asked)
+    """Return whether a sentence tells the user to do what an answer does: "Please toggle airplane mode"."""
+    wanted = [_order_pattern(phrase) for phrase in map(words, answer.asked) if phrase]
+    return any(pattern.search(words(sentence)) for sentence in sentences for pattern in wanted)
 
 
 def _place(answer: ScriptedAnswer, message: MessageReading) -> int:
@@ -311,21 +323,16 @@ def _quoting(say: str, results: Mapping[str, Json]) -> str:
     """Return words with the values that they quote. Raises _LackingError."""
 
     def value_of(match: re.Match[str]) -> str:
-        name, *keys = match[1].split(".")
-        value = results[name]
-        for key in keys:
-            if isinstance(value, list) and key.isdecimal() and len(key) <= _MOST_DIGITS and int(key) < len(value):
-                value = value[int(key)]
-            elif isinstance(value, dict) and key in value:
-                value = value[key]
-            else:
-                raise _LackingError(match[1])
-        return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_MOST_QUOTED]
+        values = values_at(results, match[1])
+        if not values:
+            raise _LackingError(match[1])
+        return (values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False))[:_MOST_QUOTED]
 
     return QUOTED_VALUE.sub(value_of, say)
 
 
-def _last_words(turns: Sequence[Turn]) -> str:
+def last_words(turns: Sequence[Turn]) -> str:
+    """Return the agent's last message, where the dialogue ends in one; else an empty text."""
     return turns[-1].text if turns and turns[-1].role == "agent" else ""
 
 
@@ -362,16 +369,12 @@ _STOCKS, _LIBERTIES, PATTERNS = _phrases()
 
 def stock_of(language: str) -> Stock:
     """Return the stock phrases of a BCP 47 language: Chinese for ``zh`` and its variants, else English."""
-    return _STOCKS[_own_language(language)]
+    return _STOCKS[own_language(language)]
 
 
 def liberties(language: str, may: Collection[str]) -> dict[str, str]:
     """Return what a user that is a model is told about each thing that a case may let it do, by its name; ``may``: what this one lets it do."""
-    return {name: told[name in may] for name, told in _LIBERTIES[_own_language(language)].items()}
-
-
-def _own_language(language: str) -> str:
-    return "zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"
+    return {name: texts[name in may] for name, texts in _LIBERTIES[own_language(language)].items()}
 
 
 _WEEK = 7
@@ -418,14 +421,9 @@ def mentions(sentence: str, phrase: str) -> bool:
     return re.search(pattern, words(sentence)) is not None
 
 
-def tells_to(sentence: str, phrase: str) -> bool:
-    """Return whether a sentence tells the user to do what a phrase of its script is for: "Please toggle airplane mode"."""
-    wanted = words(phrase)
-    return bool(wanted) and _telling(wanted).search(words(sentence)) is not None
-
-
 @lru_cache(maxsize=1024)
-def _telling(wanted: str) -> re.Pattern[str]:
+def _order_pattern(wanted: str) -> re.Pattern[str]:
+    """Return the pattern of sentences that tell the user to do what a phrase is for."""
     end = r"(?:s|es)?(?![a-z0-9])" if _LATIN.match(wanted[-1]) else ""
     pattern = PATTERNS["told_to"].pattern.replace("<not_told>", PATTERNS["not_told"].pattern)
     return re.compile(pattern.replace("<phrase>", re.escape(wanted) + end))
@@ -547,18 +545,18 @@ class SaidFact:
 
 
 @lru_cache(maxsize=256)
-def facts_of(said: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
+def facts_of(text: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
     """Return the times of day, the days and the figures that a text states.
 
     Args:
-        said: the text.
+        text: the text.
         language: BCP 47 tag of the case.
         now: the case's moment, from which words like tomorrow count; empty: they are no fact.
     """
-    document = read_reply(said, language=language, lexicon=lexicon_of(()))
+    document = read_reply(text, language=language, lexicon=lexicon_of(()))
     times = [SaidFact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
     figures = [SaidFact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
-    return (*times, *_days(said, now), *figures)
+    return (*times, *_days(text, now), *figures)
 
 
 def _days(message: str, now: str) -> Iterator[SaidFact]:
@@ -578,3 +576,243 @@ def _weekday(now: str) -> int | None:
         return date.fromisoformat(now[:_DATE]).weekday()
     except ValueError:
         return None
+
+
+# -- what a message of a simulated user may not be: what a model is held to while it speaks, and what is laid to a user afterwards --
+
+# Three answers, as everywhere: only what is surely at odds with the script is a slip. Figures, times of day and numbers in words are compared by what
+# they mean; other words may say the same, and decide nothing.
+
+#: What a user may do wrong (PIPA 5.3 and appendix F).
+SlipKind = Literal["proactivity", "contradiction", "missing_details", "misinterpretation"]
+#: A user who says more than this, characters, is asked to be brief.
+_LONGEST = 400
+_SHOWN = 80
+#: Figures and times, and names in quotation marks: what may not be made up.
+_STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=[”\"」》])")
+
+
+@dataclass(frozen=True)
+class Slip:
+    """Something that a user surely did wrong.
+
+    Attributes:
+        kind: what sort of error it is.
+        why: what it is, in words that a model can be told.
+        misleads: whether it keeps from the agent what it needs, or tells it something wrong: a case may fail by it.
+    """
+
+    kind: SlipKind
+    why: str
+    misleads: bool = True
+
+
+# -- while a model speaks ------------------------------------------------------------------------------------------------
+
+
+def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> Iterator[Slip]:
+    """Yield what is wrong with speaking, or ending, now.
+
+    Args:
+        reading: what the agent's message asks.
+        ends: whether the user ends the dialogue.
+        free: whether its case lets the user do more than answer.
+    """
+    if not reading.asks and not ends and not free:
+        yield Slip(
+            "proactivity", "it volunteers: the assistant has asked nothing, so the dialogue ends", misleads=False
+        )
+    if reading.questions and ends and not reading.actions and not reading.gives_up and not reading.stalls:
+        yield Slip("proactivity", f"it ends too early: the assistant asks {reading.questions[0][:_SHOWN]!r}")
+
+
+def speaks_amiss(message: str, *, asks: bool = False) -> Iterator[Slip]:
+    """Yield what a user never says. ``asks``: whether this one may ask the assistant for something."""
+    if not asks and wants_something(message):
+        yield Slip("misinterpretation", "it asks the assistant for something")
+    if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
+        yield Slip("misinterpretation", "it speaks for the assistant")
+    if len(message) > _LONGEST:
+        yield Slip("misinterpretation", f"it says {len(message)} characters, far more than suffices", misleads=False)
+
+
+# -- against the script --------------------------------------------------------------------------------------------------
+
+
+class Script:
+    """What a user of a case may know and say.
+
+    Attributes:
+        answers: what it has been given to say, each when it is asked for; what it says of its own calls is not among them: they decide that.
+        language: BCP 47 tag of the case.
+        now: the case's moment, ISO 8601; empty where there is none.
+        confirms: how it answers requests for a go-ahead.
+        may: what its case lets it do besides answering.
+    """
+
+    def __init__(self, case: Case) -> None:
+        user = case.truth.user
+        self.answers = tuple(answer for answer in user.answers if not answer.calls)
+        self.language, self.now = case.language, case.visible.context.now or ""
+        self.confirms, self.may = user.confirms, user.may
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """All that it has been given to say."""
+        decisions = self.confirms if isinstance(self.confirms, Confirms) else None
+        own = (decisions.say, decisions.otherwise) if decisions else ()
+        return (*(answer.say for answer in self.answers), *own)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what it has been given to say, and when, in words that a model can be told."""
+        yield from (answer.say for answer in self.answers)
+        stock = stock_of(self.language)
+        if isinstance(self.confirms, Confirms):
+            wanted = f" ({', '.join(self.confirms.when)})" if self.confirms.when else ""
+            yield f"{stock.asked_go_ahead}{wanted}: {self.confirms.say or stock.agrees}"
+            if wanted:
+                yield f"{stock.asked_go_ahead} (…): {self.confirms.otherwise or stock.declines}"
+        elif self.confirms:
+            yield f"{stock.asked_go_ahead}: {stock.agrees if self.confirms == 'yes' else stock.declines}"
+
+    def facts(self, text: str) -> tuple[SaidFact, ...]:
+        """Return the times, days and figures that a text states."""
+        return facts_of(text[-_READ_CHARS:], self.language, self.now)
+
+    def invented(self, message: str, texts: Sequence[str]) -> Iterator[Slip]:
+        """Yield the figures, times and quoted names of a message that stand nowhere, in whatever form.
+
+        Args:
+            message: the user's words.
+            texts: all that the user may know: what it was told of itself, and the dialogue.
+        """
+        all_text = "\n".join(texts)
+        own = facts_of(message, self.language)
+        stated = [Span(*match.span()) for match in _STATED.finditer(message)]
+        # A bare number in words ("one") is often none, and a day may be meant without being said.
+        in_words = [fact for fact in own if not any(map(str.isdigit, _text(message, fact.span)))]
+        stated += [fact.span for fact in in_words if fact.unit not in ("count", "day")]
+        new = [span for span in stated if _text(message, span) not in all_text]
+        known_facts = [fact for text in (texts if new else ()) for fact in self.facts(text)]
+        for span in new:
+            here = [fact for fact in own if fact.span.start < span.end and span.start < fact.span.end]
+            if not any(fact.agrees(other) for fact in here for other in known_facts):
+                yield Slip("contradiction", f"it invents {_text(message, span)!r}, which stands nowhere")
+
+    def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
+        """Yield how a message surely departs from what there is to say to what was asked.
+
+        Args:
+            turns: the dialogue before the message; the last turn is the agent's.
+            message: the user's words.
+            ends: whether the dialogue ends with it.
+        """
+        reading = read(last_words(turns), self.language)
+        asking = (*reading.questions, *reading.open_ended)
+        before = [turn.text for turn in turns if turn.role == "user"]
+        left = [answer for answer in self.answers if not any(self._tells(text, answer) for text in before)]
+        # A phrase of punctuation alone is in any question, and asks for nothing surely.
+        topics = {answer: [phrase for phrase in answer.asked if words(phrase)] for answer in left}
+        asked = [answer for answer in left if any(mentions(text, topic) for text in asking for topic in topics[answer])]
+        unasked = [answer for answer in left if answer not in asked and self._tells(message, answer)]
+        if unasked and not reading.asks and "volunteer" not in self.may:
+            why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
+            yield Slip("proactivity", why, misleads=False)
+        decision = answer_go_ahead(self.confirms, reading, self.language)
+        if decision and words(decision[0]) not in words(message) and agrees(message) is (not decision[1]):
+            yield Slip(
+                "contradiction",
+                f"asked for a go-ahead, it says {message[:_SHOWN]!r}, and the script has {decision[0]!r}",
+            )
+        for answer in asked:
+            say = repr(answer.say[:_SHOWN])
+            if self._tells(message, answer):
+                continue
+            if wrong := self._other_fact(message, answer):
+                yield Slip("contradiction", f"it says {wrong!r}, and the script has {say}")
+            elif unasked:
+                yield Slip("misinterpretation", f"asked for {say}, it says {unasked[0].say[:_SHOWN]!r}")
+            elif self._keeps_back(message, answer, before) and ends:
+                yield Slip("proactivity", f"it ends though it was asked for {say}")
+            elif self._keeps_back(message, answer, before):
+                yield Slip("missing_details", f"it was asked for {say} and does not say it")
+
+    def _tells(self, message: str, answer: ScriptedAnswer) -> bool:
+        """Return whether a message has the words of an answer, or all its facts."""
+        if words(answer.say) in words(message):
+            return True
+        wanted, both_facts = self.facts(answer.say), self.facts(message)
+        return bool(wanted) and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
+
+    def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
+        """Return the words of a fact that is of the kind of an answer's and no fact of the script; empty where there is none."""
+        kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
+        script_facts = [fact for say in self.said for fact in self.facts(say)]
+        for fact in facts_of(message, self.language, self.now):
+            if fact.unit in kinds and not any(fact.agrees(other) for other in script_facts):
+                return _text(message, fact.span)
+        return ""
+
+    def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
+        """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
+        if PATTERNS["declines"].search(fold_phrase(message)):
+            return True
+        earlier_facts = [fact for text in before for fact in self.facts(text)]
+        new = [fact for fact in self.facts(answer.say) if not any(fact.agrees(other) for other in earlier_facts)]
+        return bool(new) and not self.facts(message)
+
+
+def _text(message: str, span: Span) -> str:
+    return message[span.start : span.end]
+
+
+# -- afterwards ----------------------------------------------------------------------------------------------------------
+
+
+def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
+    """Return a failed label for each slip of the user's turns, live or recorded, where the case's script decides.
+
+    A label that names the user as to blame is of a slip that may have misled the agent. What no rule is sure of has no label.
+
+    Args:
+        case: the case; without prepared answers its script decides nothing.
+        trajectory: what was said.
+    """
+    script, turns = Script(case), trajectory.turns
+    if (not script.answers and script.confirms is None) or trajectory.fault is not None:
+        return ()
+    labels: dict[str, Label] = {}
+    for index, turn in enumerate(turns):
+        if turn.role != "user" or index == 0 or not turn.text.strip():
+            continue
+        ends = index == len(turns) - 1
+        texts = [*_known(case), *(earlier.text for earlier in turns[:index])]
+        texts += [json.dumps(step.result, ensure_ascii=False) for step in calls_in(turns[: index + 1], "user")]
+        slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, texts)]
+        for slip in slips:
+            label = _label(slip, index, turn.text)
+            labels.setdefault(label.requirement, label)
+    return tuple(labels.values())
+
+
+def _known(case: Case) -> Iterator[str]:
+    """Yield what a user of the case may know: whatever the truth says of it, and what the agent is shown."""
+    truth, context = case.truth, case.visible.context
+    yield from (truth.persona, truth.intent, truth.user.prompt, *Script(case).said)
+    yield from (message.text for message in case.visible.messages)
+    yield from (say for answer in truth.user.answers if answer.calls for say in (answer.say, answer.otherwise))
+    yield from (truth.user.no_preference, truth.user.cannot_act, truth.user.goodbye)
+    yield from (context.model_dump_json(), *(requirement.text for requirement in truth.requirements))
+
+
+def _label(slip: Slip, turn: int, text: str) -> Label:
+    return Label(
+        requirement=user_name(turn, slip.kind),
+        kind=USER,
+        outcome="failed",
+        value=0,
+        why=f"the user's turn {turn}: {slip.why}",
+        wanted="what the script has for what was asked, and nothing else",
+        quotes=(Quote(turn=turn, start=0, end=len(text), text=text),),
+        blame="user" if slip.misleads else None,
+    )

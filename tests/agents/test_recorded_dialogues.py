@@ -9,6 +9,7 @@ from tests_data import data_dir
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.agents.recorded import RecordedSource
 from pytest_mapsat.model import (
+    MISS_RESULT,
     Case,
     Context,
     InfrastructureError,
@@ -21,7 +22,6 @@ from pytest_mapsat.model import (
     UsageError,
     Visible,
 )
-from pytest_mapsat.sandbox import MISS_RESULT
 
 COLUMNS = [
     "conversation_id",

@@ -15,7 +15,7 @@ import pytest
 from episodes import play
 
 import pytest_mapsat as mapsat
-from pytest_mapsat.llm.call import library
+from pytest_mapsat.llm.client import library
 
 #: Clients leave sockets to the garbage collector where an exception holds what they read, and have warnings of their own.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("litellm")]

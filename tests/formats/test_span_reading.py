@@ -4,6 +4,7 @@ import gzip
 import json
 import time
 import tracemalloc
+from contextlib import nullcontext, suppress
 
 import pytest
 from spans_made import ANSWER, ARGUMENTS, CALL, CONVENTIONS, LAST, QUERY, REPLY, RESULT, genai, otlp, span, text, write
@@ -18,11 +19,13 @@ def only(path):
 
 
 def said(dialogue):
-    return [(turn.role, turn.text) for turn in dialogue.turns]
+    return [(turn.role, turn.text) for turn in dialogue.trajectory.turns]
 
 
 def calls(dialogue):
-    return [(call.name, call.arguments, call.result, call.answered) for turn in dialogue.turns for call in turn.calls]
+    return [
+        (call.tool, call.arguments, call.result, "result" not in call.unknown) for call in dialogue.trajectory.calls
+    ]
 
 
 WHOLE = [("user", QUERY), ("agent", REPLY), ("user", ANSWER), ("agent", LAST)]
@@ -33,14 +36,11 @@ def test_each_convention_tells_the_same_conversation(convention, tmp_path) -> No
     dialogue = only(write(tmp_path / "spans.json", *CONVENTIONS[convention]()))
     assert said(dialogue) == WHOLE
     assert calls(dialogue) == [("search_poi", ARGUMENTS, RESULT, True)]
-    assert [len(turn.calls) for turn in dialogue.turns] == [0, 1, 0, 0]
+    assert [len(turn.steps) for turn in dialogue.trajectory.turns] == [0, 1, 0, 0]
     assert dialogue.session == "talk"
-    assert (dialogue.turns[1].input_tokens, dialogue.turns[1].output_tokens, dialogue.turns[3].input_tokens) == (
-        20,
-        4,
-        10,
-    )
-    assert not dialogue.notes
+    usages = [turn.usage for turn in dialogue.trajectory.turns]
+    assert (usages[1].input_tokens, usages[1].output_tokens, usages[3].input_tokens) == (20, 4, 10)
+    assert not dialogue.trajectory.warnings
 
 
 @pytest.mark.parametrize("layout", ["lines", "pretty", "list", "gzip", "snake"])
@@ -88,13 +88,13 @@ def test_what_a_console_exporter_prints_is_read(tmp_path) -> None:
     dialogue = only(path)
     assert said(dialogue) == WHOLE[:2]
     assert calls(dialogue) == [("search_poi", ARGUMENTS, RESULT, True)]
-    assert dialogue.turns[1].seconds == 0.25
+    assert dialogue.trajectory.turns[1].timing.seconds == 0.25
 
 
 def test_the_case_and_trial_stand_on_any_span_of_a_conversation(tmp_path) -> None:
     spans = genai(first={"gen_ai.conversation.id": "talk", "mapsat.case": "nav-one", "mapsat.trial": 2})
     dialogue = only(write(tmp_path / "spans.json", *spans))
-    assert (dialogue.case, dialogue.trial, dialogue.session) == ("nav-one", 2, "talk")
+    assert (dialogue.trajectory.case, dialogue.trajectory.trial, dialogue.session) == ("nav-one", 2, "talk")
     assert said(dialogue) == WHOLE
 
 
@@ -124,7 +124,7 @@ def test_odd_spans_are_named_with_their_id_and_line(tmp_path) -> None:
     dialogue = only(path)
     assert said(dialogue) == WHOLE[:2]
     assert len(calls(dialogue)) == 1
-    assert tuple(dialogue.notes) == (
+    assert dialogue.trajectory.warnings == (
         "span '0000000000000002' (line 1): the span around it, '0000000000000001', is not among those of its conversation",
         "span '0000000000000003' (line 2): the span around it, '0000000000000001', is not among those of its conversation",
         "span '0000000000000003' (line 2): ends before it begins",
@@ -156,8 +156,9 @@ def test_a_call_without_arguments_or_result_is_told_as_such(tmp_path) -> None:
     tool = {"gen_ai.tool.call.arguments": '{"query": "char', "gen_ai.tool.call.result": '{"pois": [{"na'}
     agent, _, execute, _, *_ = genai(tool=tool)
     dialogue = only(write(tmp_path / "spans.json", agent, execute))
-    assert calls(dialogue) == [("search_poi", None, None, False)]
-    assert [note.partition(": ")[2] for note in dialogue.notes] == [
+    assert calls(dialogue) == [("search_poi", {}, None, False)]
+    assert dialogue.trajectory.calls[0].unknown == ("arguments", "result", "changed")
+    assert [note.partition(": ")[2] for note in dialogue.trajectory.warnings] == [
         "the arguments of search_poi are cut off, hidden or no object",
         "the result of search_poi is cut off or hidden",
     ]
@@ -182,14 +183,15 @@ def test_the_calls_of_an_agent_behind_a_tool_count_and_its_words_do_not(tmp_path
     deep["startTimeUnixNano"] = "1700000003100000000"
     dialogue = only(write(tmp_path / "spans.json", *spans, deep))
     assert said(dialogue) == WHOLE[:2]
-    assert [call.name for call in dialogue.turns[1].calls] == ["search_poi", "look_up"]
+    assert [call.tool for call in dialogue.trajectory.turns[1].steps] == ["search_poi", "look_up"]
 
 
 def test_replies_of_which_no_content_was_recorded_are_not_told(tmp_path) -> None:
     spans = [span(1, "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "nav-one"})]
     spans.append(span(2, "chat m", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 3}, parent=1))
     dialogue = only(write(tmp_path / "spans.json", *spans))
-    assert [(turn.role, turn.text) for turn in dialogue.turns] == [("agent", None)]
+    assert said(dialogue) == [("agent", "")]
+    assert dialogue.untold == {0}
 
 
 @pytest.mark.parametrize(
@@ -239,8 +241,9 @@ def test_nonsense_in_attributes_breaks_nothing(hostile, tmp_path) -> None:
         ]
         for one in odd:
             one["attributes"][1]["value"] = {"stringValue": hostile}
-        for dialogue in read_spans(write(tmp_path / f"spans{number}.json", *odd)):
-            assert len(dialogue.turns) <= len(odd)  # nonsense makes no turns of its own
+        with suppress(SuiteError) if name == "mapsat.turn" else nullcontext():  # what we wrote ourselves is refused
+            for dialogue in read_spans(write(tmp_path / f"spans{number}.json", *odd)):
+                assert len(dialogue.trajectory.turns) <= len(odd)  # nonsense makes no turns of its own
 
 
 def test_a_large_file_is_read_in_little_memory(tmp_path) -> None:
@@ -254,7 +257,7 @@ def test_a_large_file_is_read_in_little_memory(tmp_path) -> None:
     assert path.stat().st_size > 8_000_000
     tracemalloc.start()
     try:
-        assert sum(len(dialogue.turns) for dialogue in read_spans(path)) == 800
+        assert sum(len(dialogue.trajectory.turns) for dialogue in read_spans(path)) == 800
         assert tracemalloc.get_traced_memory()[1] < 2_500_000
     finally:
         tracemalloc.stop()
@@ -284,7 +287,7 @@ def test_time_grows_with_the_number_of_spans_in_chains_and_in_sessions(tmp_path)
         span(12_000, "chat", {**told, **session, "mapsat.case": "third"}, trace=12_000),
     )
     begun = time.process_time()
-    assert [dialogue.case for dialogue in read_spans(spans)] == ["first", "third"]
+    assert [dialogue.trajectory.case for dialogue in read_spans(spans)] == ["first", "third"]
     assert time.process_time() - begun < 5
 
 
@@ -293,8 +296,8 @@ def test_figures_that_no_count_of_tokens_can_be_tell_nothing(figure, tmp_path) -
     told = {"gen_ai.input.messages": json.dumps([text("user", QUERY)]), "gen_ai.usage.input_tokens": figure}
     told |= {"gen_ai.output.messages": json.dumps([text("assistant", REPLY)]), "gen_ai.usage.output_tokens": 7.0}
     told["gen_ai.operation.name"] = "chat"
-    turn = only(write(tmp_path / "spans.json", span(1, "chat", told))).turns[-1]
-    assert (turn.text, turn.input_tokens, turn.output_tokens) == (REPLY, None, 7)
+    turn = only(write(tmp_path / "spans.json", span(1, "chat", told))).trajectory.turns[-1]
+    assert (turn.text, turn.usage.input_tokens, turn.usage.output_tokens) == (REPLY, None, 7)
 
 
 def tool_span(number, name, result, *, parent=1, call_id=""):

@@ -13,7 +13,7 @@ APART = {"openai_agents": True, "agent_framework": True, "smolagents": False, "l
 
 
 def told(dialogue):
-    return [(turn.role, turn.text) for turn in dialogue.turns]
+    return [(turn.role, turn.text) for turn in dialogue.trajectory.turns]
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
@@ -21,11 +21,11 @@ def test_query_calls_results_replies_and_usage_are_read(path) -> None:
     first, *rest = read_spans(path)
     whole = [("user", QUERY), ("agent", REPLY), ("user", ANSWER), ("agent", LAST)]
     assert told(first) == (whole[:2] if path.stem in APART else whole)
-    calls = [(call.name, call.arguments, call.result, call.answered) for turn in first.turns for call in turn.calls]
-    assert calls == [("search_poi", ARGUMENTS, RESULT, True)]
-    assert all(turn.input_tokens and turn.output_tokens for turn in first.turns if turn.role == "agent")
-    assert all(turn.seconds for turn in first.turns if turn.role == "agent")
-    assert not first.notes
+    calls = [(call.tool, call.arguments, call.result, call.unknown) for call in first.trajectory.calls]
+    assert calls == [("search_poi", ARGUMENTS, RESULT, ("changed",))]
+    assert all(turn.usage.input_tokens and turn.usage.output_tokens for turn in first.trajectory.replies)
+    assert all(turn.timing.seconds for turn in first.trajectory.replies)
+    assert not first.trajectory.warnings
     assert bool(first.session) is (path.stem not in APART)
     if path.stem in APART:
         (second,) = rest

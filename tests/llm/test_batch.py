@@ -74,7 +74,7 @@ def test_results_count_and_rows_that_are_no_use_are_named(cache: Cache, tmp_path
     assert "expected an object with custom_id" in told[11]
     kept = cache.find(ASKED[1])
     assert kept is not None
-    assert (kept.data, kept.usage.input_tokens, kept.cached) == ({"n": 1}, 7, True)
+    assert (kept.data, kept.usage.input_tokens) == ({"n": 1}, 7)
 
 
 def test_what_is_answered_is_not_asked_again_and_stays(cache: Cache, tmp_path: Path) -> None:

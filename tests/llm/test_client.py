@@ -52,9 +52,9 @@ def test_an_answer_is_asked_for_once(models: ScriptedModels, opened: Opened) -> 
     models.answers(said("hello"))
     first = opened().ask(asked())
     again = opened().ask(asked())
-    assert (first.text, first.finish, first.cached) == ("hello", "stop", False)
+    assert (first.text, first.finish) == ("hello", "stop")
     assert first.usage == Usage(input_tokens=100, output_tokens=10, cost=2.1e-05)
-    assert again == first.model_copy(update={"cached": True})
+    assert again == first
     assert len(models.requests) == 1
     opened().ask(asked(vote=2))
     assert len(models.requests) == 2
@@ -192,7 +192,7 @@ def test_without_calls_a_miss_says_what_the_nearest_entry_has_instead(models: Sc
     assert "python -m pytest_mapsat cache import" in told
     with pytest.raises(ModelError, match="has none to anything like it"):
         opened("only").ask(asked("hi", purpose="judge"))
-    assert opened("only").ask(asked("Something else altogether")).cached
+    assert opened("only").ask(asked("Something else altogether")).text
     assert len(models.requests) == 2
 
 
@@ -237,7 +237,7 @@ def test_a_ceiling_ends_the_asking_and_what_is_kept_still_answers(models: Script
         with ceilings_met() as met, pytest.raises(ModelError, match=told) as caught:
             first.ask(asked("3"))
         assert (caught.value.kind, met) == ("ceiling", [str(caught.value)])
-        assert first.ask(asked("1")).cached
+        assert first.ask(asked("1")).text
 
 
 def test_a_ceiling_in_dollars_needs_a_price(models: ScriptedModels, opened: Opened) -> None:

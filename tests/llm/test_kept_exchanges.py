@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from pytest_mapsat.llm.replay import AskedOfModel, ModelExchange, Replay, exchanges
+from pytest_mapsat.llm.cache import AskedOfModel, ModelExchange, Replay, exchanges
 from pytest_mapsat.store import Store
 
 URL, JSON = "http://models.invalid/v1/messages", {"content-type": "application/json"}

@@ -3,7 +3,7 @@
 import pytest
 from sandbox_samples import LAT, LON, around, east, farthest_m, names, north, places, recording, sandbox
 
-from pytest_mapsat.sandbox import MISS_RESULT
+from pytest_mapsat.model import MISS_RESULT
 
 
 def ask(box, **arguments):
