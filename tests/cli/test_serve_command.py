@@ -144,7 +144,7 @@ def test_a_client_calls_no_tool_of_the_user_or_the_world(tmp_path, capsys, monke
     root = phone.write_phone(tmp_path / "phone")
     (tmp_path / "worlds.py").write_text(phone.CONFTEST)
     toolboxes = []
-    monkeypatch.setattr("pytest_mapsat.agents.serve_stdio", toolboxes.append)
+    monkeypatch.setattr("pytest_mapsat.commands.record.serve_stdio", toolboxes.append)
     assert main(["serve", str(root), "-p", str(tmp_path / "worlds.py")]) == 0
     assert "case no-signal: 3 tools." in capsys.readouterr().err
     (toolbox,) = toolboxes
