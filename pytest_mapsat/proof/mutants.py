@@ -61,11 +61,8 @@ class NamedThing:
 
     def values(self, key: str) -> set[str]:
         """Return the texts that the recordings have under a key."""
-        return {
-            value
-            for _, recording in self.recordings
-            if isinstance(recording, dict) and isinstance(value := recording.get(key), str)
-        }
+        values = (recording.get(key) for _, recording in self.recordings if isinstance(recording, dict))
+        return {value for value in values if isinstance(value, str)}
 
     def is_one_of(self, names: Iterable[str]) -> bool:
         """Return whether one of some names is its own, or a part of it."""
@@ -80,8 +77,8 @@ class NamedThing:
         """Return whether a check may want it, by its name and by ``where``; None where its recordings differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
-        held = {bool(fits_row(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
-        return not check.where or (held.pop() if len(held) == 1 else None)
+        answers = {bool(fits_row(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
+        return not check.where or (answers.pop() if len(answers) == 1 else None)
 
     def is_forbidden(self, check: Recommends) -> bool:
         """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
@@ -294,10 +291,10 @@ def second_choice(run: OracleRun) -> Iterator[Mutant]:
         if new in run.named:
             continue
         name, breaks = new.name, _proposed(run, new)
-        beside = run.and_then(f"I also recommend {name}.", f"另外也推荐{name}。")
+        behind = run.and_then(f"I also recommend {name}.", f"另外也推荐{name}。")
         first = f"首选{name}。{run.text}" if run.chinese else f"Your best choice is {name}. {run.text}"
         stop = run.and_then(f"On the way, stop at {name} first.", f"路上先去{name}。")
-        yield Mutant(f"{name} was proposed as well", run.saying(beside), breaks)
+        yield Mutant(f"{name} was proposed as well", run.saying(behind), breaks)
         yield Mutant(f"{name} was recommended first", run.saying(first), breaks)
         yield Mutant(f"a stop at {name} was added", run.saying(stop), breaks)
 
@@ -461,30 +458,27 @@ def _is_late(run: OracleRun, check: Check, minutes: int) -> bool:
     """Return whether a time of day surely lies where a check does not allow it."""
     if not isinstance(check, ClockTime):
         return False
-    after, before = (
-        int(clock[:2]) * 60 + int(clock[3:]) for clock in (check.after or "00:00", check.before or "23:59")
-    )
+    bounds = check.after or "00:00", check.before or "23:59"
+    after, before = (int(clock[:2]) * 60 + int(clock[3:]) for clock in bounds)
     if not (after <= minutes <= before if after <= before else minutes >= after or minutes <= before):
         return True
     clocks = [_CLOCK.fullmatch(given) if isinstance(given, str) else None for given in run.returned(check)]
     returned = [int(clock[1]) * 60 + int(clock[2]) for clock in clocks if clock]
+    apart = [min((minutes - given) % _DAY, (given - minutes) % _DAY) for given in returned]
     sure = bool(check.bounds) and len(returned) == len(clocks)
-    return sure and all(
-        min((minutes - given) % _DAY, (given - minutes) % _DAY) > check.tolerance_min for given in returned
-    )
+    return sure and all(distance > check.tolerance_min for distance in apart)
 
 
 def invented_phone(run: OracleRun) -> Iterator[Mutant]:
     """A telephone number that does not exist."""
-    told = list(_PHONE.finditer(run.text))
-    for match in told:
+    phones = list(_PHONE.finditer(run.text))
+    for match in phones:
         new = f"{match.group()[:-4]}{_FALSE_ENDING}"
         text = run.replaced(match.start(), match.end(), new)
         yield Mutant(f"{match.group()} became {new}", run.saying(text), _either(_tells_phones, _words_gone(run, text)))
-    returned = [
-        match.group() for thing in run.things for value in thing.values("phone") for match in _PHONE.finditer(value)
-    ]
-    if returned and not told:
+    values = (value for thing in run.things for value in thing.values("phone"))
+    returned = [match.group() for value in values for match in _PHONE.finditer(value)]
+    if returned and not phones:
         new = f"{min(returned)[:-4]}{_FALSE_ENDING}"
         text = run.and_then(f"Their telephone number is {new}.", f"电话是{new}。")
         yield Mutant(f"the telephone number {new} was added", run.saying(text), _tells_phones)
@@ -565,8 +559,8 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
             return False
         meant = [entry for entry in entries if not check.entry or fits_row(check.entry, entry)]
         ids = {str(row.get(check.id)) for row in _rows(run, check) if fits_row(check.where, row)}
-        found = all(str(entry.get(check.id or "")) in ids for entry in meant)
-        return not meant or (bool(check.entry) and len(meant) > 1) or not found
+        fits = all(str(entry.get(check.id or "")) in ids for entry in meant)
+        return not meant or (bool(check.entry) and len(meant) > 1) or not fits
 
     return Mutant(words, run.handing({**run.output, changed.path: entries}), breaks)
 
@@ -703,12 +697,12 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     Raises:
         MapsatError: the sandbox cannot be made, or breaks.
     """
-    made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
-    calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
+    steps = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
+    calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in steps]
     end = end_of(oracle, case, suite)
     checks = [check for requirement in case.truth.requirements for check in requirement.leaves]
     ignored = [column for check in checks if isinstance(check, SameEnd) for column in check.ignore]
-    for at, (_, step) in enumerate(made):
+    for at, (_, step) in enumerate(steps):
         if not step.changed:
             continue
         for kind, words, changed in _changes(calls, at, step, end, suite):
@@ -728,12 +722,11 @@ def _changes(
     yield "doubled_write", f"{written} was called twice", [*calls[: at + 1], calls[at], *behind]
     properties = suite.tools[tool].parameters.get("properties", {})
     for name, value in arguments.items():
-        for other in _other_ids(value, step, end):
+        ids = [*_other_ids(value, step, end)]
+        for other in (*ids, *_other_values(value, properties.get(name, {}))):
             call = (turn, tool, {**arguments, name: other})
-            yield "added_write", f"{call_text(*call[1:])} was called besides", [*calls[: at + 1], call, *behind]
-            yield "altered_write", f"{written} was called with {name}={other!r}", [*before, call, *behind]
-        for other in _other_values(value, properties.get(name, {})):
-            call = (turn, tool, {**arguments, name: other})
+            if other in ids:
+                yield "added_write", f"{call_text(*call[1:])} was called besides", [*calls[: at + 1], call, *behind]
             yield "altered_write", f"{written} was called with {name}={other!r}", [*before, call, *behind]
 
 
@@ -811,8 +804,8 @@ class Trial:
 
     def to_json(self) -> JsonObject:
         """Return a survivor as JSON data."""
-        named = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
-        return {**named, "changed": self.changed, "why": dict(self.why)}
+        survivor = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
+        return {**survivor, "changed": self.changed, "why": dict(self.why)}
 
 
 @dataclass(frozen=True)
@@ -879,9 +872,8 @@ def prove(cases: Iterable[Case], suite: Suite) -> Proof:
     Raises:
         SuiteError: a recording of a case cannot be read.
     """
-    judge = make_judge(
-        "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
-    )
+    words, calibration = suite.vocabulary, suite.calibration
+    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=words, suite=suite, calibration=calibration)
     trials: list[Trial] = []
     untried: dict[str, str] = {}
     requirements: dict[str, tuple[str, ...]] = {}
@@ -943,8 +935,8 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
         rules = [(1.0, requirement.check)] if requirement.check is not None else []
         rules += [(rule.level, rule.check) for rule in requirement.levels]
         for reached, check in rules:
-            if (held := holds(check)) is not False:
-                return reached if held else None
+            if (answer := holds(check)) is not False:
+                return reached if answer else None
         return 0.0
 
     levels = {requirement.id: level(requirement) for requirement in run.case.truth.requirements}

@@ -61,7 +61,7 @@ CASE = {
         ],
     },
 }  # fmt: skip
-FOUND = RankedQuery(HopQuery("one", "play", "search", "games", "Northam", {}, ExpectedTool(name="search")), 1, (1,))
+FOUND = RankedQuery(HopQuery("one", "games", "Northam", {}, ExpectedTool(id="play", name="search")), 1, (1,))
 
 
 @pytest.fixture(scope="module")
