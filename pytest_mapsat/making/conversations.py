@@ -49,7 +49,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
 from pytest_mapsat.sandbox import point_of
 
-from .evidence import language_of, takes
+from .evidence import language_of, takes, wording
 from .tools import is_name
 
 
@@ -103,30 +103,22 @@ class Log:
 _LOG = TypeAdapter(Log)
 
 
-@dataclass(frozen=True)
-class LoggedConversation:
+@dataclass(frozen=True, kw_only=True)
+class LoggedConversation(Log):
     """A conversation, and where in it the case stands.
 
     Attributes:
-        id: what the log calls it; empty where it has no name.
-        lines: all messages, first to last; a reply with its calls is one line, and no two replies stand side by side.
         query_at: the index of the line with the query: the user's message that the reply answers, taken back to the first message of the same matter.
         reply_at: the index of the reply that the case judges: the last one before the user objected or went on; the last reply where the user
             said nothing more.
-        tools: by name, the schema of each tool that the log describes, as OpenAI's ``function`` objects: ``name``, ``description``, ``parameters``.
         context: time, place and user, as far as the log tells them.
         accepted_at: the index of the reply that the user accepted at last; None where the user accepted none.
-        notes: what is odd about the log, each with its place.
     """
 
-    id: str
-    lines: tuple[LoggedMessage, ...]
     query_at: int
     reply_at: int
-    tools: Mapping[str, JsonObject]
     context: Context
     accepted_at: int | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def query(self) -> LoggedMessage:
@@ -156,8 +148,8 @@ class LoggedConversation:
     @property
     def now_at(self) -> str:
         """The place that tells the time of the case: the system message where it does, else the query."""
-        told = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
-        return next(told, self.query.place)
+        places = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
+        return next(places, self.query.place)
 
     @property
     def instructions(self) -> str:
@@ -173,35 +165,9 @@ class LoggedConversation:
 # -- where the case stands: the query, the reply that is judged, and what the user did next
 
 
-_ACCEPTS = re.compile(
-    r"\b(?:(?:no,? )?(?:thanks?(?: you| a lot| so much)?|that(?:'s| is| will be) (?:all|it|everything)|nothing (?:else|more))|perfect|great|excellent|wonderful|lovely|awesome|brilliant|super|ideal|cheers|sounds good|looks good|that works|works for me|that'?s it"
-    r"|i'?ll (?:take|go|try|do)|we'?ll (?:take|go|try)|let'?s (?:go|do|take|try)|book (?:it|that|this|me|us|the)|go with|take me there|not bad|no problem|can'?t wait|good(?: one| choice)?|nice|cool|fine|okay|ok|yes|yeah|sure)\b"
-    r"|没有?了|没有?别的了?|不用了|不需要了|谢谢|多谢|感谢|好的|好啊|好吧|好嘞|^好[,。!，！ ]|^好$|可以[,。!，！了的]?|就(?:去|选|要|订|定|吃|买|这|它|那)|完美|不错|太好了|太棒了?|没问题|挺好|很好|行[,。!，！吧]|^行$|^嗯|收到|辛苦",
-    re.IGNORECASE,
-)
-_OBJECTS = re.compile(
-    r"\b(?:no|nope|not|but|too|instead|another|other|else|different|wrong|cannot|rather|unfortunately|however|never|hates?|closed|fully booked|sold out|cheaper|closer|nearer|quieter|earlier|later"
-    r"|actually|wait|without|problem|any(?:thing|where) \w+er|is there (?:any|one)|still)\b|n't\b|不|没|无法|太|但是?|可是|换|别的|另外?|其他|其它|更|错|贵了?|远了?|关门|满了|还是|有没有|能不能",
-    re.IGNORECASE,
-)
-#: Words that turn to another matter, whatever stands before them.
-_TURNS = re.compile(
-    r"\b(?:different|another|other|new|separate|next|unrelated|further|one more|one other|quick|last) (?:question|thing|topic|matter|subject|request)\b|\b(?:by the way|changing the subject|on another note)\b"
-    r"|换个(?:问题|话题)|(?:另|再问|还有)一?个?(?:问题|事)|另外(?:问|请|想|还)|顺便问|对了[,，]",
-    re.IGNORECASE,
-)
 _NAME_KEYS = ("shop", "station", "hotel", "restaurant")
-#: A question with which a reply closes, and that asks for nothing.
-_CLOSES = re.compile(
-    r"^\W*(?:is there )?(?:any|some)thing else\W*$|\b(?:any|some)thing else\b.*\b(?:help|do|need|assist)|\bhelp (?:you )?(?:further|with anything)|\bhow else can i\b"
-    r"|还有(?:什么|其他|其它|别的).{0,8}(?:帮|需要|吗)|还需要(?:什么|其他|其它|别的|我).{0,8}(?:帮|吗)",
-    re.IGNORECASE,
-)
 #: A choice of one of several things is short.
 _SHORT = 60
-_ORDINAL = re.compile(
-    r"^(?:the )?(?:first|second|third|last|latter|former|\d)(?: one)?\b|第[一二三四五\d]", re.IGNORECASE
-)
 
 
 def conversation_of(log: Log) -> LoggedConversation:
@@ -216,26 +182,22 @@ def conversation_of(log: Log) -> LoggedConversation:
     """
     log = _tidied(log)
     lines = log.lines
-    replies = [
-        number
-        for number, line in enumerate(lines)
-        if line.role == "agent" and line.text and any(earlier.role == "user" for earlier in lines[:number])
-    ]
-    if not replies:
-        wanted = "no message of the user" if all(line.role != "user" for line in lines) else "no reply to the user"
-        raise SuiteError(
-            Problem(log.place, 0, f"the conversation has {wanted}", "a case needs a query, and a reply that is judged")
-        )
-    query = start = next(number for number, line in enumerate(lines) if line.role == "user")
+    first = next((number for number, line in enumerate(lines) if line.role == "user"), None)
+    replies = [number for number, line in enumerate(lines) if line.role == "agent" and line.text]
+    replies = [number for number in replies if first is not None and number > first]
+    if first is None or not replies:
+        lacking = f"the conversation has no {'message of' if first is None else 'reply to'} the user"
+        raise SuiteError(Problem(log.place, 0, lacking, "a case needs a query, and a reply that is judged"))
+    query = start = first
     refused: int | None = None
     accepted: int | None = None
     last = replies[0]
     notes: list[str] = []
-    named = [frozenset(fold_phrase(name) for step in line.calls for name in _names(step.result)) for line in lines]
+    names_at = [frozenset(fold_phrase(name) for step in line.calls for name in _names(step.result)) for line in lines]
     for number, reply in enumerate(replies):
         user = next((place for place in range(reply + 1, len(lines)) if lines[place].role == "user"), None)
         following = replies[number + 1] if number + 1 < len(replies) else None
-        listed = frozenset[str]().union(*named[start : reply + 1])
+        listed = frozenset[str]().union(*names_at[start : reply + 1])
         step = None if user is None else _next_step(lines, start, reply, user, following, names=listed)
         if step is None:
             if refused is not None and accepted is None and reply > refused:
@@ -274,12 +236,13 @@ def _tidied(log: Log) -> Log:
         alias, schema = f"{plain}-{digest(name, 6)}", tools.pop(name, {})
         tools[alias] = {**schema, "description": f"{name}: {schema.get('description') or ''}".rstrip(": ")}
         notes.append(f"{log.place}: the tool {shown(name)} is called {alias}: names of tools are ASCII")
-        renamed = {"tool": alias}
-        calls = [
-            [step.model_copy(update=renamed if step.tool == name else {}) for step in line.calls] for line in lines
-        ]
-        lines = tuple(replace(line, calls=tuple(own)) for line, own in zip(lines, calls, strict=True))
+        lines = tuple(_renamed(line, name, alias) for line in lines)
     return replace(log, lines=lines, tools=tools, notes=tuple(notes))
+
+
+def _renamed(line: LoggedMessage, name: str, alias: str) -> LoggedMessage:
+    steps = (step.model_copy(update={"tool": alias}) if step.tool == name else step for step in line.calls)
+    return replace(line, calls=tuple(steps))
 
 
 def _next_step(
@@ -291,31 +254,31 @@ def _next_step(
     """
     asked, text = lines[reply].text, lines[user].text
     folded = fold_phrase(text)
-    named = {name for name in names if name in fold_phrase(asked)}
+    offers = {name for name in names if name in fold_phrase(asked)}
     asks = bool(questions_in(asked[-20_000:], language_of(asked)))
-    objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
-    accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
-    if _TURNS.search(folded) and (accepts or not any(name in folded for name in named)):
+    objects = wording("objects").search(wording("accepts").sub(" ", folded)) is not None
+    accepts = wording("accepts").search(folded) is not None or agrees(text) is True
+    if wording("turns").search(folded) and (accepts or not any(name in folded for name in offers)):
         return "other"
     if asks_go_ahead(asked, language_of(asked)) and (agrees(text) is not None or objects):
         return "accepts" if agrees(text) else "objects"
-    if asks and not named:
+    if asks and not offers:
         return "answers"
     tools = {step.tool for line in lines[start : reply + 1] for step in line.calls}
     calls = () if following is None else lines[following].calls
     later = [step for line in lines[reply + 1 :] for step in line.calls if step.tool not in tools]
     turned = bool(tools and calls) and tools.isdisjoint(step.tool for step in calls)
-    if not named and (accepts or turned) and any(list(_names(step.result)) for step in later):
+    if not offers and (accepts or turned) and any(list(_names(step.result)) for step in later):
         return "other"  # what told of no thing is neither refused nor taken where things come up only later
     answer = "" if following is None else fold_phrase(lines[following].text)
-    others = any(name in answer for name in names - named)
-    moved = others and bool(named) and not any(name in answer for name in named)
+    others = any(name in answer for name in names - offers)
+    moved = others and bool(offers) and not any(name in answer for name in offers)
     # What is ordered or navigated to at once was taken, whatever the user says of it.
-    taken = named and not others and any(takes(step.tool) for step in calls)
+    taken = offers and not others and any(takes(step.tool) for step in calls)
     if taken or (accepts and not objects and not moved and "?" not in folded):
         return "accepts"
-    picks = len(text) <= _SHORT and (any(name in folded for name in named) or _ORDINAL.search(folded) is not None)
-    answers = asks and picks and not objects and not moved
+    picks = len(text) <= _SHORT and (any(name in folded for name in offers) or wording("ordinal").search(folded))
+    answers = asks and bool(picks) and not objects and not moved
     # The agent tries again: it calls the same tools, or turns to another thing that it knew of.
     again = others or any(step.tool in tools for step in calls)
     return "answers" if answers else "objects" if objects or again else "other"
@@ -325,7 +288,7 @@ def questions_in(reply: str, language: str) -> list[str]:
     """Return the questions of a reply, those with which it closes ("Anything else?") apart."""
     document = read_names(open_page(reply, language=language), lexicon_of(()))
     asked = [document.words(question.span) for question in document.questions]
-    return [question for question in asked if not _CLOSES.search(question)]
+    return [question for question in asked if not wording("closes").search(question)]
 
 
 def _names(result: Json, depth: int = 0) -> Iterable[str]:
@@ -342,12 +305,11 @@ def _names(result: Json, depth: int = 0) -> Iterable[str]:
 
 def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> LoggedConversation:
     lines = log.lines
-    first = next((line for line in lines if line.role != "system"), None)
+    first = next(line for line in lines if line.role != "system")
     odd = [*log.notes, *notes]
-    if first is not None and first.role == "agent":
-        odd.append(
-            f"{first.place}: the conversation begins with the agent: what it says there stands among the earlier messages"
-        )
+    if first.role == "agent":
+        begins = "the conversation begins with the agent: what it says there stands among the earlier messages"
+        odd.append(f"{first.place}: {begins}")
     empty = [line.place for line in lines if line.role == "agent" and not line.text]
     odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
     instructions = "\n\n".join(line.text for line in lines if line.role == "system")
@@ -358,16 +320,9 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
         if len(text) > limits.TEXT_CHARS:
             message = f"the {what} has {len(text)} characters, more than the {limits.TEXT_CHARS} of a case"
             raise SuiteError(Problem(place, 0, message, "shorten it in the log"))
-    return LoggedConversation(
-        id=log.id,
-        lines=lines,
-        query_at=query,
-        reply_at=judged,
-        tools=log.tools,
-        context=context_of(log.around, instructions, log.place, odd),
-        accepted_at=accepted,
-        notes=tuple(odd),
-    )
+    context = context_of(log.around, instructions, log.place, odd)
+    whole = vars(log) | {"notes": tuple(odd)}
+    return LoggedConversation(**whole, query_at=query, reply_at=judged, context=context, accepted_at=accepted)
 
 
 def trajectory_of(lines: Iterable[LoggedMessage]) -> Trajectory:
@@ -402,16 +357,16 @@ def choose(logs: Sequence[Log], which: str, path: Path) -> Log:
             if place != number
         )
     ]
-    named = [log for log in logs if which and log.id == which]
-    if not named and which.isdecimal() and 1 <= int(which[:9]) <= len(whole):
-        named = [whole[int(which) - 1]]
-    if len(named) == 1 or (len(whole) == 1 and not which):
-        return (named or whole)[0]
+    matches = [log for log in logs if which and log.id == which]
+    if not matches and which.isdecimal() and 1 <= int(which[:9]) <= len(whole):
+        matches = [whole[int(which) - 1]]
+    if len(matches) == 1 or (len(whole) == 1 and not which):
+        return (matches or whole)[0]
     if not whole:
         raise SuiteError(Problem(path.name, 0, "holds no conversation"))
     listed = "; ".join(f"{number} ({shown(log.id)}, {log.place})" for number, log in enumerate(whole[:10], 1))
     more = f"; and {len(whole) - 10} more" if len(whole) > 10 else ""  # noqa: PLR2004  so many are listed
-    problem = f"no conversation is {shown(which)}" if which and not named else f"holds {len(whole)} conversations"
+    problem = f"no conversation is {shown(which)}" if which and not matches else f"holds {len(whole)} conversations"
     raise SuiteError(Problem(path.name, 0, f"{problem}: {listed}{more}", "name one with --which: its id or its number"))
 
 
@@ -444,14 +399,14 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
         now = _in_zone(moment_of(written), instructions[clock.end() :], place, notes) or now
     point = next((pair for source in sources if (pair := _point_in(source)) is not None), None)
     city = next((source[key] for source in sources for key in ("city", "城市") if isinstance(source.get(key), str)), "")
-    named = _SAID_CITY.search(instructions)
+    said_city = _SAID_CITY.search(instructions)
     name = next((str(source[key]["name"]) for source in sources for key in _PLACE if isinstance(source.get(key), dict) and source[key].get("name")), "")  # fmt: skip
     uid = next((source[key] for source in sources for key in _UID if isinstance(source.get(key), (str, int))), "")
     locale = next((source["locale"] for source in sources if isinstance(source.get("locale"), str)), "")
     return Context(
         now=now,
         location=None if point is None else Location(lon=point[0], lat=point[1], name=name),
-        city=city or ("" if named is None else named[1]),
+        city=city or ("" if said_city is None else said_city[1]),
         uid=str(uid),
         locale=locale,
     )
@@ -459,10 +414,10 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
 
 def _in_zone(moment: str | None, behind: str, place: str, notes: list[str]) -> str | None:
     """Return a time with the offset of the zone that stands behind it in a text, where it has none itself."""
-    named = _SAID_ZONE.search(behind)
-    if moment is None or named is None or (local := datetime.fromisoformat(moment)).tzinfo is not None:
+    zone = _SAID_ZONE.search(behind)
+    if moment is None or zone is None or (local := datetime.fromisoformat(moment)).tzinfo is not None:
         return moment
-    name = named[1] or named[2]
+    name = zone[1] or zone[2]
     try:
         return local.replace(tzinfo=ZoneInfo(name)).isoformat(timespec="seconds")
     except (KeyError, ValueError, OSError):
@@ -575,9 +530,8 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
         where = f"{name}: span {shown(spans.span)} (line {spans.line})" if spans.span else place
         talk.add(turn.role, turn.text, where, turn.steps, turn.output)
         if spans.text is None:
-            talk.note(
-                where, "its words are not told: the instrumentation does not record contents, or they were cut off"
-            )
+            untold = "its words are not told: the instrumentation does not record contents, or they were cut off"
+            talk.note(where, untold)
     talk.notes += trajectory.warnings
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
     if dialogue.begun:
@@ -693,10 +647,8 @@ def _tools(listed: list[Json]) -> dict[str, JsonObject]:
             continue
         keys = ("parameters", "input_schema", "inputSchema")
         parameters = next((data for key in keys if isinstance(data := data_of(tool.get(key)), dict)), {})
-        tools.setdefault(
-            tool["name"],
-            {"name": tool["name"], "description": str(tool.get("description") or ""), "parameters": parameters},
-        )
+        described = {"name": tool["name"], "description": str(tool.get("description") or "")}
+        tools.setdefault(tool["name"], {**described, "parameters": parameters})
     return tools
 
 
@@ -792,18 +744,11 @@ class _ChatReader:
             for step in line.calls:
                 if step.kind == "call" and "result" in step.unknown:
                     self.note(line.place, f"the log tells no result of {step.tool}: no recording is made of it")
-        time = next(
-            (time for line, time in zip(self._lines, self._times, strict=True) if time and line.role == "user"), None
-        )
-        data = {**around, **({"now": time} if time and "now" not in around else {})}
-        return Log(
-            of[: limits.NUMBER_CHARS],
-            place,
-            tuple(self._lines),
-            tools,
-            _object(as_json(data)),
-            tuple(dict.fromkeys(self.notes)),
-        )
+        times = (time for line, time in zip(self._lines, self._times, strict=True) if time and line.role == "user")
+        time = next(times, None)
+        data = _object(as_json({**around, **({"now": time} if time and "now" not in around else {})}))
+        notes = tuple(dict.fromkeys(self.notes))
+        return Log(of[: limits.NUMBER_CHARS], place, tuple(self._lines), tools, data, notes)
 
 
 def _call(of: str, name: str, arguments: JsonObject | Unknown, place: str, notes: list[str]) -> Step:

@@ -138,10 +138,8 @@ def draft_of(
         proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
     if all(requirement.kind != "asked" for requirement in case.truth.requirements):
-        place = conversation.query.place
-        notes.append(
-            f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
-        )
+        missing = "no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
+        notes.append(f"{conversation.query.place}: {missing}")
     recordings = tuple(_recordings(conversation, case_id, known, notes))
     answers = tuple(_answers(conversation, case, known, proposals))
     return Draft(case, tools, recordings, answers, tuple(dict.fromkeys([*notes, *proposals.notes])))
@@ -212,17 +210,15 @@ def _case(
 def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[JsonObject]:
     lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
     if len(lines) > _MOST_MESSAGES:
-        notes.append(
-            f"{lines[0].place}: {len(lines)} messages stand before the query: the last {_MOST_MESSAGES} are kept"
-        )
+        count = f"{len(lines)} messages stand before the query"
+        notes.append(f"{lines[0].place}: {count}: the last {_MOST_MESSAGES} are kept")
     return ({"role": line.role, "text": line.text} for line in lines[-_MOST_MESSAGES:])
 
 
 def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
     """Give what the user answered to questions before the reply that is judged, each with the words that ask for it."""
-    lines = [
-        line for line in conversation.lines[conversation.query_at : conversation.reply_at] if line.role != "system"
-    ]
+    before = conversation.lines[conversation.query_at : conversation.reply_at]
+    lines = [line for line in before if line.role != "system"]
     for question, answer in pairwise(lines):
         if question.role == "agent" and question.text and answer.role == "user":
             asked = asked_for(question.text, conversation.language)
@@ -311,9 +307,8 @@ def _recordings(
         try:
             key = name, recording_key(tools[name], recording)
         except ValueError as error:
-            notes.append(
-                f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
-            )
+            refused = f"the tool {name} of the suite cannot take this call: {error}"
+            notes.append(f"{line.place}: {refused}; no recording is made of it")
             continue
         if key not in kept:
             kept[key] = recording.result
@@ -339,10 +334,10 @@ def _answers(
         yield _answer(case, "accepted", accepted, tools, _labels(case, proposals.agreed, "passed", "passed"))
 
 
-def _labels(case: Case, told: Mapping[str, Mark], asked: Mark, other: Mark) -> dict[str, Mark]:
+def _labels(case: Case, known: Mapping[str, Mark], asked: Mark, other: Mark) -> dict[str, Mark]:
     """Return a label for each requirement that needs one; ``asked``, ``other``: those that nothing tells."""
     required = {requirement.id: asked if requirement.kind == "asked" else other for requirement in case.truth.required}
-    return {**required, **told}
+    return {**required, **known}
 
 
 def _answer(
@@ -356,8 +351,8 @@ def _answer(
             if step.kind != "call" or (tool := tools.get(tool_name(tools, step.tool))) is None:
                 continue
             recording = Recording(case=case.id, tool=tool.name, arguments=step.arguments, result=step.result)
-            told = secrets.clean(recording, tool)
-            clean = {"tool": tool.name, "arguments": told.arguments, "result": told.result, "changed": (), "writes": ""}
+            safe = secrets.clean(recording, tool)
+            clean = {"tool": tool.name, "arguments": safe.arguments, "result": safe.result, "changed": (), "writes": ""}
             steps.append(step.model_copy(update=clean))
         turns.append(turn.model_copy(update={"steps": tuple(steps), "timing": None}))
     note = "the reply that the user accepted" if name == "accepted" else "the reply that was logged"
@@ -394,9 +389,8 @@ def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Log
         return [root / "suite.yaml", *(root / name for name in files)]
     suite.refuse_odd_files()
     if (there := next((root / name for name in files if (root / name).exists()), None)) is not None:
-        raise UsageError(
-            f"{shown_path(there)} is there, and nothing is overwritten; choose another --id, or rename the file"
-        )
+        hint = "nothing is overwritten; choose another --id, or rename the file"
+        raise UsageError(f"{shown_path(there)} is there, and {hint}")
     add_files(root, files, lambda: _read_again(root, draft))
     return [root / name for name in files]
 
@@ -413,9 +407,8 @@ def _files(draft: Draft) -> dict[str, bytes]:
 
 
 def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> SuiteManifest:
-    text = " ".join(line.text for line in conversation.lines) + canonical_json(
-        [recording.result for recording in draft.recordings]
-    )
+    results = canonical_json([recording.result for recording in draft.recordings])
+    text = " ".join([*(line.text for line in conversation.lines), results])
     currency = next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
     try:
         return SuiteManifest(
@@ -537,9 +530,9 @@ class ProposalReview:
             (f"answer-{digest(part.say, 6)}", part, (*answers, index))
             for index, part in enumerate(case.truth.user.answers)
         ]
-        yield from (
-            Proposal(case, entry, name, part, place, lines.at(place)) for name, part, place in parts if part.draft
-        )
+        for name, part, place in parts:
+            if part.draft:
+                yield Proposal(case, entry, name, part, place, lines.at(place))
 
     def decide(self, proposal: Proposal, decision: ProposalDecision) -> None:
         """Keep a decision: the case's file is put in place whole, then the decision is added to ``labels/proposals.jsonl``.

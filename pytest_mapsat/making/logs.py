@@ -254,8 +254,8 @@ class _LogReader:
     def refuse(self) -> None:
         """Raise SuiteError where there is something personal, and nothing may replace it."""
         if (count := self._oddities.counts.get(PERSONAL)) and not self._redact:
-            told = f"there are personal data in {count} places; --redact puts an alias in the place of each"
-            raise SuiteError(*self._oddities.examples[PERSONAL], Problem("the log", 0, told))
+            message = f"there are personal data in {count} places; --redact puts an alias in the place of each"
+            raise SuiteError(*self._oddities.examples[PERSONAL], Problem("the log", 0, message))
 
 
 @contextmanager
@@ -271,9 +271,8 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
         SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data; with file and line.
     """
     if lacking := missing_files(folder):
-        raise UsageError(
-            f"{folder}: there is no {' and no '.join(lacking)}; a folder of logs has {EVENTS} and {PLACES}"
-        )
+        hint = f"a folder of logs has {EVENTS} and {PLACES}"
+        raise UsageError(f"{folder}: there is no {' and no '.join(lacking)}; {hint}")
     oddities = Oddities()
     reader = _LogReader(oddities, redact=redact)
     places = _read_places(folder / PLACES, oddities, reader)

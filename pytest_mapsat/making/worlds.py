@@ -113,10 +113,8 @@ def town(seed: int, number: int, language: str) -> Town:
     """
     draws, words = Draws(seed, "town", number, language), _words(language)
     first, middle, _ = words["coined"]
-    stems, vowels, endings = (
-        Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (first, middle, words["town"])
-    )
-    name = "".join(parts[number % len(parts)] for parts in (stems, vowels, endings))
+    drawn = [Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (first, middle, words["town"])]
+    name = "".join(parts[number % len(parts)] for parts in drawn)
     south, west = _CORNER[0], _CORNER[1] + number * _TOWNS_APART
     names = _place_names(draws, language)
     districts = []
@@ -149,9 +147,9 @@ def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
     """Return what draws the names of each sort of place of one town, none twice."""
     words = _words(language)
     first, _, last = words["coined"]
-    stems = [one + other for one in first for other in last]
+    stems = [start + end for start in first for end in last]
     stems = draws.sample(stems, _DISTRICTS * (1 + _AREAS * (1 + _STREETS)))
-    landmarks = [one + other for one in words["landmark"][0] for other in words["landmark"][1]]
+    landmarks = [start + end for start in words["landmark"][0] for end in words["landmark"][1]]
     coined = iter(stems)
 
     def names(sort: str) -> Iterator[str]:
@@ -208,9 +206,8 @@ class BuildRequest:
         """
         others = {"cities", "each", "cases", "queries"} - {*names}
         if given := [f"--{name}" for name in sorted(others) if getattr(self, name) is not None]:
-            raise UsageError(
-                f"{', '.join(given)}: not for {what}, which has {', '.join(f'--{name}' for name in names)}"
-            )
+            own = ", ".join(f"--{name}" for name in names)
+            raise UsageError(f"{', '.join(given)}: not for {what}, which has {own}")
 
 
 Builder = Callable[[BuildRequest, Path], dict[str, int]]
