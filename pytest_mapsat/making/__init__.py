@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         "conversations": "choose conversation_of personal_data_in_name personal_data_of read_logs without_personal",
-        "drafts": "Draft Proposal ProposalDecision ProposalReview case_id_of draft_of write_draft",
+        "drafts": "Proposal ProposalDecision ProposalReview case_id_of draft_of write_draft",
         "log_cases": "build_from_logs",
         "logs": "missing_files",
         "proposals": "ProposingModel",

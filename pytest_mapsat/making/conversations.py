@@ -27,6 +27,7 @@ from pytest_mapsat.formats import (
     lines_of_list,
     parse_json_line,
     printable,
+    read_bytes,
     read_lines,
     read_messages,
     read_spans,
@@ -538,8 +539,7 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
         around["now"] = dialogue.begun // 1_000_000
     sources = [
         (f"{name}: span {shown(call.span)} (line {call.line}): {part} of {call.name}", value)
-        for turn in dialogue.turns
-        for call in turn.calls
+        for call in (call for turn in dialogue.turns for call in turn.calls)
         for part, value in (("arguments", call.arguments), ("result", call.result))
     ]
     sources += [(f"{name}: span {shown(turn.span)} (line {turn.line}): text", turn.text) for turn in dialogue.turns]
@@ -552,14 +552,7 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
 
 def _of_document(path: Path, name: str) -> Iterator[Log]:
     """Give the conversations in one JSON document: a list of messages, an object with one, or a list of either."""
-    parts: list[str] = []
-    line = size = 0
-    for raw in read_lines(path, limits.DIALOGUE_BYTES, name, blank=True):
-        size += len(raw.data)
-        if size > limits.DIALOGUE_BYTES:
-            raise SuiteError(Problem(name, raw.number, f"the document holds more than {limits.DIALOGUE_BYTES} bytes"))
-        parts.append(raw.data.decode(errors="replace"))
-    text = "".join(parts).removeprefix("\ufeff")
+    text = read_bytes(path, limits.DIALOGUE_BYTES, name).decode(errors="replace").removeprefix("\ufeff")
     elements = list(json_elements(text, name, "messages"))
     if any(_is_message(element) for _, element in elements) and text.lstrip()[:1] == "[":
         yield _chat([(f"{name}:{line}", element) for line, element in elements], {}, f"{name}:1")
@@ -690,9 +683,8 @@ class _ChatReader:
         elif role == "agent" and last.text and last.calls and text:
             last = LoggedMessage(last.place, role, "", (Step(kind="thought", text=last.text), *last.calls))
         words = "\n".join(filter(None, (last.text, text)))
-        self._lines[-1] = LoggedMessage(
-            place if text and not last.text else last.place, role, words, (*last.calls, *steps), output or last.output
-        )
+        where = place if text and not last.text else last.place
+        self._lines[-1] = LoggedMessage(where, role, words, (*last.calls, *steps), output or last.output)
 
     def hear(self, message: ChatMessage, place: str, time: str | None) -> None:
         """Add a message of a chat; its results go to the calls that they are of."""

@@ -152,16 +152,14 @@ def case_id_of(words: str) -> str:
 
 def _refuse_id(case_id: str, suite: Suite | None) -> None:
     if not re.fullmatch(CASE_ID_PATTERN, case_id) or case_id[0] in ".-" or re.search(r"-t\d+$", case_id):
-        raise UsageError(
-            f"--id: found {shown(case_id)}, expected 1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end"
-        )
+        expected = "1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end"
+        raise UsageError(f"--id: found {shown(case_id)}, expected {expected}")
     if case_id.lower() in _TAKEN:
         raise UsageError(f"--id: {case_id!r} is what other files of a suite are called; choose another one")
     taken = () if suite is None else (entry for file in suite.files() for entry in suite.entries(file))
     if (entry := next((entry for entry in taken if entry.id == case_id), None)) is not None:
-        raise UsageError(
-            f"--id: the suite has a case {case_id!r} ({shown_path(entry.path)}:{entry.line}); nothing is overwritten: choose another id"
-        )
+        place = f"{shown_path(entry.path)}:{entry.line}"
+        raise UsageError(f"--id: the suite has a case {case_id!r} ({place}); nothing is overwritten: choose another id")
 
 
 # -- the case
@@ -526,10 +524,8 @@ class ProposalReview:
         parts: list[tuple[str, Requirement | ScriptedAnswer, tuple[str | int, ...]]] = [
             (part.id, part, ("truth", "requirements", index)) for index, part in enumerate(case.truth.requirements)
         ]
-        parts += [
-            (f"answer-{digest(part.say, 6)}", part, (*answers, index))
-            for index, part in enumerate(case.truth.user.answers)
-        ]
+        spoken = enumerate(case.truth.user.answers)
+        parts += [(f"answer-{digest(part.say, 6)}", part, (*answers, index)) for index, part in spoken]
         for name, part, place in parts:
             if part.draft:
                 yield Proposal(case, entry, name, part, place, lines.at(place))
@@ -690,16 +686,11 @@ def _file_with(proposal: Proposal, data: JsonObject) -> bytes:
     end = start + len(text[start : tokens[-1].end_mark.index].rstrip())
     for before, after in pairwise(tokens):
         if "#" in text[before.end_mark.index : after.start_mark.index]:
-            line_number = before.end_mark.line + 1
-            raise proposal.problem(
-                f"the case has a comment by hand (line {line_number}), which would be lost: edit the case by hand, or move the comment out of it"
-            )
-    # Inside brackets a block would be no YAML; JSON is.
-    block = (
-        json.dumps(data, ensure_ascii=False)
-        if node.flow_style
-        else to_yaml(data).decode().rstrip("\n").replace("\n", "\n" + " " * node.start_mark.column)
-    )
+            comment = f"the case has a comment by hand (line {before.end_mark.line + 1}), which would be lost"
+            raise proposal.problem(f"{comment}: edit the case by hand, or move the comment out of it")
+    block = json.dumps(data, ensure_ascii=False)
+    if not node.flow_style:  # inside brackets a block would be no YAML; JSON is
+        block = to_yaml(data).decode().rstrip("\n").replace("\n", "\n" + " " * node.start_mark.column)
     new = (text[:start] + block + text[end:]).encode()
     cases = _cases_of(raw, entry.path)
     cases[entry.offset] = data

@@ -7,17 +7,17 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
 from pydantic import TypeAdapter
 
 from pytest_mapsat.model import Evidence, Json, Match, Recommends, Requirement, Tool, any_true, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text, lexicon_of, read
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import open_at
+
+from .worlds import package_data
 
 if TYPE_CHECKING:
     from .conversations import LoggedConversation
@@ -162,11 +162,8 @@ class FieldDifference(FieldCondition):
         """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
         last = key_words(self.field)
         words = [word for word in last if tells(word)]
-        if (
-            self.worded
-            or (tells(self.text.lower()) and spoken(text, self.text))
-            or (words and spoken(text, " ".join(last)))
-        ):
+        by_value = tells(self.text.lower()) and spoken(text, self.text)
+        if self.worded or by_value or (words and spoken(text, " ".join(last))):
             return 3
         if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
@@ -237,12 +234,9 @@ def fields_apart(
         bad, good = _values(refused, path), _values(accepted, path)
         candidates = [*(_against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock))]
         candidates = candidates or [*_on_day(path, good, asked)]
-        fields += (
-            replace(field, likely=_likely(field, things))
-            for field in candidates
-            if all(field.kept_by(thing) for thing in accepted)
-            and any(field.kept_by(thing) is False for thing in refused)
-        )
+        kept = (field for field in candidates if all(field.kept_by(thing) for thing in accepted))
+        broken = (field for field in kept if any(field.kept_by(thing) is False for thing in refused))
+        fields += (replace(field, likely=_likely(field, things)) for field in broken)
     return fields
 
 
@@ -383,28 +377,23 @@ class Need:
 
 
 @cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load((files(__package__) / "needs.yaml").read_text("utf-8"))
-    return data
-
-
-@cache
 def all_needs() -> tuple[Need, ...]:
     """Return the needs of the data, in their order."""
     parts = ("fields", "words", "signs")
-    return tuple(Need(name, *(tuple(need[part]) for part in parts)) for name, need in _data()["needs"].items())
+    needs = package_data(__package__, "needs.yaml")["needs"].items()
+    return tuple(Need(name, *(tuple(need[part]) for part in parts)) for name, need in needs)
 
 
 @cache
 def listed(name: str) -> tuple[str, ...]:
     """Return one of the plain lists of words of the data."""
-    return tuple(_data()[name])
+    return tuple(package_data(__package__, "needs.yaml")[name])
 
 
 @cache
 def wording(name: str) -> re.Pattern[str]:
     """Return what finds one of the patterns of the data under a name."""
-    return re.compile("|".join(_data()[name]), re.IGNORECASE)
+    return re.compile("|".join(package_data(__package__, "needs.yaml")[name]), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -490,11 +479,7 @@ def leaves_of(data: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Jso
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield from leaves_of(value, (*path, key))
-    elif (
-        isinstance(data, Sequence)
-        and not isinstance(data, str)
-        and any(isinstance(part, Mapping | list) for part in data)
-    ):
+    elif isinstance(data, list | tuple) and any(isinstance(part, Mapping | list) for part in data):
         for part in data:
             yield from leaves_of(part, (*path, "*"))
     else:

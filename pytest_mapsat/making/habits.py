@@ -441,11 +441,8 @@ class HabitFinder:
         return self._remembered[key]
 
     def _looked_for(self, choices: Sequence[Choice], given: Sequence[PlaceCondition]) -> Identified:
-        fields = [
-            conditions
-            for conditions in _conditions(self._catalogue, choices, across=False)
-            if not set(conditions).intersection(given)
-        ]
+        every = _conditions(self._catalogue, choices, across=False)
+        fields = [conditions for conditions in every if not set(conditions).intersection(given)]
         tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
         level = _level([habit for measured in tried for habit in measured if habit.condition.sort != "shown"])
         clear: list[Habit] = []

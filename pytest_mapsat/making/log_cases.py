@@ -163,11 +163,8 @@ class CaseMaker:
         before = self._stated(moment.before, choice)
         stated = {condition: event for condition, event in before.items() if condition.field not in fields}
         fields |= {condition.field for condition in stated}
-        habits = [
-            habit
-            for habit in identified.habits
-            if habit.condition.field not in fields and (now.point or habit.condition.sort != "within_m")
-        ]
+        here = (habit for habit in identified.habits if now.point or habit.condition.sort != "within_m")
+        habits = [habit for habit in here if habit.condition.field not in fields]
         if not habits and not stated:
             return MadeCase(about, None, "nothing hidden is shown by what came before", identified.left_out)
         right = self._nearest([*asked, *stated, *(habit.condition for habit in habits)], moment)
@@ -240,12 +237,8 @@ class CaseMaker:
         """Return the nearest place that fits all, among those whose name no other place of the town has."""
         now = moment.now
         part = self._catalogue.part(now.place.kind, now.place.city)
-        fitting = [
-            place
-            for place in part
-            if (place.city, normalise(place.name)) not in self._shared_names
-            and all(condition.fits(place, now) for condition in required)
-        ]
+        own = (place for place in part if (place.city, normalise(place.name)) not in self._shared_names)
+        fitting = [place for place in own if all(condition.fits(place, now) for condition in required)]
         return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
 
     # -- weigh

@@ -224,6 +224,7 @@ class _LogReader:
         shown_ids = data.get("shown")
         if shown_ids is not None and not isinstance(shown_ids, list):
             raise _wrong(line, f"shown is {shown(shown_ids)}, expected a list of ids of places")
+        ids = (place["id"] if isinstance(place, dict) and "id" in place else place for place in shown_ids or ())
         uid = str(self._clean({"uid": uid}, line)["uid"])
         content = self._clean({need: content}, line)[need] if need != "place" else content
         return uid, Event(
@@ -233,9 +234,7 @@ class _LogReader:
             type=sort,
             text=str(content) if need in ("query", "text") else "",
             place=str(content) if need == "place" else "",
-            shown=tuple(
-                str(place["id"] if isinstance(place, dict) and "id" in place else place) for place in shown_ids or ()
-            ),
+            shown=tuple(str(id_) for id_ in ids),
             where=content if isinstance(content, dict) else {},
             point=self._point(_point(line, data)),
             city=str(data.get("city") or ""),

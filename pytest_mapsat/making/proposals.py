@@ -278,10 +278,9 @@ def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[st
 def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
     """Return what the user said to a reply, and the values of one field of what was refused and taken."""
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
-    values = [
-        f"{thing.name}: {', '.join(shown(value) for value in thing.values.get(path, ())) or 'not given'}"
-        for thing in (*refusal.things, *talk.accepted)
-    ]
+    things = (*refusal.things, *talk.accepted)
+    given = ((thing.name, ", ".join(map(shown, thing.values.get(path, ())))) for thing in things)
+    values = [f"{name}: {texts or 'not given'}" for name, texts in given]
     return f"{words}; {path} of {'; '.join(values)}"[:_LONGEST]
 
 
@@ -600,15 +599,15 @@ def _shown(
         texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:_CHARS] for step in steps)
         calls: list[_Row] = [("call", text, None) for text in texts]
         spoken: list[_Row] = [(line.role, line.text[:_MESSAGE_CHARS], None)] if line.text else []
+        parts = [part for part in earlier if part.place == line.place]
+        values = [part for part in parts if part.path][:_VALUES]
+        results: list[_Row] = [("result", part.quote, part) for part in values]
         if index > conversation.reply_at:
             behind += [*calls, *spoken]
-            continue
-        parts = [part for part in earlier if part.place == line.place]
-        results: list[_Row] = [("result", part.quote, part) for part in parts if part.path]
-        if line.role == "agent":
-            before += [*calls, *results[:_VALUES], *(spoken if index < conversation.reply_at else ())]
+        elif line.role == "agent":
+            before += [*calls, *results, *(spoken if index < conversation.reply_at else ())]
         else:
-            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results[:_VALUES]]
+            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results]
     judged = conversation.lines[conversation.reply_at]
     rows: list[_Row] = [("context", part.quote, part) for part in known]
     rows += [*before[-_LINES_BEFORE:], (judged.role, judged.text[:_MESSAGE_CHARS], None)]
@@ -742,9 +741,7 @@ def _agreed(
     """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
-    for reply in replies:
-        if reply is None:
-            continue
+    for reply in filter(None, replies):
         name = _text(reply, key)
         if name and fold_phrase(name) not in names:
             hint = did_you_mean(name, [thing.name for thing in things.values()])

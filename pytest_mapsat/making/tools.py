@@ -81,10 +81,8 @@ def tool_for(name: str, schema: JsonObject | None, calls: Sequence[Step], place:
     """
     known = [call for call in calls if "arguments" not in call.unknown]
     parameters = _parameters(schema, [call.arguments for call in known])
-    values = {
-        parameter: [call.arguments[parameter] for call in known if parameter in call.arguments]
-        for parameter in parameters["properties"]
-    }
+    names = parameters["properties"]
+    values = {each: [call.arguments[each] for call in known if each in call.arguments] for each in names}
     described = str((schema or {}).get("description") or "").strip()
     results = [call.result for call in calls if "result" not in call.unknown and call.status == "ok"]
     effect = "write" if changes_something(name) else "read"

@@ -120,21 +120,13 @@ def town(seed: int, number: int, language: str) -> Town:
     districts = []
     for place in range(_DISTRICTS):
         edge = (south + place // 3 * _DISTRICTS_APART, west + place % 3 * _DISTRICTS_APART)
-        areas = [next(names["area"]) for _ in range(_AREAS)]
-        districts.append(
-            District(
-                next(names["district"]),
-                tuple(
-                    Area(
-                        area,
-                        tuple(next(names["landmark"]) for _ in range(_LANDMARKS)),
-                        tuple(next(names["street"]) for _ in range(_STREETS)),
-                        (edge[0], edge[1] + at * _AREAS_APART),
-                    )
-                    for at, area in enumerate(areas)
-                ),
-            )
-        )
+        names_of_areas = [next(names["area"]) for _ in range(_AREAS)]
+        district, areas = next(names["district"]), []
+        for at, area in enumerate(names_of_areas):
+            landmarks = tuple(next(names["landmark"]) for _ in range(_LANDMARKS))
+            streets = tuple(next(names["street"]) for _ in range(_STREETS))
+            areas.append(Area(area, landmarks, streets, (edge[0], edge[1] + at * _AREAS_APART)))
+        districts.append(District(district, tuple(areas)))
     return Town(name, language, tuple(districts))
 
 

@@ -192,9 +192,8 @@ STEEP = ("viewpoint", "museum", "library", "clinic")
 
 def metres_between(here: tuple[float, float], there: tuple[float, float]) -> int:
     """Return about how many metres lie between two points (longitude, latitude) of a city: a whole number, the same everywhere; right to one in a hundred."""
-    across, along = (
-        round((left - right) * 100_000) * centimetres for left, right, centimetres in zip(here, there, CM, strict=True)
-    )
+    sides = zip(here, there, CM, strict=True)
+    across, along = (round((left - right) * 100_000) * centimetres for left, right, centimetres in sides)
     return isqrt(across * across + along * along) // 100
 
 
@@ -282,12 +281,10 @@ class PlaceGroup(NamedTuple):
     trait says nothing about having another.
 
     Attributes:
-        sort: the name of the sort.
         traits: what a need can ask for here: the traits by name.
         ids: the ids of the sixteen places.
     """
 
-    sort: str
     traits: Mapping[str, Trait]
     ids: tuple[str, ...]
 
@@ -350,14 +347,8 @@ class Maker:
         """Make the landmark in the middle of a district, by its place among the districts."""
         name = self._town.districts[at].areas[1].landmarks[0]
         middle = _ALONG // 2 * _ACROSS + _ACROSS // 2
-        return self._place(
-            at,
-            Draws(self._seed, "centre", self._number, at),
-            key=f"c{at}",
-            name=name,
-            kind=document()["centre"][self._town.language],
-            cell=middle,
-        )
+        draws, kind = Draws(self._seed, "centre", self._number, at), document()["centre"][self._town.language]
+        return self._place(at, draws, key=f"c{at}", name=name, kind=kind, cell=middle)
 
     def _stand_once(self) -> Iterator[tuple[str, tuple[int, JsonObject]]]:
         """Make the places that stand once in a town, and give each sort with where it stands among the districts, and the place."""
@@ -379,13 +370,8 @@ class Maker:
         ids = []
         for number, function in enumerate(draws.sample(range(_PLACES), _PLACES)):
             own = Draws(self._seed, "place", self._number, at, sort.name, number)
-            row = self._place(
-                at,
-                own,
-                key=f"{at}{sort.name}{number}",
-                name=sort.new_name(self._town.language, own, self._names),
-                kind=sort.kind,
-            )
+            name = sort.new_name(self._town.language, own, self._names)
+            row = self._place(at, own, key=f"{at}{sort.name}{number}", name=name, kind=sort.kind)
             self._furnish(row, sort, own)
             for trait, column in zip(traits, columns, strict=True):
                 trait.lay(row, own, has=(function // 2 & column).bit_count() % 2 == function % 2)
@@ -393,7 +379,7 @@ class Maker:
             self._remark(row, sort, own)
             self.places[row["id"]] = {name: row[name] for name in _COLUMNS if name in row}
             ids.append(row["id"])
-        return PlaceGroup(sort.name, {trait.name: trait for trait in traits}, tuple(ids))
+        return PlaceGroup({trait.name: trait for trait in traits}, tuple(ids))
 
     def _deals(self) -> Iterator[JsonObject]:
         """Yield deals: six of ten places that have a price have one at least."""
@@ -517,13 +503,8 @@ class Maker:
             state = "closed" if share < 20 else "slow" if share < 34 else "clear"  # noqa: PLR2004  of a hundred
             event = "" if state == "clear" else draws.choice(words[state])
             until = "" if state == "clear" else f"{draws.between(19, 23)}:{draws.below(4) * 15:02}"
-            yield {
-                "city": self._town.name,
-                "road": road,
-                "status": words["status"][state],
-                "event": event,
-                "until": until,
-            }
+            status = words["status"][state]
+            yield {"city": self._town.name, "road": road, "status": status, "event": event, "until": until}
 
     def _stopping(self) -> list[JsonObject]:
         return [*self.centres, *(place for _, place in self.landmarks.values())]
@@ -608,14 +589,8 @@ class Maker:
                 {"from": start, "to": end, "sky": wet if falls else dry, "rain": falls}
                 for (start, end), falls in zip(spans, rain, strict=True)
             ]
-            yield {
-                "city": self._town.name,
-                "date": day.isoformat(),
-                "summary": summary,
-                "high_c": high,
-                "low_c": low,
-                "hours": hours,
-            }
+            row = {"city": self._town.name, "date": day.isoformat(), "summary": summary}
+            yield {**row, "high_c": high, "low_c": low, "hours": hours}
             day += timedelta(days=1)
 
     def city(self) -> City:

@@ -319,11 +319,8 @@ class Scenes:
     def _day(self, town: City, draws: Draws, *, wet: bool) -> date:
         if not wet:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
-        days = [
-            row["date"]
-            for row in self._world.tables["weather"]
-            if row["city"] == town.name and all(part["rain"] for part in row["hours"])
-        ]
+        rows = (row for row in self._world.tables["weather"] if row["city"] == town.name)
+        days = [row["date"] for row in rows if all(part["rain"] for part in row["hours"])]
         return date.fromisoformat(draws.choice(days))
 
     # Places
@@ -437,17 +434,11 @@ class Scenes:
         roads = draws.sample(scene.town.streets, 4)
         lengths = [apart * (14 + at) // 10 + draws.below(40) for at in range(3)] + [apart * 12 // 10]
         rest = {"walking": {"steps": 0}, "driving": {"toll_yuan": 0}}[scene.kind.mode]
-        ends = {"from": ",".join(map(str, scene.here)), "to": f"{scene.goal['lon']},{scene.goal['lat']}"}
+        goal = f"{scene.goal['lon']},{scene.goal['lat']}"
+        ends = {"from": ",".join(map(str, scene.here)), "to": goal, "mode": scene.kind.mode}
         fails_of = [scene.needs[0].name, others[0], "", "in_time"]
         for fails, road, length, takes in zip(fails_of, roads, lengths, minutes, strict=True):
-            row: JsonObject = {
-                **ends,
-                "mode": scene.kind.mode,
-                "via": road,
-                "distance_m": length,
-                "duration_min": takes,
-                **rest,
-            }
+            row: JsonObject = {**ends, "via": road, "distance_m": length, "duration_min": takes, **rest}
             _measure(row, scene, fails)
             scene.options.append((row, fails))
             self._world.tables["ways"].append(row)
@@ -561,14 +552,11 @@ def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
 def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> None:
     """Make a place meet a need for a trait, or fail it."""
     trait = need.trait
-    if trait is None:
-        return
-    if isinstance(trait.values[0], str):
+    if trait and isinstance(trait.values[0], str):
         others = [text for text in row.get(trait.column, []) if text != trait.label]
-        row[trait.column] = (
-            [trait.label, *others] if has else others or list(need.told.get("else", {}).get(need.language, []))
-        )
-    else:
+        instead = need.told.get("else", {}).get(need.language, [])
+        row[trait.column] = [trait.label, *others] if has else others or list(instead)
+    elif trait:
         trait.lay(row, draws, has=has)
 
 
@@ -585,9 +573,5 @@ def _measure(row: JsonObject, scene: Scene, fails: str) -> None:
 def _timetable(scene: Scene, *, gone: bool) -> JsonObject:
     """Return the departures of a line: one in a few minutes, or the last one some minutes ago."""
     every = scene.draws.between(12, 18)
-    if gone:
-        last = scene.minute - scene.draws.between(6, 20)
-        minutes: Sequence[int] = range(last, 360, -every)
-    else:
-        minutes = range(scene.minute + scene.draws.between(8, 14) + 4 * every, 360, -every)
-    return timetable(minutes)
+    ahead = -scene.draws.between(6, 20) if gone else scene.draws.between(8, 14) + 4 * every
+    return timetable(range(scene.minute + ahead, 360, -every))

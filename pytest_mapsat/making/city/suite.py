@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
+from pytest_mapsat.suite import to_yaml
 
 from .places import DAYS, MadeUpWorld, tool_files, world_of
 from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
@@ -155,9 +156,8 @@ class _Truth:
     def _call(self, tool: str, **arguments: Json) -> Any:
         answer = self._sandbox.call(tool, arguments)
         if answer.status != "ok":
-            raise ValueError(
-                f"case {self._scene.id}: {tool}({arguments}) is answered with {answer.status}: {answer.result}"
-            )
+            what = f"{tool}({arguments}) is answered with {answer.status}: {answer.result}"
+            raise ValueError(f"case {self._scene.id}: {what}")
         self.calls.append({"tool": tool, "arguments": arguments})
         return answer.result
 
@@ -368,8 +368,6 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
         SuiteError: the file of queries cannot be read, or a line is no JSON.
     """
-    import yaml  # noqa: PLC0415  heavy
-
     count = request.cases or 0
     if any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; cases need a folder of their own")
@@ -393,7 +391,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     content |= {f"state/{name}.jsonl": lines_of(rows) for name, rows in world.tables.items()}
     content |= {name: lines_of(cases) for name, cases in by_file.items()}
     content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
-    content["suite.yaml"] = yaml.safe_dump(manifest.to_json(), allow_unicode=True, sort_keys=False, width=120).encode()
+    content["suite.yaml"] = to_yaml(manifest.to_json())
     put(folder, content)
     return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
 
