@@ -17,6 +17,6 @@ else:
         "agreement": "CERTIFICATE LEVEL Agreement MeasuredDialogue agreement_table answer_table certificate_of certificate_table judging_of lacking parse_required rates_of uncertified write_certificate",
         "baselines": "BASELINES SuiteWorth card_text dialogue_of worth_table",
         "mutants": "HARMLESS Proof WRONG prove table",
-        "oracles": "RetrievalMeasure measure_retrieval play_oracle",
+        "oracles": "measure_retrieval play_oracle",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

@@ -120,12 +120,11 @@ class MeasuredDialogue:
 
     def true_labels(self) -> tuple[Label, ...]:
         """Return the labels that are true."""
-        return tuple(
-            label.model_copy(
-                update={"value": mark_value(mark), "outcome": "passed" if mark_value(mark) else "failed", "blame": None}
-            )
-            for _, mark, label in self.labels
-        )
+        labels = []
+        for _, mark, label in self.labels:
+            outcome = "passed" if mark_value(mark) else "failed"
+            labels.append(label.model_copy(update={"value": mark_value(mark), "outcome": outcome, "blame": None}))
+        return tuple(labels)
 
 
 def judging_of(dialogue: MeasuredDialogue) -> Judging:
@@ -323,21 +322,19 @@ class Agreement:
     @property
     def votes(self) -> float | None:
         """How often two votes on one label say the same, on average; None where there was one vote."""
-        shares = [
-            share for each in self.held for label in each.card.labels if (share := votes_agree(label.votes)) is not None
-        ]
+        labels = (label for each in self.held for label in each.card.labels)
+        shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
         return sum(shares) / len(shares) if shares else None
 
     def to_json(self) -> JsonObject:
         """Return all figures as JSON data."""
+        groups = self.groups().items()
+        labels = {name: {member: listed.to_json() for member, listed in members.items()} for name, members in groups}
         return {
             "dialogues": len(self.held),
             "left_out": self.left_out,
             "answers": {truth: _colours(counts) for truth, counts in self.answers().items()},
-            "labels": {
-                name: {group: listed.to_json() for group, listed in groups.items()}
-                for name, groups in self.groups().items()
-            },
+            "labels": labels,
             "scores": self.scores(),
             "votes": None if self.votes is None else round(self.votes, _DIGITS),
         }
@@ -535,14 +532,9 @@ def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level
         if _reaches(rate.low, least):
             continue
         each = max(1, round(rate.labels / rate.dialogues)) if rate.dialogues else 1
-        lows = (
-            (
-                number,
-                _figures(rate.labels + each * number, rate.right + each * number, rate.dialogues + number, level)[1],
-            )
-            for number in range(1, _MOST_MORE)
-        )
-        more = next((number for number, low in lows if _reaches(low, least)), None)
+        grown = ((n, rate.labels + each * n, rate.right + each * n) for n in range(1, _MOST_MORE))
+        lows = ((n, _figures(labels, right, rate.dialogues + n, level)[1]) for n, labels, right in grown)
+        more = next((n for n, low in lows if _reaches(low, least)), None)
         counted = f"{rate.right} of {rate.labels} in {rate.dialogues} dialogues"
         measured = f"{counted}, at least {rate.low or 0:g} at {level:g} %"
         way = "" if more is None else f"; {more} more dialogues that it labels right would do"

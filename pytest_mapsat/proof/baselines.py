@@ -103,12 +103,8 @@ class SuiteWorth:
     @cached_property
     def _hard(self) -> tuple[tuple[str, str, tuple[float | None, ...]], ...]:
         """Each hard requirement with its case and its values, by baseline."""
-        labels = {
-            (card.id, label.requirement, name): label.value
-            for name, cards in self.cards.items()
-            for card in cards
-            for label in card.labels
-        }
+        cards = ((name, card) for name, cards in self.cards.items() for card in cards)
+        labels = {(card.id, label.requirement, name): label.value for name, card in cards for label in card.labels}
         return tuple(
             (case.id, requirement.id, tuple(labels.get((case.id, requirement.id, name)) for name in BASELINES))
             for case in self.cases

@@ -54,37 +54,31 @@ from .oracles import play_oracle
 
 @dataclass(frozen=True)
 class NamedThing:
-    """Something with a name that the tools returned, with all recordings of that name."""
+    """Something with a name that the tools returned, with all records of that name, and the tools that returned it."""
 
     name: str
-    recordings: tuple[tuple[str, Json], ...]
+    records: tuple[JsonObject, ...]
+    tools: frozenset[str]
 
     def values(self, key: str) -> set[str]:
-        """Return the texts that the recordings have under a key."""
-        values = (recording.get(key) for _, recording in self.recordings if isinstance(recording, dict))
-        return {value for value in values if isinstance(value, str)}
+        """Return the texts that the records have under a key."""
+        return {value for record in self.records if isinstance(value := record.get(key), str)}
 
     def is_one_of(self, names: Iterable[str]) -> bool:
         """Return whether one of some names is its own, or a part of it."""
         return any(fold_phrase(name) in fold_phrase(self.name) for name in names)
 
-    @property
-    def tools(self) -> frozenset[str]:
-        """The tools that returned it."""
-        return frozenset(tool for tool, _ in self.recordings)
-
     def suits(self, check: Recommends) -> bool | None:
-        """Return whether a check may want it, by its name and by ``where``; None where its recordings differ."""
+        """Return whether a check may want it, by its name and by ``where``; None where its records differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
-        answers = {bool(fits_row(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
+        answers = {bool(fits_row(check.where, record)) for record in self.records}
         return not check.where or (answers.pop() if len(answers) == 1 else None)
 
     def is_forbidden(self, check: Recommends) -> bool:
         """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
-        records = [record for _, record in self.recordings if isinstance(record, dict)]
-        breaks = bool(check.none_where and records) and all(fits_row(check.none_where, record) for record in records)
-        return breaks or self.is_one_of(check.none_of)
+        forbidden = [fits_row(check.none_where, record) for record in self.records if check.none_where]
+        return (bool(forbidden) and all(forbidden)) or self.is_one_of(check.none_of)
 
 
 #: Whether a change surely breaks a check that held on the oracle, from the check and what was found there.
@@ -156,11 +150,13 @@ class OracleRun:
     @cached_property
     def things(self) -> tuple[NamedThing, ...]:
         """What has a name in the tools' results, by name, in the order of the calls."""
-        recordings_by_name: dict[str, list[tuple[str, Json]]] = {}
-        for entity in self.context.entities:
-            if entity.sort != "leg":
-                recordings_by_name.setdefault(entity.name, []).append((entity.tool, entity.record))
-        return tuple(NamedThing(name, tuple(recordings)) for name, recordings in recordings_by_name.items())
+        entities = [entity for entity in self.context.entities if entity.sort != "leg"]
+        things = []
+        for name in dict.fromkeys(entity.name for entity in entities):
+            own = [entity for entity in entities if entity.name == name]
+            records = tuple(entity.record for entity in own if isinstance(entity.record, dict))
+            things.append(NamedThing(name, records, frozenset(entity.tool for entity in own)))
+        return tuple(things)
 
     @cached_property
     def named(self) -> tuple[NamedThing, ...]:
@@ -270,8 +266,7 @@ def another_place(run: OracleRun) -> Iterator[Mutant]:
     """Another place that the tools returned, with what its own recording says of it, and under its name what is true of the first."""
     for old in run.named:
         for new in run.things:
-            same_sort = {tool for tool, _ in old.recordings} & {tool for tool, _ in new.recordings}
-            if new in run.named or not same_sort or old.name in new.name or new.name in old.name:
+            if new in run.named or not old.tools & new.tools or old.name in new.name or new.name in old.name:
                 continue
             renamed = text = run.text.replace(old.name, new.name)
             for key in _TOLD:
@@ -343,9 +338,8 @@ def _left_out(start: int, end: int, text: str) -> Breaks:
     def breaks(check: Check, finding: Finding) -> bool:
         if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
             return False
-        if isinstance(check, Recommends) and (
-            not check.of_results or any(quote.text in text for quote in finding.quotes)
-        ):
+        left = any(quote.text in text for quote in finding.quotes)
+        if isinstance(check, Recommends) and (left or not check.of_results):
             return False
         return all(start <= quote.start < end for quote in finding.quotes)
 
@@ -606,13 +600,8 @@ def turned_down(run: OracleRun) -> Iterator[Mutant]:
 
 def _may_be_named(run: OracleRun, name: str) -> bool:
     """Return whether no check counts the bare words: where one does, even a name that is turned down may matter."""
-    words = (
-        phrase
-        for requirement in run.case.truth.requirements
-        for check in requirement.leaves
-        for phrase in _phrases(check)
-    )
-    return not any(phrase in name or name in phrase for phrase in words)
+    checks = (check for requirement in run.case.truth.requirements for check in requirement.leaves)
+    return not any(phrase in name or name in phrase for check in checks for phrase in _phrases(check))
 
 
 def _phrases(check: Check) -> tuple[str, ...]:

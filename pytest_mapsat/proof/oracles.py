@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -461,7 +461,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class HopQuery:
-    """The query of one hop, as an oracle puts it.
+    """The query of one hop, as an oracle puts it, and the ranking that answers it.
 
     Attributes:
         case: the id of its case.
@@ -469,6 +469,8 @@ class HopQuery:
         part: the part that is searched.
         filters: further arguments that leave rows out.
         hop: the expected tool, whose evidence says which rows are relevant.
+        relevant: how many rows of the part are.
+        places: their places in the ranking, from 1.
     """
 
     case: str
@@ -476,15 +478,8 @@ class HopQuery:
     part: str
     filters: Mapping[str, Json]
     hop: ExpectedTool
-
-
-@dataclass(frozen=True)
-class RankedQuery:
-    """The ranking of one query: how many rows of the part are relevant, and their places in it, from 1."""
-
-    query: HopQuery
-    relevant: int
-    places: tuple[int, ...]
+    relevant: int = 0
+    places: tuple[int, ...] = ()
 
     def metric(self, name: str) -> float:
         """Return NDCG or the reciprocal rank of the first relevant row, with binary relevance, as ``ndcg@10`` or ``mrr@20`` says."""
@@ -498,9 +493,8 @@ class RankedQuery:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        query = self.query
-        asked = {"case": query.case, "hop": query.hop.key, "part": query.part, "query": query.text}
-        ranked = {"filters": dict(query.filters), "relevant": self.relevant, "places": list(self.places)}
+        asked = {"case": self.case, "hop": self.hop.key, "part": self.part, "query": self.text}
+        ranked = {"filters": dict(self.filters), "relevant": self.relevant, "places": list(self.places)}
         return {**asked, **ranked, **{name: self.metric(name) for name in RANKING_METRICS}}
 
 
@@ -509,12 +503,12 @@ class RetrievalMeasure:
     """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
 
     suite: str
-    found: tuple[RankedQuery, ...]
+    found: tuple[HopQuery, ...]
     left_out: Mapping[str, int]
 
     def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
         """Return each metric with its mean over hops and its 95 % interval; hops of one case are drawn together."""
-        clusters = [ranked.query.case for ranked in self.found]
+        clusters = [ranked.case for ranked in self.found]
         columns = {name: [ranked.metric(name) for ranked in self.found] for name in RANKING_METRICS}
         intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
         return {
@@ -547,7 +541,7 @@ class RetrievalMeasure:
             yield f"  {name:8} {mean:.3f}{between}"
         for reason, count in self.left_out.items():
             yield f"not measured: {count} ({reason})"
-        nothing = [ranked.query for ranked in self.found if not ranked.places]
+        nothing = [ranked for ranked in self.found if not ranked.places]
         for query in nothing[:_NAMED]:
             yield f"finds nothing: {query.case}, {query.hop.key}: {' '.join(query.text.split())}"
         if len(nothing) > _NAMED:
@@ -576,7 +570,7 @@ def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> RetrievalMe
     relevant = _relevant(queries, rankers)
     left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
     rankings = tuple(
-        RankedQuery(query, len(ids), _places_found(query, ids, rankers[query.hop.name]))
+        replace(query, relevant=len(ids), places=_places_found(query, ids, rankers[query.hop.name]))
         for query, ids in zip(queries, relevant, strict=True)
         if ids
     )
