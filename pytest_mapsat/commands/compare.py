@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_mapsat.formats import read_run
+from pytest_mapsat.gate import Side, compare, false_alarms, likeness, parse_allowance, parse_drops
 from pytest_mapsat.model import Run, UsageError
 from pytest_mapsat.reports import change_lines, memory_lines, memory_rows
 from pytest_mapsat.runs.saved import accept, check_save_path, read_baseline, read_baselines, read_saved, refuse_journal
@@ -43,8 +44,6 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> int:
     """Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases."""
-    from pytest_mapsat.gate import compare, false_alarms, parse_drops
-
     if options.memories:
         return _memories(options)
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
@@ -82,8 +81,6 @@ def run_compare(options: argparse.Namespace) -> int:
 
 def _memories(options: argparse.Namespace) -> int:
     """Show runs of several memories beside each other; they must be alike in everything else but their agents."""
-    from pytest_mapsat.gate import Side, likeness
-
     for path in options.runs:
         refuse_journal(path)
     runs = [read_run(path, dialogues=False) for path in options.runs]
@@ -226,7 +223,6 @@ def run_regrade(options: argparse.Namespace) -> int:
 
 
 def _changes(options: argparse.Namespace) -> Changes:
-    from pytest_mapsat.gate import parse_allowance
     from pytest_mapsat.runs.regrade import Changes
     from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 

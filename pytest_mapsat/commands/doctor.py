@@ -137,14 +137,8 @@ class Examination:
         """
         case = case or self.cases[0]
         began = perf_counter()
-        trajectory = run_episode(
-            case,
-            self.source,
-            _Speaker(more),
-            sandbox or make_sandbox(case, self.suite),
-            Limits(timeout=self.timeout),
-            trial=trial,
-        )
+        sandbox, limits = sandbox or make_sandbox(case, self.suite), Limits(timeout=self.timeout)
+        trajectory = run_episode(case, self.source, _Speaker(more), sandbox, limits, trial=trial)
         replies = sum(turn.role == "agent" for turn in trajectory.turns)
         self.seconds.append((perf_counter() - began) / max(replies, 1))
         return trajectory

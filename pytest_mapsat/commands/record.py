@@ -186,9 +186,8 @@ def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
     seeming = sorted(name for name in called - {*writing} if changes_something(name))
     warnings = [f"{', '.join(writing)}: a recording answers, and changes nothing: {_SANDBOX}"] if writing else []
     if seeming:
-        warnings.append(
-            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a recording changes nothing: {_SANDBOX}"
-        )
+        hint = f"if so, declare effect: write, and note that a recording changes nothing: {_SANDBOX}"
+        warnings.append(f"{', '.join(seeming)}: seems to write; {hint}")
     return warnings
 
 
@@ -267,22 +266,16 @@ def _tell_command(options: argparse.Namespace, case: Case) -> None:
     server = {"command": sys.argv[0], "args": arguments, "cwd": str(Path.cwd())}
     shared.tell(f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}}, ensure_ascii=False)}")
     if sys.stdin.isatty():
-        shared.tell(
-            "a client starts this command itself and talks with it; to have a server to connect to, give --http"
-        )
+        hint = "to have a server to connect to, give --http"
+        shared.tell(f"a client starts this command itself and talks with it; {hint}")
 
 
 def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
     if host not in _LOOPBACK:
         shared.tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
-    shared.write(
-        [
-            f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}})}",
-            f"for a client that sends no headers: {url_with_token}",
-            "Ctrl-C ends it.",
-        ]
-    )
+    settings = f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}})}"
+    shared.write([settings, f"for a client that sends no headers: {url_with_token}", "Ctrl-C ends it."])
 
 
 @dataclass

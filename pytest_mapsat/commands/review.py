@@ -210,7 +210,7 @@ def _review_proposals(options: argparse.Namespace) -> int:
     if options.list:
         proposals = review.open
         if options.json:
-            shared.write_json([proposal.to_json() | {"log": _logged(review, proposal)} for proposal in proposals])
+            shared.write_json([proposal.to_json() | {"log": [*_logged(review, proposal)]} for proposal in proposals])
             return shared.OK
         shared.write(f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}" for proposal in proposals)
         shared.write([f"{shared.counted(len(proposals), 'proposal')} open"])
@@ -227,30 +227,26 @@ def _proposed(proposal: making.Proposal) -> str:
     return printable(_cut(words))
 
 
-def _logged(review: making.ProposalReview, proposal: making.Proposal) -> list[dict[str, str]]:
-    """Return what the log has: each labelled reply to the case, its next words of the user, and what the check finds in it."""
+def _logged(review: making.ProposalReview, proposal: making.Proposal) -> Iterator[dict[str, str]]:
+    """Yield what the log has: each labelled reply to the case, its next words of the user, and what the check finds in it."""
     from pytest_mapsat.runs.people_labels import judge_answers
 
     answers = [placed for placed in read_answers(review.suite) if placed.noun.case == proposal.case.id]
     run, _ = judge_answers(review.suite, answers)
     replies = {answer.noun.id: [turn.text for turn in answer.noun.turns] for answer in answers}
-    entries: list[dict[str, str]] = []
     for answer, card in zip(answers, run.cases, strict=True):
         last = card.trajectory.turns[-1].text
         # Another answer goes on where this one ends: with what the user said to it.
         following = (texts[texts.index(last) + 1 :] for texts in replies.values() if last in texts)
         label = next((label for label in card.labels if label.requirement == proposal.name), None)
-        entries.append(
-            {
-                "answer": answer.noun.id,
-                "reply": last,
-                "next": next((texts[0] for texts in following if texts), ""),
-                "outcome": label.outcome if label else "",
-                "why": label.why if label else "",
-                "log": answer.noun.why.get(proposal.name, ""),
-            }
-        )
-    return entries
+        yield {
+            "answer": answer.noun.id,
+            "reply": last,
+            "next": next((texts[0] for texts in following if texts), ""),
+            "outcome": label.outcome if label else "",
+            "why": label.why if label else "",
+            "log": answer.noun.why.get(proposal.name, ""),
+        }
 
 
 def _decide(review: making.ProposalReview) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -18,8 +19,6 @@ from pytest_mapsat.registry import added_checks, exchange
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, load_file
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import CaseEntry
@@ -222,7 +221,12 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
             tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
     added_checks()  # what is wrong with them is told before any of them is asked
     sandboxes = [sandbox_hook(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
-    return Added(gather_metric_sets(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
+    metrics = [
+        _called(f"pytest_mapsat_metrics of {module.__name__}", module.pytest_mapsat_metrics, config=None)
+        for module in loaded
+        if hasattr(module, "pytest_mapsat_metrics")
+    ]
+    return Added(gather_metric_sets(metrics), (*installed_sandboxes(), *sandboxes))
 
 
 def _conftests(suites: Sequence[Path]) -> list[Path]:
@@ -235,23 +239,16 @@ def _conftests(suites: Sequence[Path]) -> list[Path]:
     return [path for path in conftests if path.is_file()]
 
 
-def _module(name: str) -> ModuleType:
-    import importlib
-
+def _module(name: str) -> Any:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    load = load_file if name.endswith(".py") else importlib.import_module
+    return _called(f"-p {name} cannot be loaded", load, name)
+
+
+def _called(what: str, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
+    """Return what a function of the user returns. Raises UsageError, which begins with ``what``, where it breaks."""
     try:
-        return call_user_code(load_file if name.endswith(".py") else importlib.import_module, name)
+        return call_user_code(function, *arguments, **options)
     except UserCodeError as broken:
-        raise UsageError(f"-p {name} cannot be loaded: {describe_error(broken.error)}") from None
-
-
-def _given(modules: Sequence[ModuleType], hook: str) -> list[object]:
-    given = []
-    for module in modules:
-        if (function := getattr(module, hook, None)) is not None:
-            try:
-                given.append(call_user_code(function, config=None))
-            except UserCodeError as broken:
-                raise UsageError(f"{hook} of {module.__name__}: {describe_error(broken.error)}") from None
-    return given
+        raise UsageError(f"{what}: {describe_error(broken.error)}") from None

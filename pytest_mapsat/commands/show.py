@@ -194,17 +194,15 @@ def run_cache(options: argparse.Namespace) -> int:
             return shared.respond(options, data, [summary]) or int(bool(imported.problems))
         models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries)
         models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
+        counts = sorted(models.items())
         data = {
             "folder": str(folder),
             "bytes": store.size(),
             "indexes": count,
             "index_bytes": size,
             "answers": models.total(),
-            "models": [
-                {"model": model, "purpose": purpose, "answers": count}
-                for (model, purpose), count in sorted(models.items())
-            ],
+            "models": [{"model": model, "purpose": purpose, "answers": n} for (model, purpose), n in counts],
         }
         lines = [f"{folder}: {models.total()} answers, {store.size() / 1e6:.1f} MB"]
-        lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in sorted(models.items())]
+        lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in counts]
         return shared.respond(options, data, [*lines, indexes])

@@ -101,9 +101,8 @@ def _write(folder: Path, places: Mapping[str, Path], elsewhere: str) -> None:
     """Write all files, or none: what was written is taken away again where one fails. ``elsewhere``: a command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
-        raise UsageError(
-            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name a new folder, as in: {elsewhere}"
-        )
+        there = f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten"
+        raise UsageError(f"{there}; name a new folder, as in: {elsewhere}")
     try:
         add_files(folder, {place: source.read_bytes() for place, source in places.items()})
     except OSError as error:
@@ -146,12 +145,8 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most")
     parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
-    parser.add_argument(
-        "--language",
-        choices=LANGUAGES,
-        default="mixed",
-        help="of the towns: %(choices)s, which alternates (default: mixed)",
-    )
+    about = "of the towns: %(choices)s, which alternates (default: mixed)"
+    parser.add_argument("--language", choices=LANGUAGES, default="mixed", help=about)
     parser.add_argument("--json", action="store_true", help="print the numbers of rows as JSON")
 
 
@@ -242,9 +237,8 @@ def run_draft(options: argparse.Namespace) -> int:
     proposals, notes, redacted = len(draft.case.truth.proposals), list(draft.notes), len(personal.found)
     summary = f"case {name}: a draft with {shared.counted(proposals, 'proposal')}"
     data = {"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted}
-    shared.respond(
-        options, data, [*(f"{path}: new" for path in files), f"{summary}; look at it with: mapsat review {root}"]
-    )
+    lines = [*(f"{path}: new" for path in files), f"{summary}; look at it with: mapsat review {root}"]
+    shared.respond(options, data, lines)
     if redacted and not options.json:
         shared.tell(f"{shared.counted(redacted, 'place')} with personal data: the values have aliases now")
     for note in () if options.json else notes:
@@ -284,11 +278,8 @@ def run_cases(options: argparse.Namespace) -> int:
     """The same logs give the same bytes on every machine."""
     if not options.logs.is_dir():
         parent = options.logs.parent
-        folders = (
-            sorted(str(path) for path in parent.iterdir() if path.is_dir() and not making.missing_files(path))
-            if parent.is_dir()
-            else []
-        )
+        places = parent.iterdir() if parent.is_dir() else ()
+        folders = sorted(str(path) for path in places if path.is_dir() and not making.missing_files(path))
         here = ", ".join(folders) or "there is none here"
         raise UsageError(f"{options.logs} is no folder of logs ({here}){hint_at(str(options.logs), folders)}")
     for name in ("each", "cases"):
