@@ -119,8 +119,9 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     module = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}")
     run = getattr(module, f"run_{name}")
     program = "mapsat" if name in COMMANDS else "python -m pytest_mapsat"
-    description = f"{about[0].upper()}{about[1:]}. {run.__doc__ or ''}".strip()
-    parser = _Parser(prog=f"{program} {name}", description=description)
+    parser = _Parser(
+        prog=f"{program} {name}", description=f"{about[0].upper()}{about[1:]}. {run.__doc__ or ''}".strip()
+    )
     getattr(module, f"add_{name}_arguments")(parser)
     parser.set_defaults(command=run)
     return parser
@@ -132,8 +133,7 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         with listening():
-            status: int = options.command(options)
-            return status
+            return int(options.command(options))
     except OptimisedError as error:
         _fail(str(error))
         return EXIT_USAGE
