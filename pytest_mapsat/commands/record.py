@@ -169,11 +169,8 @@ def _played(
 def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]:
     """Play one case, and return what kept a call from being answered, or the episode from its end."""
     trajectory = run_episode(case, source, make_user("scripted", case), sandbox)
-    errors = [
-        f"case {case.id}: {step.tool}: {step.result['message']}"
-        for step in trajectory.calls
-        if step.status == "error" and step.result["message"] not in sandbox.problems
-    ]
+    broken = ((step.tool, step.result["message"]) for step in trajectory.calls if step.status == "error")
+    errors = [f"case {case.id}: {tool}: {words}" for tool, words in broken if words not in sandbox.problems]
     problems = [f"case {case.id}: {problem}" for problem in sandbox.problems]
     fault = [f"case {case.id}: {trajectory.fault.message}"] if trajectory.fault else []
     return [*problems, *errors, *fault]

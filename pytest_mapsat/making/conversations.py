@@ -314,10 +314,8 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
     empty = [line.place for line in lines if line.role == "agent" and not line.text]
     odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
     instructions = "\n\n".join(line.text for line in lines if line.role == "system")
-    for what, place, text in (
-        ("query", lines[query].place, lines[query].text),
-        ("system message", log.place, instructions),
-    ):
+    asked = lines[query]
+    for what, place, text in (("query", asked.place, asked.text), ("system message", log.place, instructions)):
         if len(text) > limits.TEXT_CHARS:
             message = f"the {what} has {len(text)} characters, more than the {limits.TEXT_CHARS} of a case"
             raise SuiteError(Problem(place, 0, message, "shorten it in the log"))

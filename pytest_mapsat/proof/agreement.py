@@ -87,11 +87,9 @@ class MeasuredDialogue:
     def labels(self) -> tuple[tuple[Requirement, Mark, Label], ...]:
         """The requirements that are known, with what is true and what the judge says."""
         given = {label.requirement: label for label in self.card.labels}
-        return tuple(
-            (requirement, self.truth[requirement.id], given[requirement.id])
-            for requirement in self.case.truth.requirements
-            if requirement.id in self.truth and requirement.id in given
-        )
+        every = self.case.truth.requirements
+        known = (each for each in every if each.id in self.truth and each.id in given)
+        return tuple((each, self.truth[each.id], given[each.id]) for each in known)
 
     @property
     def kept(self) -> bool | None:

@@ -559,13 +559,11 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
     return Mutant(words, run.handing({**run.output, changed.path: entries}), breaks)
 
 
-WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
-    operator.__name__: operator
-    for operator in (
-        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, dropped_constraint,
-         unneeded_question, dropped_call, other_argument, other_id,
-    )
-}  # fmt: skip
+_WRONG = (
+    *(another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, dropped_constraint),
+    *(unneeded_question, dropped_call, other_argument, other_id),
+)
+WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {each.__name__: each for each in _WRONG}
 
 
 #: Manners before and behind an answer, in English and in Chinese.
@@ -663,10 +661,8 @@ def other_spelling(run: OracleRun) -> Iterator[Mutant]:
             yield Mutant(words, run.handing({**run.output, check.path: given}))
 
 
-HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
-    operator.__name__: operator
-    for operator in (politeness, turned_down, pasted_results, layout, other_units, other_spelling)
-}
+_HARMLESS = (politeness, turned_down, pasted_results, layout, other_units, other_spelling)
+HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {each.__name__: each for each in _HARMLESS}
 
 
 #: A call as it is made again: the index of its turn, the tool, the arguments.

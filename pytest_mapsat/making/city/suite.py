@@ -273,9 +273,8 @@ class _Truth:
         total = draws.between(10, 16)
         counted = self._habit(habit, total * draws.between(5, 7) // 10 if soft else total - draws.below(2), total)
         times = f"{total}次里{counted['count']}次" if self._zh else f"{counted['count']} times of {total}"
-        yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted} | (
-            {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
-        )
+        grade = {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
+        yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted, **grade}
 
     def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
         """Note a habit in the activity of the user, and return what evidence counts of it."""
