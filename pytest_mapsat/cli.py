@@ -115,13 +115,11 @@ def _overview(commands: Mapping[str, str]) -> argparse.ArgumentParser:
 
 def command_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of one command."""
-    about = (COMMANDS | RARE)[name]
     module = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}")
     run = getattr(module, f"run_{name}")
     program = "mapsat" if name in COMMANDS else "python -m pytest_mapsat"
-    parser = _Parser(
-        prog=f"{program} {name}", description=f"{about[0].upper()}{about[1:]}. {run.__doc__ or ''}".strip()
-    )
+    about = f"{(COMMANDS | RARE)[name]}. {run.__doc__ or ''}".strip()
+    parser = _Parser(prog=f"{program} {name}", description=about[0].upper() + about[1:])
     getattr(module, f"add_{name}_arguments")(parser)
     parser.set_defaults(command=run)
     return parser
