@@ -20,7 +20,7 @@ EXIT_ERROR = 2
 #: As pytest ends where it is used wrongly.
 EXIT_USAGE = 4
 
-#: What each command is about, as one comes to need them. COMMANDS of its module in ``commands/`` has the rest.
+#: What each command is about, as one comes to need them. In its module in ``commands/`` ``add_NAME_arguments`` and ``run_NAME`` have the rest, whose docstring ends its help.
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
     "doctor": "check how an agent is connected, before a benchmark is run",
@@ -115,12 +115,13 @@ def _overview(commands: Mapping[str, str]) -> argparse.ArgumentParser:
 
 def command_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of one command."""
-    about = (COMMANDS | RARE)[name]
-    command = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}").COMMANDS[name]
+    module = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}")
+    run = getattr(module, f"run_{name}")
     program = "mapsat" if name in COMMANDS else "python -m pytest_mapsat"
-    parser = _Parser(prog=f"{program} {name}", description=f"{about[0].upper()}{about[1:]}. {command.more}".strip())
-    command.add_arguments(parser)
-    parser.set_defaults(command=command.run)
+    about = f"{(COMMANDS | RARE)[name]}. {run.__doc__ or ''}".strip()
+    parser = _Parser(prog=f"{program} {name}", description=about[0].upper() + about[1:])
+    getattr(module, f"add_{name}_arguments")(parser)
+    parser.set_defaults(command=run)
     return parser
 
 
@@ -130,8 +131,7 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         with listening():
-            status: int = options.command(options)
-            return status
+            return int(options.command(options))
     except OptimisedError as error:
         _fail(str(error))
         return EXIT_USAGE

@@ -1,6 +1,6 @@
 """Agents that need no intelligence: what any real agent must do better than, and the oracle, which knows everything.
 
-``surface`` and ``profile`` know the checks of a part of the truth. What they say is found by playing and judging (``proof/surface.py``), so a run hands it to them.
+``surface`` and ``profile`` know the checks of a part of the truth. What they say is found by playing and judging (``proof/baselines.py``), so a run hands it to them.
 """
 
 from __future__ import annotations

@@ -8,11 +8,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_mapsat.formats import read_run
+from pytest_mapsat.gate import Side, compare, false_alarms, likeness, parse_allowance, parse_drops
+from pytest_mapsat.model import Run, UsageError
+from pytest_mapsat.reports import change_lines, memory_lines, memory_rows
+from pytest_mapsat.runs.saved import accept, check_save_path, read_baseline, read_baselines, read_saved, refuse_journal
+from pytest_mapsat.store import Store, store_folder
+
 from . import shared
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
-    from pytest_mapsat.model import Run
     from pytest_mapsat.pytest_plugin.regrading import Regrading
     from pytest_mapsat.runs.regrade import Batched, Changes
     from pytest_mapsat.suite import Suite
@@ -20,7 +26,8 @@ if TYPE_CHECKING:
 _PAIR = 2
 
 
-def _compare_arguments(parser: argparse.ArgumentParser) -> None:
+def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat compare``."""
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the baseline, then the new run")
     shared.add_options(parser, "max-drop")
     parser.add_argument("--common", action="store_true", help="compare the cases that are the same in both runs")
@@ -35,12 +42,8 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
-def _compare(options: argparse.Namespace) -> int:
-    from pytest_mapsat.gate import compare, false_alarms, parse_drops
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.reports import change_lines
-    from pytest_mapsat.runs.saved import read_baseline
-
+def run_compare(options: argparse.Namespace) -> int:
+    """Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases."""
     if options.memories:
         return _memories(options)
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
@@ -72,42 +75,32 @@ def _compare(options: argparse.Namespace) -> int:
         shared.write([f"{'outcome':9}{outcome}{more}"])
     if options.accept:
         return _accepted(options)
-    return (
-        shared.OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else shared.FINDINGS
-    )
+    passed = outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass")
+    return shared.OK if passed else shared.FINDINGS
 
 
 def _memories(options: argparse.Namespace) -> int:
     """Show runs of several memories beside each other; they must be alike in everything else but their agents."""
-    from pytest_mapsat.formats import read_run
-    from pytest_mapsat.gate import Side, likeness
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.reports import memory_lines, memory_rows
-    from pytest_mapsat.runs.saved import refuse_journal
-
     for path in options.runs:
         refuse_journal(path)
     runs = [read_run(path, dialogues=False) for path in options.runs]
-    named: dict[tuple[str, str], Path] = {}
+    paths: dict[tuple[str, str], Path] = {}
     for path, run in zip(options.runs, runs, strict=True):
         both = run.manifest.agent, run.manifest.options.agent_memory
-        if both in named:
-            raise UsageError(
-                f"{named[both]} and {path} are both of {both[0]} with the memory {both[1]}: name one of them"
-            )
-        named[both] = path
+        if both in paths:
+            alike = f"both of {both[0]} with the memory {both[1]}"
+            raise UsageError(f"{paths[both]} and {path} are {alike}: name one of them")
+        paths[both] = path
     first, *others = map(Side.of, runs)
     for path, other in zip(options.runs[1:], others, strict=True):
         if unlike := likeness(first, other).besides_memory:
-            told = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
-            raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {told}")
+            differences = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
+            raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {differences}")
     rows = memory_rows(runs)
     return shared.respond(options, [row.model_dump(mode="json") for row in rows], memory_lines(rows, shared.width()))
 
 
 def _accepted(options: argparse.Namespace) -> int:
-    from pytest_mapsat.runs.saved import accept
-
     accept(options.runs[1], options.runs[0])
     if not options.json:
         shared.write([f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it"])
@@ -126,7 +119,8 @@ def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
         yield f"  {rule['rule']}: {rule['failed']} failed, {rule['inconclusive']} inconclusive{seen}"
 
 
-def _merge_arguments(parser: argparse.ArgumentParser) -> None:
+def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat merge``."""
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
     parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
     shared.add_suite(parser)
@@ -134,12 +128,10 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
-def _merge(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import read_run
-    from pytest_mapsat.model import UsageError
+def run_merge(options: argparse.Namespace) -> int:
+    """An episode that is in two parts, or in none, is an error. The gate is decided on the whole. Exit status 1 when it does not hold, or a case failed."""
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import merge, open_suites
-    from pytest_mapsat.runs.saved import check_save_path, read_baselines, refuse_journal
 
     check_save_path(options.out, option="--out=")
     if options.out.resolve() in {path.resolve() for path in options.runs}:
@@ -160,25 +152,11 @@ def _merge(options: argparse.Namespace) -> int:
     return shared.deliver_run(whole, as_json=options.json, saved=options.out)
 
 
-COMMANDS = {
-    "compare": shared.Command(
-        "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases.",
-        _compare_arguments,
-        _compare,
-    ),
-    "merge": shared.Command(
-        "An episode that is in two parts, or in none, is an error. The gate is decided on the whole. "
-        "Exit status 1 when it does not hold, or a case failed.",
-        _merge_arguments,
-        _merge,
-    ),
-}
-
-
 # -- mapsat regrade ----------------------------------------------------------------------------------------------------
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_regrade_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat regrade``."""
     shared.add_run(parser)
     shared.add_suite(parser)
     shared.add_options(parser, "judge", "judge-votes", "cache")
@@ -196,13 +174,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
-def _run(options: argparse.Namespace) -> int:
+def run_regrade(options: argparse.Namespace) -> int:
+    """What is not given stays as it was in the run. Exit status 1 when the gate does not hold, or a case failed."""
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.llm import open_door
-    from pytest_mapsat.model import Run, UsageError
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
-    from pytest_mapsat.runs.saved import read_baselines, read_saved
 
     changes = _changes(options)
     saved = read_saved(options.run)
@@ -246,8 +223,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _changes(options: argparse.Namespace) -> Changes:
-    from pytest_mapsat.gate import parse_allowance
-    from pytest_mapsat.model import UsageError
     from pytest_mapsat.runs.regrade import Changes
     from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 
@@ -274,7 +249,6 @@ def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace
     """Return the run judged with what the cache and a batch hold; what is wrong with rows is told."""
     from pytest_mapsat.llm import Cache
     from pytest_mapsat.runs.regrade import regrade_in_batches
-    from pytest_mapsat.store import Store, store_folder
 
     with closing(Store(store_folder())) as store:
         batched = regrade_in_batches(regraded, Cache(store), read=options.batch_in, write=options.batch_out)
@@ -283,12 +257,3 @@ def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace
     if options.batch_in is not None:
         shared.tell(f"{batched.taken} answers read, {batched.open} requests without an answer")
     return batched
-
-
-COMMANDS |= {
-    "regrade": shared.Command(
-        "What is not given stays as it was in the run. Exit status 1 when the gate does not hold, or a case failed.",
-        _arguments,
-        _run,
-    )
-}

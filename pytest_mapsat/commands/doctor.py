@@ -7,25 +7,24 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from pytest_mapsat.agents import Source, SourceElsewhere, resolve_source, scrubbed
+from pytest_mapsat.episode import Limits, run_episode, shutdown
+from pytest_mapsat.model import Case, Json, MapsatError, Tool, Trajectory, Turn, UsageError
+from pytest_mapsat.reports import printable, wrap
+from pytest_mapsat.sandbox import Sandbox, SandboxAnswer, make_sandbox
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
+from pytest_mapsat.users import Hands, UserMove
 
 from . import shared
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pytest_mapsat.agents import Source
-    from pytest_mapsat.model import Case, Json, Tool, Trajectory, Turn
-    from pytest_mapsat.sandbox import Sandbox, SandboxAnswer
-    from pytest_mapsat.suite import CaseEntry, Suite
-    from pytest_mapsat.users import Hands, UserMove
 
 #: Seconds that one episode may take unless the user says otherwise.
 _TIMEOUT = 60.0
@@ -86,7 +85,6 @@ class _Speaker:
     messages: tuple[str, ...] = ()
 
     def reply(self, turns: Sequence[Turn], hands: Hands) -> UserMove:  # noqa: ARG002  # the protocol's argument
-        from pytest_mapsat.users import UserMove
 
         spoken = sum(turn.role == "user" for turn in turns) - 1
         if spoken < len(self.messages):
@@ -102,7 +100,6 @@ class _BrokenTools:
     setup: tuple[()] = ()
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:  # noqa: ARG002  # the protocol's arguments
-        from pytest_mapsat.sandbox import SandboxAnswer
 
         return SandboxAnswer({"status": "error", "message": "the service is out of order"}, "error")
 
@@ -128,12 +125,7 @@ class Examination:
     seconds: list[float] = field(default_factory=list)
 
     def play(
-        self,
-        case: Case | None = None,
-        *,
-        more: tuple[str, ...] = (),
-        sandbox: Sandbox | None = None,
-        trial: int = 1,
+        self, case: Case | None = None, *, more: tuple[str, ...] = (), sandbox: Sandbox | None = None, trial: int = 1
     ) -> Trajectory:
         """Return one episode.
 
@@ -143,19 +135,10 @@ class Examination:
             sandbox: what answers the tools; the case's own sandbox by default.
             trial: tells episodes of one case apart.
         """
-        from pytest_mapsat.episode import Limits, run_episode
-        from pytest_mapsat.sandbox import make_sandbox
-
         case = case or self.cases[0]
         began = perf_counter()
-        trajectory = run_episode(
-            case,
-            self.source,
-            _Speaker(more),
-            sandbox or make_sandbox(case, self.suite),
-            Limits(timeout=self.timeout),
-            trial=trial,
-        )
+        sandbox, limits = sandbox or make_sandbox(case, self.suite), Limits(timeout=self.timeout)
+        trajectory = run_episode(case, self.source, _Speaker(more), sandbox, limits, trial=trial)
         replies = sum(turn.role == "agent" for turn in trajectory.turns)
         self.seconds.append((perf_counter() - began) / max(replies, 1))
         return trajectory
@@ -216,8 +199,6 @@ def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Diag
 
 
 def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Diagnosis:
-    from pytest_mapsat.agents import SourceElsewhere
-
     if kept := _kept(examination, reference, steady=steady, keeps=keeps):
         advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
         return Diagnosis("failed", kept, advice)
@@ -281,10 +262,8 @@ def _tool_error(examination: Examination, reference: Behaviour) -> Diagnosis:
         advice = 'a tool that fails returns {"status": "error", "message": ...}: read it before you use the result'
         return Diagnosis("failed", broken.fault, advice)
     if broken.replies == reference.replies:
-        advice = (
-            "if it should differ, read the status of a result: an answer that does not depend on results is made up"
-        )
-        return Diagnosis("warning", "the same answer as with working tools", advice)
+        advice = "read the status of a result: an answer that does not depend on results is made up"
+        return Diagnosis("warning", "the same answer as with working tools", f"if it should differ, {advice}")
     return Diagnosis("ok", _quoted(broken.replies[-1]))
 
 
@@ -294,9 +273,8 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
         expected = [reference, *(behaviour_of(examination.play(case)) for case in cases[1:])]
     began = perf_counter()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        episodes = list(
-            pool.map(lambda n: behaviour_of(examination.play(cases[n % len(cases)], trial=n + 1)), range(_AT_ONCE))
-        )
+        played = pool.map(lambda n: examination.play(cases[n % len(cases)], trial=n + 1), range(_AT_ONCE))
+        episodes = list(map(behaviour_of, played))
     seconds = perf_counter() - began
     broken = [episode.fault for episode in episodes if episode.fault]
     advice = "run it with --mapsat-concurrency=1, or keep what belongs to an episode in `session.state`"
@@ -337,8 +315,6 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
     seconds = perf_counter() - began
     last = process.stdout.rpartition("\n")[2]
     if process.returncode or not last.startswith("{"):
-        from pytest_mapsat.agents import scrubbed
-
         words = scrubbed((process.stderr.strip() or process.stdout.strip() or "no word").splitlines()[-1])
         status = f"exit status {process.returncode}: {words}"
         return None, Diagnosis("failed", status, "start python there, and import the module by hand")
@@ -351,11 +327,6 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
 
 def answer_once() -> None:
     """Answer one case, in the process that ``_in_fresh_process`` starts: the request comes on standard input as JSON, what was done is the last line written."""
-    from pytest_mapsat.agents import resolve_source
-    from pytest_mapsat.episode import shutdown
-    from pytest_mapsat.model import MapsatError
-    from pytest_mapsat.suite import open_suite
-
     request = json.loads(sys.stdin.read())
     try:
         suite = open_suite(Path(request["suite"]))
@@ -374,11 +345,11 @@ def answer_once() -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat doctor``."""
     parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
-    shared.add_suite(
-        parser, "the suite whose first cases are asked, if there is none that of mapsat init", action="store"
-    )
+    about = "the suite whose first cases are asked, if there is none that of mapsat init"
+    shared.add_suite(parser, about, action="store")
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
     about = f"what one episode may take (default: {_TIMEOUT:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=_TIMEOUT, help=about)
@@ -386,11 +357,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
-def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.agents import resolve_source
-    from pytest_mapsat.episode import shutdown
-    from pytest_mapsat.model import UsageError
-
+def run_doctor(options: argparse.Namespace) -> int:
+    """It plays about 20 short episodes with your agent, offline but for what your agent itself asks. Exit status 1 when a check failed."""
     suite, plugins = _suite(options)
     suite.sandboxes = shared.load_added(plugins, [suite.root]).sandboxes
     cases = _cases(suite, options.case)
@@ -399,9 +367,9 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(f"{options.agent}: a file of dialogues cannot be asked; give an agent, such as mymod:agent")
     examination = Examination(options.agent, source, suite, cases, options.timeout)
     if not options.json:
-        made = "one object for all cases" if source.shared else "made anew for each case"
+        lifetime = "one object for all cases" if source.shared else "made anew for each case"
         asked = " and ".join(case.id for case in cases)
-        shared.write([f"{options.agent}: {made}; asked about {asked}", ""])
+        shared.write([f"{options.agent}: {lifetime}; asked about {asked}", ""])
     findings = []
     outcomes = Counter[Outcome]()
     try:
@@ -420,10 +388,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
     """Return the suite that was named, that of the project, or the one that comes with the package; and the modules that go with it."""
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.suite import find_suite, open_suite
-
-    root = find_suite(options.suites(options)[0])
+    root = find_suite(shared.suites_of(options)[0])
     if root is not None:
         return open_suite(root), options.plugins
     if options.suite is not None:
@@ -446,8 +411,6 @@ def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
 
 
 def _lines(check: str, finding: Diagnosis) -> Iterator[str]:
-    from pytest_mapsat.reports import printable, wrap
-
     yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", shared.width(), hang=9)
     if finding.advice:
         yield from wrap(f"-> {printable(finding.advice)}", shared.width(), indent=" " * 9, hang=3)
@@ -456,12 +419,3 @@ def _lines(check: str, finding: Diagnosis) -> Iterator[str]:
 def _quoted(text: str) -> str:
     words = " ".join(text.split())
     return f'"{words[:_QUOTED]}..."' if len(words) > _QUOTED else f'"{words}"'
-
-
-COMMANDS = {
-    "doctor": shared.Command(
-        "It plays about 20 short episodes with your agent, offline but for what your agent itself asks. Exit status 1 when a check failed.",
-        _arguments,
-        _run,
-    )
-}

@@ -12,15 +12,29 @@ from difflib import unified_diff
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from pytest_mapsat import proof
+from pytest_mapsat.formats import replacing, save_run, shown_path, signed
+from pytest_mapsat.model import SuiteError, UsageError
+from pytest_mapsat.recording import RecordingOffer, offers_of
+from pytest_mapsat.runs.saved import read_saved
+from pytest_mapsat.sandbox import SandboxHook
+from pytest_mapsat.suite import (
+    CALIBRATION,
+    RULES,
+    LintFinding,
+    Severity,
+    Suite,
+    added_rules,
+    find_suite,
+    findings_of,
+    lint,
+    open_suite,
+    read_answers,
+)
 
 from . import shared
-
-if TYPE_CHECKING:
-    from pytest_mapsat.proof import Agreement, Proof, SuiteWorth
-    from pytest_mapsat.recording import RecordingOffer
-    from pytest_mapsat.sandbox import SandboxHook
-    from pytest_mapsat.suite import LintFinding, Severity, Suite
 
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 #: So many other places of a finding are named.
@@ -32,7 +46,8 @@ _WHERE = re.compile(r"^(?:case \S+: )?(?:\w[\w.-]*(?:\[\d+\][\w.-]*)+: )?")
 _CALL = re.compile(r"(calls \w+)\(.*\), which")
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat lint``."""
     about = "the suite's folder, or a file or folder in it"
     parser.add_argument("suite", metavar="SUITE", nargs="?", type=Path, help=about)
     about = "print the rules, with how bad a breach is and what each looks at, and look at no suite"
@@ -68,9 +83,8 @@ class _LintPart(NamedTuple):
     wrong: bool = False
 
 
-def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.model import UsageError
-
+def run_lint(options: argparse.Namespace) -> int:
+    """Exit status 1 when something is found that would stop a run."""
     owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card"}
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
@@ -92,12 +106,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     """Print the table of rules, then the functions that packages add, which have rules of their own."""
-    from pytest_mapsat.suite import RULES, added_rules
-
-    data = [
-        {"id": name, "severity": rule.severity, "looks_at": rule.looks_at, "about": rule.about}
-        for name, rule in RULES.items()
-    ]
+    names = ("severity", "looks_at", "about")
+    data = [{"id": id_} | {name: getattr(rule, name) for name in names} for id_, rule in RULES.items()]
     lines = [f"{row['id']:20} {row['severity']:8} {row['looks_at']:12} {row['about']}" for row in data]
     lines += [f"{name:20} {'any':8} {'package':12} rules of an installed package" for name in added_rules()]
     return shared.respond(options, data, lines)
@@ -106,14 +116,11 @@ def _list(options: argparse.Namespace) -> int:
 def _parts(
     options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
 ) -> Iterator[_LintPart]:
-    from pytest_mapsat.proof import answer_table, measure_retrieval, table, worth_table
-    from pytest_mapsat.recording import offers_of
     from pytest_mapsat.runs.regrade import open_suites
-    from pytest_mapsat.runs.saved import read_saved
 
     if options.mutants:
-        proof = _mutants(options.suite, findings, sandboxes)
-        yield _LintPart("mutants", proof.to_json(), table(proof))
+        mutants = _mutants(options.suite, findings, sandboxes)
+        yield _LintPart("mutants", mutants.to_json(), proof.table(mutants))
     if not sound:
         left_out = (("answers", "judged"), ("baselines", "played"), ("retrieval", "measured"), ("misses", "looked at"))
         for name, done in left_out:
@@ -123,14 +130,14 @@ def _parts(
     if options.answers:
         answers = _judged_answers(options, sandboxes)
         data = answers.to_json() | answers.labels_to_json()
-        yield _LintPart("answers", data, answer_table(answers), bool(answers.wrong))
+        yield _LintPart("answers", data, proof.answer_table(answers), bool(answers.wrong))
     if options.baselines:
         worth = _worth(options, sandboxes)
         wrong = options.card is not None and not _card(options, worth)
-        yield _LintPart("baselines", worth.to_json(), worth_table(worth), wrong)
+        yield _LintPart("baselines", worth.to_json(), proof.worth_table(worth), wrong)
     if options.retrieval:
         suite = _opened(options.suite, sandboxes)
-        measured = measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
+        measured = proof.measure_retrieval(suite, [suite.load(entry) for entry in suite.accepted()])
         yield _LintPart("retrieval", measured.to_json(), measured.lines())
     if options.misses is not None:
         offers = offers_of(read_saved(options.misses), open_suites([options.suite]))
@@ -141,17 +148,12 @@ def _parts(
 
 
 def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
-    from pytest_mapsat.suite import find_suite, open_suite
-
     suite = open_suite(find_suite(path) or path)
     suite.sandboxes = sandboxes
     return suite
 
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
-    from pytest_mapsat.model import SuiteError, UsageError
-    from pytest_mapsat.suite import findings_of, lint
-
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
@@ -181,29 +183,22 @@ def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
 # -- mutants, answers, misses ------------------------------------------------------------------------------------------
 
 
-def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook]) -> Proof:
+def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook]) -> proof.Proof:
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
-    from pytest_mapsat.model import SuiteError
-    from pytest_mapsat.proof import Proof, prove
-
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
-        return Proof(())
+        return proof.Proof(())
     suite = _opened(path, sandboxes)
     cases = []
     for entry in suite.accepted():
         with suppress(SuiteError):
             suite.recordings(entry.id)  # what cannot be read is among the findings
             cases.append(suite.load(entry))
-    return prove(cases, suite)
+    return proof.prove(cases, suite)
 
 
-def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Agreement:
+def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> proof.Agreement:
     """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
-    from pytest_mapsat.formats import save_run, shown_path
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import Agreement
     from pytest_mapsat.runs.people_labels import judge_answers
-    from pytest_mapsat.suite import read_answers
 
     suite = _opened(options.suite, sandboxes)
     answers = read_answers(suite)
@@ -213,15 +208,14 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     judged, dialogues = judge_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):
         option = "--save" if options.save is not None else "--calibrate"
-        raise UsageError(
-            f"{option}: {shown_path(suite.root)} has no labelled answers; docs/how-to/label-by-hand.md shows some"
-        )
+        hint = "docs/how-to/label-by-hand.md shows some"
+        raise UsageError(f"{option}: {shown_path(suite.root)} has no labelled answers; {hint}")
     if options.save is not None:
         save_run(options.save, judged)
-    proof = Agreement(dialogues)
+    agreement = proof.Agreement(dialogues)
     if options.calibrate:
-        _calibrate(suite, proof)
-    return proof
+        _calibrate(suite, agreement)
+    return agreement
 
 
 def _reopened(path: Path, plugins: Sequence[str]) -> Suite:
@@ -229,9 +223,8 @@ def _reopened(path: Path, plugins: Sequence[str]) -> Suite:
     return _opened(path, shared.load_added(plugins, [path]).sandboxes)
 
 
-def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> SuiteWorth:
+def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> proof.SuiteWorth:
     """Return what the baselines make of a sound suite. Raises SuiteError."""
-    from pytest_mapsat.proof import SuiteWorth
     from pytest_mapsat.runs.baselines import play_baselines
 
     suite = _opened(options.suite, sandboxes)
@@ -239,16 +232,12 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Sui
     again = partial(_reopened, options.suite, options.plugins)
     cards = play_baselines(suite, [entry.id for entry in entries], again)
     drafts = sum(entry.draft for entry in suite.readable())
-    return SuiteWorth(suite.manifest, [suite.load(entry) for entry in entries], cards, drafts)
+    return proof.SuiteWorth(suite.manifest, [suite.load(entry) for entry in entries], cards, drafts)
 
 
-def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
+def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:
     """Write the data card of a suite; with ``--check`` return whether it stands there already. Raises UsageError."""
-    from pytest_mapsat.formats import replacing, shown_path
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import card_text
-
-    path, text = options.card, card_text(worth)
+    path, text = options.card, proof.card_text(worth)
     try:
         if not options.check:
             with replacing(path) as file:
@@ -260,24 +249,19 @@ def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
     if there == text:
         return True
     old, new = there.splitlines(), text.splitlines()
-    changed = [
-        line for line in unified_diff(old, new, "there", "now", n=0, lineterm="") if line[:2] not in ("--", "++")
-    ]
+    compared = unified_diff(old, new, "there", "now", n=0, lineterm="")
+    changed = [line for line in compared if line[:2] not in ("--", "++")]
     shared.tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
     for line in changed[:_SHOWN_CHANGES]:
         shared.tell(line)
     return False
 
 
-def _calibrate(suite: Suite, proof: Agreement) -> None:
+def _calibrate(suite: Suite, agreement: proof.Agreement) -> None:
     """Write the table of the suite's own failures by cell."""
-    from pytest_mapsat.formats import replacing, shown_path, signed
     from pytest_mapsat.judges import calibrate
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import judging_of
-    from pytest_mapsat.suite import CALIBRATION
 
-    against = [label for label in proof.wrong if label.exact]
+    against = [label for label in agreement.wrong if label.exact]
     if against:
         first = against[0]
         more = f", and {len(against) - 1} more" if len(against) > 1 else ""
@@ -285,7 +269,7 @@ def _calibrate(suite: Suite, proof: Agreement) -> None:
             f"--calibrate: answer {first.answer} to {first.case} labels {first.requirement} {first.should}, and its check, which reads no prose, says {first.said} "
             f"({first.why}){more}: mend the label or the check first"
         )
-    judgings = [judging_of(dialogue) for dialogue in proof.held]
+    judgings = [proof.judging_of(dialogue) for dialogue in agreement.held]
     counted = calibrate({suite.manifest.name: judgings})
     own = signed(counted.model_copy(update={"red_of_right": None, "green_of_wrong": None}))
     path = suite.root / CALIBRATION
@@ -302,6 +286,3 @@ def _offer_lines(offers: Sequence[RecordingOffer]) -> Iterator[str]:
     for offer in offers:
         yield from (*offer.lines(), "")
     yield f"{shared.counted(sum(offer.times for offer in offers), 'call')} missed, {len(offers)} different"
-
-
-COMMANDS = {"lint": shared.Command("Exit status 1 when something is found that would stop a run.", _arguments, _run)}

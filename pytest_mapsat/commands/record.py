@@ -5,29 +5,54 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+
+from pytest_mapsat.agents import Source, resolve_source
+from pytest_mapsat.agents.tool_server import ToolServer, serve_stdio
+from pytest_mapsat.episode import run_episode, shutdown
+from pytest_mapsat.formats import shown_path
+from pytest_mapsat.model import (
+    Case,
+    Json,
+    JsonObject,
+    MapsatError,
+    Recording,
+    Step,
+    SuiteError,
+    Tool,
+    UsageError,
+    hint_at,
+    tool_name,
+)
+from pytest_mapsat.recording import (
+    Keeping,
+    OwnTools,
+    RecordingSandbox,
+    changes_something,
+    describe_tools,
+    keep_recordings,
+    recorded_copy,
+    with_things,
+)
+from pytest_mapsat.reports import answered_by, call_notes, call_text, cut, printable
+from pytest_mapsat.runs.saved import read_saved
+from pytest_mapsat.sandbox import RecordedSandbox, Sandbox, SandboxAnswer, Toolbox, make_sandbox, unknown_tool
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, write_tool
+from pytest_mapsat.users import make_user
 
 from . import shared
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pytest_mapsat.agents import Source
-    from pytest_mapsat.model import Case, Json, JsonObject, Recording, Step, Tool
-    from pytest_mapsat.recording import Keeping, OwnTools, RecordingSandbox
-    from pytest_mapsat.sandbox import Sandbox
-    from pytest_mapsat.suite import CaseEntry, Suite
 
 _ORACLE = "baseline:oracle"
 _SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/how-to/build-a-sandbox.md)"
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def add_record_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat record``."""
     about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox; or the file of a saved run, with --to"
     parser.add_argument("tools", metavar="TOOLS", help=about)
     shared.add_suite(parser, "the suite", action="store")
@@ -42,15 +67,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
 
 
-def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.agents import resolve_source
-    from pytest_mapsat.episode import shutdown
-    from pytest_mapsat.formats import shown_path
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.recording import OwnTools, describe_tools, keep_recordings, with_things
-    from pytest_mapsat.suite import find_suite, open_suite, write_tool
-
-    options.suite = options.suites(options)[0]
+def run_record(options: argparse.Namespace) -> int:
+    """New tools are described from their signatures and docstrings. Each case is played, by its oracle dialogue or by an agent, with every call passed on to your tools. Exit status 1 when something was not kept."""
+    options.suite = shared.suites_of(options)[0]
     shared.load_added(options.plugins, [options.suite])
     root = find_suite(options.suite)
     if root is None:
@@ -73,9 +92,8 @@ def _run(options: argparse.Namespace) -> int:
         problems = [*unread, *problems]
         for path in described:
             tool = suite.tools[path.stem]
-            write_tool(
-                path, with_things(tool, [recording.result for recording in recordings if recording.tool == tool.name])
-            )
+            results = (recording.result for recording in recordings if recording.tool == tool.name)
+            write_tool(path, with_things(tool, results))
         kept = keep_recordings(root, recordings, replace=options.replace)
     finally:
         own.close()
@@ -99,10 +117,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _of_run(options: argparse.Namespace, root: Path) -> int:
     """Keep what tables answered in a saved run as recordings of a copy of the suite."""
-    from pytest_mapsat.recording import recorded_copy
-    from pytest_mapsat.runs.saved import read_saved
-    from pytest_mapsat.suite import open_suite
-
     kept = recorded_copy(open_suite(root), options.to, read_saved(Path(options.tools)))
     if options.json:
         shared.write_json({"recordings": kept.to_json(), "problems": []})
@@ -113,8 +127,6 @@ def _of_run(options: argparse.Namespace, root: Path) -> int:
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
     """Return the cases to play, in the suite's order, none where the suite has none yet; and what is wrong with files that cannot be read."""
-    from pytest_mapsat.model import SuiteError, UsageError, hint_at
-
     entries_by_id: dict[str, CaseEntry] = {}
     problems: list[str] = []
     for file in suite.inventory.cases:
@@ -133,10 +145,6 @@ def _played(
     own: OwnTools, suite: Suite, entries: list[CaseEntry], source: Source, *, by_oracle: bool
 ) -> tuple[list[Recording], list[str], set[str]]:
     """Play the cases with the tools; return the answers, what went wrong, and what was redacted."""
-    from pytest_mapsat.model import SuiteError
-    from pytest_mapsat.recording import RecordingSandbox
-    from pytest_mapsat.sandbox import RecordedSandbox
-
     recordings: list[Recording] = []
     problems: list[str] = []
     redacted: set[str] = set()
@@ -161,15 +169,9 @@ def _played(
 
 def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]:
     """Play one case, and return what kept a call from being answered, or the episode from its end."""
-    from pytest_mapsat.episode import run_episode
-    from pytest_mapsat.users import make_user
-
     trajectory = run_episode(case, source, make_user("scripted", case), sandbox)
-    errors = [
-        f"case {case.id}: {step.tool}: {step.result['message']}"
-        for step in trajectory.calls
-        if step.status == "error" and step.result["message"] not in sandbox.problems
-    ]
+    broken = ((step.tool, step.result["message"]) for step in trajectory.calls if step.status == "error")
+    errors = [f"case {case.id}: {tool}: {words}" for tool, words in broken if words not in sandbox.problems]
     problems = [f"case {case.id}: {problem}" for problem in sandbox.problems]
     fault = [f"case {case.id}: {trajectory.fault.message}"] if trajectory.fault else []
     return [*problems, *errors, *fault]
@@ -177,22 +179,17 @@ def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]
 
 def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
     """Return what a recording cannot do for the tools that write, or seem to."""
-    from pytest_mapsat.recording import changes_something
-
     called = {recording.tool for recording in recordings}
     writing = sorted(name for name in called if suite.tools[name].effect == "write")
     seeming = sorted(name for name in called - {*writing} if changes_something(name))
-    told = [f"{', '.join(writing)}: a recording answers, and changes nothing: {_SANDBOX}"] if writing else []
+    warnings = [f"{', '.join(writing)}: a recording answers, and changes nothing: {_SANDBOX}"] if writing else []
     if seeming:
-        told.append(
-            f"{', '.join(seeming)}: seems to write; if so, declare effect: write, and note that a recording changes nothing: {_SANDBOX}"
-        )
-    return told
+        hint = f"if so, declare effect: write, and note that a recording changes nothing: {_SANDBOX}"
+        warnings.append(f"{', '.join(seeming)}: seems to write; {hint}")
+    return warnings
 
 
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
-    from pytest_mapsat.formats import shown_path
-
     counts = [f"{shared.counted(kept.added, 'recording')} added"]
     counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
@@ -203,18 +200,6 @@ def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
         shared.tell(f"not kept: {problem}")
 
 
-COMMANDS = {
-    "record": shared.Command(
-        (
-            "New tools are described from their signatures and docstrings. Each case is played, by its oracle dialogue or by an agent, with every call passed "
-            "on to your tools. Exit status 1 when something was not kept."
-        ),
-        _arguments,
-        _run,
-    )
-}
-
-
 # -- mapsat serve ------------------------------------------------------------------------------------------------------
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -222,7 +207,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN = 400
 
 
-def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat serve``."""
     parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
     parser.add_argument("--case", metavar="ID", help="the case (default: the first)")
     about = "serve over streamable HTTP in place of standard input and output (default: a free port of this computer)"
@@ -238,11 +224,8 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _serve(options: argparse.Namespace) -> int:
-    from pytest_mapsat.agents.tool_server import ToolServer, serve_stdio
-    from pytest_mapsat.reports import printable
-    from pytest_mapsat.sandbox import Toolbox, make_sandbox
-
+def run_serve(options: argparse.Namespace) -> int:
+    """A client lists and calls them, and sees nothing else of the case. Each call is told on standard error with what answered it. Needs the extra mcp."""
     suite, case = _case(options)
     with ExitStack() as stack:
         file = None if options.save is None else stack.enter_context(options.save.open("w", encoding="utf-8"))
@@ -264,9 +247,6 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _case(options: argparse.Namespace) -> tuple[Suite, Case]:
     """Return the case that was asked for, and its suite."""
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.suite import find_suite, open_suite
-
     root = find_suite(options.suite)
     if root is None:
         raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
@@ -284,22 +264,16 @@ def _tell_command(options: argparse.Namespace, case: Case) -> None:
     server = {"command": sys.argv[0], "args": arguments, "cwd": str(Path.cwd())}
     shared.tell(f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}}, ensure_ascii=False)}")
     if sys.stdin.isatty():
-        shared.tell(
-            "a client starts this command itself and talks with it; to have a server to connect to, give --http"
-        )
+        hint = "to have a server to connect to, give --http"
+        shared.tell(f"a client starts this command itself and talks with it; {hint}")
 
 
 def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
     if host not in _LOOPBACK:
         shared.tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
-    shared.write(
-        [
-            f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}})}",
-            f"for a client that sends no headers: {url_with_token}",
-            "Ctrl-C ends it.",
-        ]
-    )
+    settings = f"for the settings of a client: {json.dumps({'mcpServers': {'mapsat': server}})}"
+    shared.write([settings, f"for a client that sends no headers: {url_with_token}", "Ctrl-C ends it."])
 
 
 @dataclass
@@ -318,9 +292,6 @@ class _Calls:
 
     def answer(self, name: str, arguments: JsonObject) -> Json:
         """Answer a call; what breaks the sandbox is an error of the call, and the server goes on."""
-        from pytest_mapsat.model import MapsatError, tool_name
-        from pytest_mapsat.sandbox import SandboxAnswer, unknown_tool
-
         name = tool_name(self.tools, name)
         with self._lock:
             try:
@@ -333,20 +304,9 @@ class _Calls:
             return answer.result
 
     def _tell(self, step: Step) -> None:
-        from pytest_mapsat.reports import answered_by, call_notes, call_text, cut
-
         shared.tell(f"{cut(call_text(step.tool, step.arguments), _SHOWN)}  [{answered_by(step)}]")
         for note in call_notes(step):
             shared.tell(f"  {note}")
         if self.file is not None:
             self.file.write(json.dumps(step.to_json(), ensure_ascii=False) + "\n")
             self.file.flush()
-
-
-COMMANDS |= {
-    "serve": shared.Command(
-        "A client lists and calls them, and sees nothing else of the case. Each call is told on standard error with what answered it. Needs the extra mcp.",
-        _serve_arguments,
-        _serve,
-    )
-}

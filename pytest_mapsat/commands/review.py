@@ -11,11 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_mapsat import making, proof
+from pytest_mapsat.formats import read_run, shown_path
+from pytest_mapsat.model import MapsatError, Mark, Requirement, Step, UsageError, fits, hint_at, shown
+from pytest_mapsat.reports import call_text, columns, labelled, printable, wrap
+from pytest_mapsat.runs.saved import read_saved
+from pytest_mapsat.suite import find_suite, read_answers
+
 from . import shared
 
 if TYPE_CHECKING:
-    from pytest_mapsat.making import Proposal, ProposalReview
-    from pytest_mapsat.model import Mark, Requirement, Step
     from pytest_mapsat.runs.people_labels import Review, ReviewQuestion
 
 #: The most characters of a reply, and of anything else, that are shown.
@@ -35,11 +40,10 @@ _KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
 _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
-    shared.add_run(
-        parser,
-        "a file that --mapsat-save wrote, or a journal; or a suite, or a file or folder in it, whose proposals are reviewed",
-    )
+def add_review_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat review``."""
+    about = "a file that --mapsat-save wrote, or a journal; or a suite, or a file or folder in it, whose proposals are reviewed"
+    shared.add_run(parser, about)
     shared.add_suite(parser)
     about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement the known labels: a suite, a file of them, "
     about += "or verdicts (a run file, JSON lines, or a table)"
@@ -64,23 +68,19 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _required(text: str) -> tuple[dict[str, float], float]:
-    from pytest_mapsat.proof import parse_required
-
     try:
-        return parse_required(text)
+        return proof.parse_required(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.model import UsageError, shown
-    from pytest_mapsat.suite import find_suite
-
+def run_review(options: argparse.Namespace) -> int:
+    """Each label is kept at once; regrade applies it to a saved run. Of a suite: accept, change or drop what drafts propose. With --agreement: measure the judge of the run against known labels."""
     if not options.by.strip() or not options.by.isprintable():
         raise UsageError(f"--by: found {shown(options.by)}, expected a name")
     if options.run.is_dir() or (options.run.suffix in _OF_CASES and options.run.is_file() and find_suite(options.run)):
         return _review_proposals(options)
-    suites = options.suites(options)
+    suites = shared.suites_of(options)
     if options.agreement:
         if options.labels is None:
             raise UsageError("--agreement needs --labels PATH: what is known to be true")
@@ -94,14 +94,13 @@ def _run(options: argparse.Namespace) -> int:
         data = [question.to_json() for question in review.open]
         return shared.respond(options, data, _listed(review.open))
     taken = _ask(review) if options.given is None else review.take_file(options.given)
-    told = list(review.add_answers()) if options.with_dialogues else []
+    dialogues = list(review.add_answers()) if options.with_dialogues else []
     left = len(review.open)
     summary = f"{shared.counted(taken, 'label')} given, {left} open" + ("; mapsat regrade counts them" if taken else "")
-    return shared.respond(options, {"labelled": taken, "open": left, "dialogues": told}, [*told, summary])
+    return shared.respond(options, {"labelled": taken, "open": left, "dialogues": dialogues}, [*dialogues, summary])
 
 
 def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
-    from pytest_mapsat.formats import read_run
     from pytest_mapsat.runs.people_labels import Review
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites
 
@@ -112,12 +111,11 @@ def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
 
 
 def _listed(questions: Sequence[ReviewQuestion]) -> Iterator[str]:
-    from pytest_mapsat.reports import columns, printable, wrap
     from pytest_mapsat.runs.people_labels import dialogue_name
 
     for question in questions:
-        named = f"{dialogue_name(question.card)}, {question.requirement.id}"
-        text = f"{question.state}: {named}: {printable(_cut(question.label.why))}"
+        place = f"{dialogue_name(question.card)}, {question.requirement.id}"
+        text = f"{question.state}: {place}: {printable(_cut(question.label.why))}"
         yield from wrap(text, columns(_WIDTH), hang=2)
     yield f"{shared.counted(len(questions), 'label')} open"
 
@@ -159,13 +157,11 @@ def _question_lines(question: ReviewQuestion, number: int, total: int) -> Iterat
 
 
 def _calls(calls: Sequence[Step]) -> list[str]:
-    from pytest_mapsat.reports import call_text
-
-    told = [
+    lines = [
         f"{_cut(call_text(call.tool, call.arguments))} -> {_cut(json.dumps(call.result, ensure_ascii=False))}"
         for call in calls[:_CALLS]
     ]
-    return told + ([f"and {len(calls) - _CALLS} more calls"] if len(calls) > _CALLS else [])
+    return lines + ([f"and {len(calls) - _CALLS} more calls"] if len(calls) > _CALLS else [])
 
 
 def _cut(text: str) -> str:
@@ -174,8 +170,6 @@ def _cut(text: str) -> str:
 
 def _part(name: str, *paragraphs: str) -> Iterator[str]:
     """Yield paragraphs behind a name; nothing that a reply holds can steer the terminal."""
-    from pytest_mapsat.reports import columns, labelled, printable
-
     for number, paragraph in enumerate(paragraphs):
         label = f"{'' if number else name:11}"
         yield from (line.text for line in labelled(label, printable(paragraph), columns(_WIDTH)))
@@ -193,8 +187,6 @@ def _typed(prompt: str) -> str:
 
 def _key(requirement: Requirement) -> tuple[str, str]:
     """Return the key that was typed, and the reason behind it. The end of the input quits."""
-    from pytest_mapsat.model import fits, shown
-
     while True:
         line = _typed(f"{_KEYS} > ")
         if not line:
@@ -211,19 +203,14 @@ def _key(requirement: Requirement) -> tuple[str, str]:
 
 
 def _review_proposals(options: argparse.Namespace) -> int:
-    from pytest_mapsat.making import ProposalReview
-    from pytest_mapsat.model import UsageError
-
-    given = [
-        name for name in ("suite", "labels", "with_dialogues", "agreement", "require", "save") if getattr(options, name)
-    ]
-    if given:
+    of_runs = ("suite", "labels", "with_dialogues", "agreement", "require", "save")
+    if given := [name for name in of_runs if getattr(options, name)]:
         raise UsageError(f"--{given[0].replace('_', '-')} goes with a run, and {options.run} is of a suite")
-    review = ProposalReview(options.run, options.by, shared.load_added(options.plugins, [options.run]).sandboxes)
+    review = making.ProposalReview(options.run, options.by, shared.load_added(options.plugins, [options.run]).sandboxes)
     if options.list:
         proposals = review.open
         if options.json:
-            shared.write_json([proposal.to_json() | {"log": _logged(review, proposal)} for proposal in proposals])
+            shared.write_json([proposal.to_json() | {"log": [*_logged(review, proposal)]} for proposal in proposals])
             return shared.OK
         shared.write(f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}" for proposal in proposals)
         shared.write([f"{shared.counted(len(proposals), 'proposal')} open"])
@@ -234,47 +221,36 @@ def _review_proposals(options: argparse.Namespace) -> int:
     return shared.respond(options, {"decided": taken, "open": left}, [summary])
 
 
-def _proposed(proposal: Proposal) -> str:
-    from pytest_mapsat.model import Requirement
-    from pytest_mapsat.reports import printable
-
+def _proposed(proposal: making.Proposal) -> str:
     part = proposal.part
-    told = f"{part.kind}: {part.text}" if isinstance(part, Requirement) else f"the user says: {part.say}"
-    return printable(_cut(told))
+    words = f"{part.kind}: {part.text}" if isinstance(part, Requirement) else f"the user says: {part.say}"
+    return printable(_cut(words))
 
 
-def _logged(review: ProposalReview, proposal: Proposal) -> list[dict[str, str]]:
-    """Return what the log has: each labelled reply to the case, its next words of the user, and what the check finds in it."""
+def _logged(review: making.ProposalReview, proposal: making.Proposal) -> Iterator[dict[str, str]]:
+    """Yield what the log has: each labelled reply to the case, its next words of the user, and what the check finds in it."""
     from pytest_mapsat.runs.people_labels import judge_answers
-    from pytest_mapsat.suite import read_answers
 
     answers = [placed for placed in read_answers(review.suite) if placed.noun.case == proposal.case.id]
     run, _ = judge_answers(review.suite, answers)
     replies = {answer.noun.id: [turn.text for turn in answer.noun.turns] for answer in answers}
-    told: list[dict[str, str]] = []
     for answer, card in zip(answers, run.cases, strict=True):
         last = card.trajectory.turns[-1].text
         # Another answer goes on where this one ends: with what the user said to it.
         following = (texts[texts.index(last) + 1 :] for texts in replies.values() if last in texts)
         label = next((label for label in card.labels if label.requirement == proposal.name), None)
-        told.append(
-            {
-                "answer": answer.noun.id,
-                "reply": last,
-                "next": next((texts[0] for texts in following if texts), ""),
-                "outcome": label.outcome if label else "",
-                "why": label.why if label else "",
-                "log": answer.noun.why.get(proposal.name, ""),
-            }
-        )
-    return told
+        yield {
+            "answer": answer.noun.id,
+            "reply": last,
+            "next": next((texts[0] for texts in following if texts), ""),
+            "outcome": label.outcome if label else "",
+            "why": label.why if label else "",
+            "log": answer.noun.why.get(proposal.name, ""),
+        }
 
 
-def _decide(review: ProposalReview) -> int:
+def _decide(review: making.ProposalReview) -> int:
     """Put the proposals one by one; each decision is kept at once. Return how many were decided."""
-    from pytest_mapsat.making import ProposalDecision
-    from pytest_mapsat.model import MapsatError
-
     asked, taken = review.open, 0
     for number, earlier in enumerate(asked, 1):
         proposal = next(each for each in review.open if (each.case.id, each.name) == (earlier.case.id, earlier.name))
@@ -285,7 +261,7 @@ def _decide(review: ProposalReview) -> int:
                 break
             try:
                 data = {"case": proposal.case.id, "proposal": proposal.name, "outcome": outcome, **given}
-                review.decide(proposal, ProposalDecision.model_validate(data))
+                review.decide(proposal, making.ProposalDecision.model_validate(data))
             except (MapsatError, ValueError) as error:
                 shared.write([str(error)])
                 continue
@@ -298,8 +274,6 @@ def _decide(review: ProposalReview) -> int:
 
 def _choice() -> tuple[str, dict[str, object]]:
     """Return what was typed: the outcome, or s or q, and what goes with it. The end of the input quits."""
-    from pytest_mapsat.model import hint_at, shown
-
     outcomes = {"a": "accepted", "c": "changed", "d": "dropped"}
     while True:
         line = _typed("a accept, c change (kind= text= value=), d drop, s skip, q quit > ")
@@ -321,20 +295,17 @@ def _choice() -> tuple[str, dict[str, object]]:
         shared.write([f"found {shown(line.strip())}, expected a, c with kind=, text= or value=, d, s, q"])
 
 
-def _proposal_lines(review: ProposalReview, proposal: Proposal, number: int, total: int) -> Iterator[str]:
+def _proposal_lines(review: making.ProposalReview, proposal: making.Proposal, number: int, total: int) -> Iterator[str]:
     """Yield a proposal as lines: its evidence with the places in the log, then what was replied and said there."""
-    from pytest_mapsat.formats import shown_path
-    from pytest_mapsat.model import Requirement
-
     part = proposal.part
     yield ""
     yield f"[{number}/{total}] case {proposal.case.id}: {proposal.name} is proposed ({shown_path(proposal.entry.path)}:{proposal.line})"
     yield from _part("query", _cut(proposal.case.visible.query))
-    for told in _logged(review, proposal):
-        yield from _part(told["answer"], _cut(told["reply"]))
-        yield from _part("the user", _cut(told["next"])) if told["next"] else ()
-        yield from _part("the log", _cut(told["log"])) if told["log"] else ()
-        yield from _part("the check", f"{told['outcome']}: {_cut(told['why'])}") if told["outcome"] else ()
+    for entry in _logged(review, proposal):
+        yield from _part(entry["answer"], _cut(entry["reply"]))
+        yield from _part("the user", _cut(entry["next"])) if entry["next"] else ()
+        yield from _part("the log", _cut(entry["log"])) if entry["log"] else ()
+        yield from _part("the check", f"{entry['outcome']}: {_cut(entry['why'])}") if entry["outcome"] else ()
     if isinstance(part, Requirement):
         for evidence in part.evidence:
             yield from _part("evidence", f"{', '.join(evidence.at)}: {_cut(evidence.text)}")
@@ -349,11 +320,8 @@ def _proposal_lines(review: ProposalReview, proposal: Proposal, number: int, tot
 
 
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
-    from pytest_mapsat import proof
-    from pytest_mapsat.formats import shown_path
     from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
-    from pytest_mapsat.runs.saved import read_saved
 
     suites = open_suites(paths)
     saved = read_saved(options.run)
@@ -373,14 +341,3 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
         proof.write_certificate(path, certificate)
         shared.tell(f"wrote {shown_path(path)}")
     return shared.OK
-
-
-COMMANDS = {
-    "review": shared.Command(
-        (
-            "Each label is kept at once; regrade applies it to a saved run. Of a suite: accept, change or drop what drafts propose. With --agreement: measure the judge of the run against known labels."
-        ),
-        _arguments,
-        _run,
-    )
-}

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from pytest_mapsat.model import Run, UsageError, hint_at
 from pytest_mapsat.options import OPTIONS, Option
 from pytest_mapsat.printed import printed, printed_json
+from pytest_mapsat.registry import added_checks, exchange
+from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, load_file
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from pytest_mapsat.making import ProposingModel
     from pytest_mapsat.metrics import MetricSet
-    from pytest_mapsat.model import Run
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import CaseEntry
 
-T = TypeVar("T")
 OK, FINDINGS = 0, 1
 _HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_sandbox")
 #: A folder with one of these is the root of a project, as pytest has it: in this order it looks there for its settings.
@@ -38,14 +35,6 @@ def starts() -> Path:
     """Return the folder of what ``mapsat init`` writes: a checkout has it among the examples, a wheel as data of the package."""
     package = Path(__file__).parents[1]
     return packed if (packed := package / "starts").is_dir() else package.parent / "examples" / "starts"
-
-
-class Command(NamedTuple):
-    """A command: what its help says besides, what adds its arguments, and what does its work and returns the exit status."""
-
-    more: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> None:
@@ -65,30 +54,6 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> N
             type=_reader(option),
             help=about.get(name.replace("-", "_"), option.help).replace("%", "%%"),
         )
-
-
-def refuse_options_of_no_model(options: argparse.Namespace) -> None:
-    """Raise UsageError where options for a model are given, and no model is."""
-    from pytest_mapsat.model import UsageError
-
-    if options.propose is None and (options.cache is not None or options.max_cost is not None):
-        raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
-
-
-def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None], T]) -> T:
-    """Return what a function makes of the model of ``--propose``, which is None without this option; ``--cache`` and ``--max-cost`` are kept to."""
-    refuse_options_of_no_model(options)
-    if options.propose is None:
-        return use(None)
-    from pytest_mapsat.llm import SpendingLimits, named_model, open_door
-    from pytest_mapsat.making import ProposingModel
-
-    name, parameters = named_model(options.propose, f"--propose={options.propose}")
-    limits = SpendingLimits(max_cost=options.max_cost)
-    with closing(open_door(options.cache or "auto", limits, run=uuid4().hex)) as client:
-        made = use(ProposingModel(client, name, parameters))
-        client.forget_run()
-    return made
 
 
 def _reader(option: Option) -> Callable[[str], Any]:
@@ -112,13 +77,12 @@ def add_suite(
     *,
     action: Literal["append", "store"] = "append",
 ) -> None:
-    """Add the option that names suites, or one of them; ``options.suites(options)`` gives them."""
+    """Add the option that names suites, or one of them; ``suites_of`` gives them."""
     about = f"{about} (default: mapsat_cases of the ini file, else {SUITE})"
     parser.add_argument("--suite", metavar="PATH", type=Path, action=action, help=about)
-    parser.set_defaults(suites=_suites_of)
 
 
-def _suites_of(options: argparse.Namespace) -> list[Path]:
+def suites_of(options: argparse.Namespace) -> list[Path]:
     """Return the suites that ``--suite`` names; else those of ``mapsat_cases`` in pytest's ini file, as a run here has them; else ``benchmark_cases``.
 
     Raises:
@@ -130,15 +94,15 @@ def _suites_of(options: argparse.Namespace) -> list[Path]:
         return options.suite if isinstance(options.suite, list) else [options.suite]
     here = Path.cwd()
     files = (folder / name for folder in (here, *here.parents) for name in _ROOTS)
-    named = ((path.parent, lines) for path in files if (lines := ini_lines(path, OPTIONS["cases"].dest)) is not None)
-    folder, lines = next(named, (here, []))
+    settings = ((path.parent, lines) for path in files if (lines := ini_lines(path, OPTIONS["cases"].dest)) is not None)
+    folder, lines = next(settings, (here, []))
     return [Path(os.path.relpath(folder / line)) for line in lines] or [SUITE]
 
 
 def suite_paths(options: argparse.Namespace, nodeids: Iterable[str]) -> list[Path]:
     """Return the suites that the options name; none for a run of cases in Python alone, unless one is named."""
     in_python = {nodeid.partition("::")[0].endswith(".py") for nodeid in nodeids} == {True}
-    return [] if in_python and options.suite is None else list(options.suites(options))
+    return [] if in_python and options.suite is None else list(suites_of(options))
 
 
 def named_case(entries: Iterable[CaseEntry], name: str | None, place: object) -> CaseEntry:
@@ -147,8 +111,6 @@ def named_case(entries: Iterable[CaseEntry], name: str | None, place: object) ->
     Raises:
         UsageError: there is none at the place.
     """
-    from pytest_mapsat.model import UsageError, hint_at
-
     by_id = {entry.id: entry for entry in entries}
     if not by_id or (name is not None and name not in by_id):
         raise UsageError(f"{place}: there is no case" + (f" {name!r}{hint_at(name, by_id)}" if name else ""))
@@ -240,8 +202,6 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
         OptimisedError: there are checks, and Python leaves out their assertions.
     """
     from pytest_mapsat.metrics import gather_metric_sets
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.registry import added_checks, exchange
     from pytest_mapsat.sandbox import installed_sandboxes, sandbox_hook
 
     exchange({})
@@ -261,7 +221,12 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
             tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
     added_checks()  # what is wrong with them is told before any of them is asked
     sandboxes = [sandbox_hook(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
-    return Added(gather_metric_sets(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
+    metrics = [
+        _called(f"pytest_mapsat_metrics of {module.__name__}", module.pytest_mapsat_metrics, config=None)
+        for module in loaded
+        if hasattr(module, "pytest_mapsat_metrics")
+    ]
+    return Added(gather_metric_sets(metrics), (*installed_sandboxes(), *sandboxes))
 
 
 def _conftests(suites: Sequence[Path]) -> list[Path]:
@@ -274,29 +239,16 @@ def _conftests(suites: Sequence[Path]) -> list[Path]:
     return [path for path in conftests if path.is_file()]
 
 
-def _module(name: str) -> ModuleType:
-    import importlib
-
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, load_file
-
+def _module(name: str) -> Any:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    load = load_file if name.endswith(".py") else importlib.import_module
+    return _called(f"-p {name} cannot be loaded", load, name)
+
+
+def _called(what: str, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
+    """Return what a function of the user returns. Raises UsageError, which begins with ``what``, where it breaks."""
     try:
-        return call_user_code(load_file if name.endswith(".py") else importlib.import_module, name)
+        return call_user_code(function, *arguments, **options)
     except UserCodeError as broken:
-        raise UsageError(f"-p {name} cannot be loaded: {describe_error(broken.error)}") from None
-
-
-def _given(modules: Sequence[ModuleType], hook: str) -> list[object]:
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
-
-    given = []
-    for module in modules:
-        if (function := getattr(module, hook, None)) is not None:
-            try:
-                given.append(call_user_code(function, config=None))
-            except UserCodeError as broken:
-                raise UsageError(f"{hook} of {module.__name__}: {describe_error(broken.error)}") from None
-    return given
+        raise UsageError(f"{what}: {describe_error(broken.error)}") from None

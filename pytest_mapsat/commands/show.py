@@ -8,18 +8,22 @@ from collections import Counter
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pytest_mapsat import reports
+from pytest_mapsat.formats import is_journal, read_cards, read_run
+from pytest_mapsat.model import CommonRequirement, Run, Scorecard, Tool, UsageError, did_you_mean, shown
+from pytest_mapsat.runs.saved import read_saved
+from pytest_mapsat.suite import WrittenCase
 
 from . import shared
-
-if TYPE_CHECKING:
-    from pytest_mapsat.model import Run, Scorecard
 
 #: What is a report to be written rather than a run to be read.
 _TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
 
 
-def _show_arguments(parser: argparse.ArgumentParser) -> None:
+def add_show_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat show``."""
     shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
@@ -28,45 +32,34 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a list of episodes as JSON; with --by the means")
 
 
-def _show(options: argparse.Namespace) -> int:
-    from pytest_mapsat.runs.saved import read_saved
-
+def run_show(options: argparse.Namespace) -> int:
+    """Without CASE: one line an episode."""
     saved = read_saved(options.run)
     if options.by is not None:
-        from pytest_mapsat.reports import group_lines
-
-        lines = group_lines(saved, options.by, width=shared.width())
+        lines = reports.group_lines(saved, options.by, width=shared.width())
         groups = saved.groups[options.by].items()
         means = {name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups}
         return shared.respond(options, means, (line.text for line in lines))
     cards = _cards(saved, options.case)
     if options.json:
-        from pytest_mapsat.reports import dialogue_data
-
-        shared.write_json([dialogue_data(card) for card in cards], sort_keys=True)
+        shared.write_json([reports.dialogue_data(card) for card in cards], sort_keys=True)
     elif options.case is None:
         shared.write(map(_line, cards))
     else:
-        from pytest_mapsat.reports import dialogue_lines
-
         for number, card in enumerate(cards):
             shared.write([""] if number else [])
-            shared.write(line.text for line in dialogue_lines(saved, card, shared.width(), full=options.full))
+            shared.write(line.text for line in reports.dialogue_lines(saved, card, shared.width(), full=options.full))
     return shared.OK
 
 
 def _line(card: Scorecard) -> str:
-    from pytest_mapsat.reports import printable
-
     agent = f" ({card.agent})" if card.agent else ""
     trial = f"-t{card.trial}" if card.trial > 1 else ""
-    return printable(f"{card.outcome:<12}{card.id}{trial}{agent}" + (f": {card.reason}" if card.reason else ""))
+    return reports.printable(f"{card.outcome:<12}{card.id}{trial}{agent}" + (f": {card.reason}" if card.reason else ""))
 
 
 def _cards(saved: Run, case: str | None) -> list[Scorecard]:
     """Return the episodes that were asked for. Raises UsageError where the run has none."""
-    from pytest_mapsat.model import UsageError, did_you_mean, shown
-
     cards = [card for card in saved.cases if case in (None, card.id, f"{card.id}-t{card.trial}")]
     if not cards and case is not None:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))
@@ -77,25 +70,22 @@ def _cards(saved: Run, case: str | None) -> list[Scorecard]:
 # -- reports -----------------------------------------------------------------------------------
 
 
-def _report_arguments(parser: argparse.ArgumentParser) -> None:
-    from pytest_mapsat.reports import REPORTS, reports_of_packages
-
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat report``."""
     about = "files that --mapsat-save wrote, or journals; several for the reports of packages alone"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
-    types = "; ".join(f"{name}:PATH, {report.about}" for name, report in REPORTS.items())
-    about = f"{types}; of packages, which write files into a folder: {', '.join(reports_of_packages())}"
+    types = "; ".join(f"{name}:PATH, {report.about}" for name, report in reports.REPORTS.items())
+    about = f"{types}; of packages, which write files into a folder: {', '.join(reports.reports_of_packages())}"
     parser.add_argument("reports", metavar="TYPE:PATH", nargs="+", help=about)
 
 
-def _report(options: argparse.Namespace) -> int:
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.reports import reports_of_packages, write_report_of_package
-
+def run_report(options: argparse.Namespace) -> int:
+    """Exit status 1 when a case failed or the gate does not hold."""
     given = [*options.runs, *options.reports]
     # A run stands first, whatever it is called.
     targets = [text for text in given[1:] if _TARGET.match(text) and not Path(text).exists()]
     runs = [Path(text) for text in given if text not in targets]
-    of_packages = [text for text in targets if text.partition(":")[0] in reports_of_packages()]
+    of_packages = [text for text in targets if text.partition(":")[0] in reports.reports_of_packages()]
     others = [text for text in targets if text not in of_packages]
     if not targets:
         raise UsageError(f"found {given[-1]!r}, expected TYPE:PATH, as in html:report.html")
@@ -104,30 +94,23 @@ def _report(options: argparse.Namespace) -> int:
     status = _write_reports(runs[0], others) if others else shared.OK
     for text in of_packages:
         name, _, folder = text.partition(":")
-        shared.write(map(str, write_report_of_package(name, _named_runs(runs), Path(folder))))
+        shared.write(map(str, reports.write_report_of_package(name, _named_runs(runs), Path(folder))))
     return status
 
 
 def _write_reports(path: Path, wanted: list[str]) -> int:
-    from pytest_mapsat.formats import is_journal, read_cards
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.reports import opening, parse_reports, write_reports
-    from pytest_mapsat.runs.saved import read_saved
-
-    targets = parse_reports(wanted, Path.cwd())
+    targets = reports.parse_reports(wanted, Path.cwd())
     files = [target.path for target in targets if target.path is not None]
     if any(file.exists() and path.exists() and file.samefile(path) for file in files):
         raise UsageError(f"{path} is the run itself: give the report another place")
     whole = is_journal(path)
-    saved = read_saved(path, keep=opening)
-    shared.write(write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
+    saved = read_saved(path, keep=reports.opening)
+    shared.write(reports.write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
     return shared.status_of(saved)
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
     """Return runs with their names: each its agent's, with the file where two runs are by one agent."""
-    from pytest_mapsat.formats import read_run
-
     runs = [(path, read_run(path)) for path in paths]
     agents = [saved.manifest.agent for _, saved in runs]
     return [
@@ -136,32 +119,23 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
     ]
 
 
-COMMANDS = {
-    "show": shared.Command("Without CASE: one line an episode.", _show_arguments, _show),
-    "report": shared.Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
-}
-
-
 # -- rarely used -------------------------------------------------------------------------------------------------------
 
 NOUNS = ("case", "report", "requirements", "run", "tools")
 
 
-def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+def add_schema_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat schema``."""
     parser.add_argument("noun", metavar="NOUN", choices=NOUNS, help=f"one of: {', '.join(NOUNS)}")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
 
 
-def _schema(options: argparse.Namespace) -> int:
+def run_schema(options: argparse.Namespace) -> int:  # noqa: D103  the help of all commands says it
     from pydantic import TypeAdapter
-
-    from pytest_mapsat.model import CommonRequirement, Run, Tool
-    from pytest_mapsat.reports import Report
-    from pytest_mapsat.suite import WrittenCase
 
     nouns: dict[str, Any] = {
         "case": WrittenCase,
-        "report": Report,
+        "report": reports.Report,
         "requirements": dict[str, CommonRequirement],
         "run": Run,
         "tools": Tool | list[Tool],
@@ -178,7 +152,8 @@ _ABOUT = {
 }
 
 
-def _cache_arguments(parser: argparse.ArgumentParser) -> None:
+def add_cache_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat cache``."""
     about = "info, clear, export FILE or import FILE"
     steps = parser.add_subparsers(metavar="STEP", required=True, dest="step", help=about)
     for name, about in _ABOUT.items():
@@ -188,9 +163,9 @@ def _cache_arguments(parser: argparse.ArgumentParser) -> None:
         step.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
-def _cache(options: argparse.Namespace) -> int:
+def run_cache(options: argparse.Namespace) -> int:
+    """They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says."""
     from pytest_mapsat.llm import Cache, exchanges, export_entries, import_entries
-    from pytest_mapsat.model import UsageError
     from pytest_mapsat.store import ARRAYS, Store, clear_store, indexes_in, store_folder
 
     folder = store_folder()
@@ -215,29 +190,19 @@ def _cache(options: argparse.Namespace) -> int:
             for problem in imported.problems:
                 shared.tell(problem)
             summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
-            told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
-            return shared.respond(options, told, [summary]) or int(bool(imported.problems))
+            data = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
+            return shared.respond(options, data, [summary]) or int(bool(imported.problems))
         models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries)
         models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
-        told = {
+        counts = sorted(models.items())
+        data = {
             "folder": str(folder),
             "bytes": store.size(),
             "indexes": count,
             "index_bytes": size,
             "answers": models.total(),
-            "models": [
-                {"model": model, "purpose": purpose, "answers": count}
-                for (model, purpose), count in sorted(models.items())
-            ],
+            "models": [{"model": model, "purpose": purpose, "answers": n} for (model, purpose), n in counts],
         }
         lines = [f"{folder}: {models.total()} answers, {store.size() / 1e6:.1f} MB"]
-        lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in sorted(models.items())]
-        return shared.respond(options, told, [*lines, indexes])
-
-
-COMMANDS |= {
-    "schema": shared.Command("", _schema_arguments, _schema),
-    "cache": shared.Command(
-        "They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says.", _cache_arguments, _cache
-    ),
-}
+        lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in counts]
+        return shared.respond(options, data, [*lines, indexes])

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from shlex import quote
+from uuid import uuid4
+
+from pytest_mapsat import making
+from pytest_mapsat.agents.frameworks import ADAPTERS, adapter_named
+from pytest_mapsat.formats import add_files, printable, shown_path
+from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError, hint_at
+from pytest_mapsat.suite import import_formats, importer_of, new_folder, open_suite, write_manifest
 
 from . import shared
 
@@ -22,11 +31,8 @@ _NEXT_FOR = (
 )
 
 
-def _starts() -> list[str]:
-    """Return what ``--for`` knows."""
-    from pytest_mapsat.agents.frameworks import ADAPTERS
-
-    return ["service", "function", *ADAPTERS]
+#: What ``--for`` knows.
+_STARTS = ("service", "function", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
@@ -36,33 +42,31 @@ def _places(start: str | None) -> dict[str, Path]:
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
     places = {file.relative_to(folder).as_posix(): file for file in files}
     cases = home / "service" / "test_bookings.py"
-    return (
-        places if alone else {**places, "hotel/test_bookings.py": cases, "my_agent.py": home / "agents" / f"{start}.py"}
-    )
+    if not alone:
+        places |= {"hotel/test_bookings.py": cases, "my_agent.py": home / "agents" / f"{start}.py"}
+    return places
 
 
 def _start(text: str) -> str:
     """Read what ``--for`` is given; names of Python packages are taken, too."""
-    from pytest_mapsat.model import hint_at
-
-    name, starts = text.lower().replace("_", "-"), _starts()
-    if name not in starts:
-        longer = [start for start in starts if name in start]
-        near = f" (did you mean {longer[0]!r}?)" if longer else hint_at(name, starts)
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected {', '.join(starts)}{near}")
+    name = text.lower().replace("_", "-")
+    if name not in _STARTS:
+        longer = [start for start in _STARTS if name in start]
+        near = f" (did you mean {longer[0]!r}?)" if longer else hint_at(name, _STARTS)
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected {', '.join(_STARTS)}{near}")
     return name
 
 
-def _init_arguments(parser: argparse.ArgumentParser) -> None:
+def add_init_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat init``."""
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
     about = "the smallest start for what you have, in place of a whole suite: a service with a database, a function, or an agent of a framework; one of: %(choices)s"
-    parser.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_Choices(_starts), help=about)
+    parser.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_STARTS, help=about)
     parser.add_argument("--json", action="store_true", help="print the files and the next commands as JSON")
 
 
-def _init(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import printable
-
+def run_init(options: argparse.Namespace) -> int:
+    """Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there."""
     folder: Path = options.folder
     places = _places(options.start)
     _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
@@ -82,12 +86,7 @@ def _init(options: argparse.Namespace) -> int:
 
 def _missing(start: str | None) -> Iterator[str]:
     """Yield what a start of ``--for`` needs besides, and is not there."""
-    from importlib.util import find_spec
-
-    from pytest_mapsat.agents.frameworks import adapter_named
-    from pytest_mapsat.model import UsageError
-
-    if start == "service" and find_spec("sqlalchemy") is None:
+    if start == "service" and importlib.util.find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
         yield "the SDK has no model for tests: the agent asks Claude, with ANTHROPIC_API_KEY or a login; which cases pass is up to the model"
@@ -100,49 +99,25 @@ def _missing(start: str | None) -> Iterator[str]:
 
 def _write(folder: Path, places: Mapping[str, Path], elsewhere: str) -> None:
     """Write all files, or none: what was written is taken away again where one fails. ``elsewhere``: a command that writes them into a new folder."""
-    from pytest_mapsat.formats import add_files, printable
-    from pytest_mapsat.model import UsageError
-
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
-        raise UsageError(
-            f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten; name a new folder, as in: {elsewhere}"
-        )
+        there = f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten"
+        raise UsageError(f"{there}; name a new folder, as in: {elsewhere}")
     try:
         add_files(folder, {place: source.read_bytes() for place, source in places.items()})
     except OSError as error:
         raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None
 
 
-class _Choices:
-    """The values of an argument, which are looked up when a value or the help asks for them."""
-
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self._names = names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
-
-    def __str__(self) -> str:
-        return ", ".join(self._names())
-
-
-def _formats() -> Iterable[str]:
-    from pytest_mapsat.suite import import_formats
-
-    return import_formats()
-
-
-def _import_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("format", metavar="FORMAT", choices=_Choices(_formats), help="one of: %(choices)s")
+def add_import_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat import``."""
+    parser.add_argument("format", metavar="FORMAT", choices=[*import_formats()], help="one of: %(choices)s")
     parser.add_argument("src", metavar="SRC", type=Path, help="the folder or the file to read")
     parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
 
 
-def _import(options: argparse.Namespace) -> int:
-    from pytest_mapsat.suite import importer_of
-
+def run_import(options: argparse.Namespace) -> int:  # noqa: D103  the help of all commands says it
     report = importer_of(options.format)(options.src, options.dest)
     recordings = f"{report.recordings} recordings ({report.orphans} of no case, kept aside)"
     summary = f"{options.dest}: {report.cases} cases, {report.tools} tools, {recordings}"
@@ -150,62 +125,39 @@ def _import(options: argparse.Namespace) -> int:
     return shared.respond(options, report.to_json(), [summary, *left, *report.notes])
 
 
-COMMANDS = {
-    "init": shared.Command(
-        "Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there.",
-        _init_arguments,
-        _init,
-    ),
-    "import": shared.Command("", _import_arguments, _import),
-}
-
-
 # -- a made-up world ---------------------------------------------------------------------------------------------------
 
 LANGUAGES = ("en", "zh", "mixed")
 
 
-def _kinds() -> Iterable[str]:
-    from pytest_mapsat.making import builders
-
-    return builders()
-
-
-def _build_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", metavar="KIND", default=_Choices(_kinds), help="a kind of world: %(default)s")
+def add_build_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat build``."""
+    parser.add_argument("kind", metavar="KIND", help=f"a kind of world: {', '.join(making.builders())}")
     about = "the suite's folder: it must not exist, or be empty; one with a suite.yaml gets the tables, and tools if it has none"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
-    parser.add_argument(
-        "--seed", metavar="N", type=int, default=0, help="the same seed gives the same bytes (default: 0)"
-    )
-    parser.add_argument(
-        "--cities", metavar="N", type=int, help="how many towns (merchants: 9; city: 2, with --cases 4)"
-    )
+    about = "the same seed gives the same bytes (default: 0)"
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help=about)
+    about = "how many towns (merchants: 9; city: 2, with --cases 4)"
+    parser.add_argument("--cities", metavar="N", type=int, help=about)
     about = (
         "merchants: how many each town has (3000); city: how many people each has (10; with --cases one for each case)"
     )
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most")
     parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
-    parser.add_argument(
-        "--language",
-        choices=LANGUAGES,
-        default="mixed",
-        help="of the towns: %(choices)s, which alternates (default: mixed)",
-    )
+    about = "of the towns: %(choices)s, which alternates (default: mixed)"
+    parser.add_argument("--language", choices=LANGUAGES, default="mixed", help=about)
     parser.add_argument("--json", action="store_true", help="print the numbers of rows as JSON")
 
 
-def _build(options: argparse.Namespace) -> int:
-    from pytest_mapsat.making import BuildRequest, builder_of, builders
-    from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError
-    from pytest_mapsat.suite import new_folder, write_manifest
-
+def run_build(options: argparse.Namespace) -> int:
+    """The same seed gives the same bytes on every machine."""
     dest: Path = options.dest
-    if options.kind not in builders() and Path(options.kind).is_dir():
+    if options.kind not in making.builders() and Path(options.kind).is_dir():
         raise UsageError(f"{options.kind} is a folder: mapsat cases {options.kind} {dest} makes a suite of its logs")
-    builder = builder_of(options.kind)
-    request = BuildRequest(options.seed, options.cities, options.each, options.language, options.cases, options.queries)
+    builder = making.builder_of(options.kind)
+    names = ("seed", "cities", "each", "language", "cases", "queries")
+    request = making.BuildRequest(**{name: getattr(options, name) for name in names})
     own = (dest / "suite.yaml").is_file()
     if own:
         rows = builder(request, dest)
@@ -230,20 +182,15 @@ def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
     """Return what can be done now with a new world that has no cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.kind == "city" else "no cases yet: write some"]
-    return steps + (
-        [f"next: mapsat cases {logs} CASES makes cases of its logs"]
-        if logs.is_dir()
-        else [f"next: mapsat draft {dest} --from FILE"]
-    )
-
-
-COMMANDS |= {"build": shared.Command("The same seed gives the same bytes on every machine.", _build_arguments, _build)}
+    of_logs = f"next: mapsat cases {logs} CASES makes cases of its logs"
+    return [*steps, of_logs if logs.is_dir() else f"next: mapsat draft {dest} --from FILE"]
 
 
 # -- cases of logs -----------------------------------------------------------------------------------------------------
 
 
-def _draft_arguments(parser: argparse.ArgumentParser) -> None:
+def add_draft_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat draft``."""
     about = "the suite's folder: the draft is added to it, nothing is overwritten; where there is none it is made"
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
     about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
@@ -260,34 +207,20 @@ def _draft_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 
-def _draft(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import shown_path
-    from pytest_mapsat.making import (
-        case_id_of,
-        choose,
-        conversation_of,
-        draft_of,
-        personal_data_in_name,
-        personal_data_of,
-        read_logs,
-        without_personal,
-        write_draft,
-    )
-    from pytest_mapsat.model import UsageError
-    from pytest_mapsat.suite import open_suite
-
-    shared.refuse_options_of_no_model(options)
+def run_draft(options: argparse.Namespace) -> int:
+    """What the user did next becomes proposals, which mapsat review shows."""
+    if options.propose is None and (options.cache is not None or options.max_cost is not None):
+        raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
     root, source = options.suite, options.source
     if root.exists() and not (root / "suite.yaml").is_file() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{root}: expected a suite (a folder with suite.yaml), an empty folder, or none yet")
     suite = open_suite(root) if (root / "suite.yaml").is_file() else None
-    logs = read_logs(source)
-    log = choose(logs, options.which or (options.id if any(log.id == options.id for log in logs) else ""), source)
-    personal = personal_data_of(log)
-    if named := personal_data_in_name(source.name):
-        raise UsageError(
-            f"the name of the file is or has {named}, and places in the log begin with it: rename the file"
-        )
+    logs = making.read_logs(source)
+    by_id = options.id if any(log.id == options.id for log in logs) else ""
+    log = making.choose(logs, options.which or by_id, source)
+    personal = making.personal_data_of(log)
+    if kind := making.personal_data_in_name(source.name):
+        raise UsageError(f"the name of the file is or has {kind}, and places in the log begin with it: rename the file")
     if personal.found and not options.redact:
         listed = list(dict.fromkeys(map(str, personal.found)))
         if options.json:
@@ -296,16 +229,16 @@ def _draft(options: argparse.Namespace) -> int:
         for line in [*(() if options.json else listed), f"{nothing}; --redact puts an alias in the place of each"]:
             shared.tell(line)
         return shared.FINDINGS
-    conversation = conversation_of(without_personal(log, personal) if personal.found else log)
-    name = options.id or case_id_of(conversation.id or source.name.partition(".")[0])
-    draft = shared.with_model(options, lambda model: draft_of(conversation, name, suite, model))
-    files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
+    conversation = making.conversation_of(making.without_personal(log, personal) if personal.found else log)
+    name = options.id or making.case_id_of(conversation.id or source.name.partition(".")[0])
+    with _model(options) as model:
+        draft = making.draft_of(conversation, name, suite, model)
+    files = [shown_path(path) for path in making.write_draft(root, draft, suite, conversation)]
     proposals, notes, redacted = len(draft.case.truth.proposals), list(draft.notes), len(personal.found)
-    lines = [
-        f"case {name}: a draft with {shared.counted(proposals, 'proposal')}; look at it with: mapsat review {root}"
-    ]
+    summary = f"case {name}: a draft with {shared.counted(proposals, 'proposal')}"
     data = {"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted}
-    shared.respond(options, data, [*(f"{path}: new" for path in files), *lines])
+    lines = [*(f"{path}: new" for path in files), f"{summary}; look at it with: mapsat review {root}"]
+    shared.respond(options, data, lines)
     if redacted and not options.json:
         shared.tell(f"{shared.counted(redacted, 'place')} with personal data: the values have aliases now")
     for note in () if options.json else notes:
@@ -313,7 +246,23 @@ def _draft(options: argparse.Namespace) -> int:
     return shared.OK
 
 
-def _cases_arguments(parser: argparse.ArgumentParser) -> None:
+@contextmanager
+def _model(options: argparse.Namespace) -> Iterator[making.ProposingModel | None]:
+    """Give the model of ``--propose``, None without this option; ``--cache`` and ``--max-cost`` are kept to."""
+    if options.propose is None:
+        yield None
+        return
+    from pytest_mapsat.llm import SpendingLimits, named_model, open_door
+
+    name, parameters = named_model(options.propose, f"--propose={options.propose}")
+    limits = SpendingLimits(max_cost=options.max_cost)
+    with closing(open_door(options.cache or "auto", limits, run=uuid4().hex)) as client:
+        yield making.ProposingModel(client, name, parameters)
+        client.forget_run()
+
+
+def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mapsat cases``."""
     parser.add_argument("logs", metavar="LOGS", type=Path, help="a folder of logs")
     about = "the suite's folder: it must not exist, or be empty"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
@@ -325,29 +274,18 @@ def _cases_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
-def _cases(options: argparse.Namespace) -> int:
-    from pytest_mapsat.making import build_from_logs, missing_files
-    from pytest_mapsat.model import UsageError, hint_at
-
+def run_cases(options: argparse.Namespace) -> int:
+    """The same logs give the same bytes on every machine."""
     if not options.logs.is_dir():
         parent = options.logs.parent
-        folders = (
-            sorted(str(path) for path in parent.iterdir() if path.is_dir() and not missing_files(path))
-            if parent.is_dir()
-            else []
-        )
+        places = parent.iterdir() if parent.is_dir() else ()
+        folders = sorted(str(path) for path in places if path.is_dir() and not making.missing_files(path))
         here = ", ".join(folders) or "there is none here"
         raise UsageError(f"{options.logs} is no folder of logs ({here}){hint_at(str(options.logs), folders)}")
     for name in ("each", "cases"):
         if (value := getattr(options, name)) < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    report = build_from_logs(options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases)
+    report = making.build_from_logs(
+        options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases
+    )
     return shared.respond(options, report.to_json(), [f"{options.dest}:", *report.lines()])
-
-
-COMMANDS |= {
-    "draft": shared.Command(
-        "What the user did next becomes proposals, which mapsat review shows.", _draft_arguments, _draft
-    ),
-    "cases": shared.Command("The same logs give the same bytes on every machine.", _cases_arguments, _cases),
-}

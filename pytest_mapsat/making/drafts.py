@@ -138,10 +138,8 @@ def draft_of(
         proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
     if all(requirement.kind != "asked" for requirement in case.truth.requirements):
-        place = conversation.query.place
-        notes.append(
-            f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
-        )
+        missing = "no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
+        notes.append(f"{conversation.query.place}: {missing}")
     recordings = tuple(_recordings(conversation, case_id, known, notes))
     answers = tuple(_answers(conversation, case, known, proposals))
     return Draft(case, tools, recordings, answers, tuple(dict.fromkeys([*notes, *proposals.notes])))
@@ -154,16 +152,14 @@ def case_id_of(words: str) -> str:
 
 def _refuse_id(case_id: str, suite: Suite | None) -> None:
     if not re.fullmatch(CASE_ID_PATTERN, case_id) or case_id[0] in ".-" or re.search(r"-t\d+$", case_id):
-        raise UsageError(
-            f"--id: found {shown(case_id)}, expected 1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end"
-        )
+        expected = "1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end"
+        raise UsageError(f"--id: found {shown(case_id)}, expected {expected}")
     if case_id.lower() in _TAKEN:
         raise UsageError(f"--id: {case_id!r} is what other files of a suite are called; choose another one")
     taken = () if suite is None else (entry for file in suite.files() for entry in suite.entries(file))
     if (entry := next((entry for entry in taken if entry.id == case_id), None)) is not None:
-        raise UsageError(
-            f"--id: the suite has a case {case_id!r} ({shown_path(entry.path)}:{entry.line}); nothing is overwritten: choose another id"
-        )
+        place = f"{shown_path(entry.path)}:{entry.line}"
+        raise UsageError(f"--id: the suite has a case {case_id!r} ({place}); nothing is overwritten: choose another id")
 
 
 # -- the case
@@ -212,17 +208,15 @@ def _case(
 def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[JsonObject]:
     lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
     if len(lines) > _MOST_MESSAGES:
-        notes.append(
-            f"{lines[0].place}: {len(lines)} messages stand before the query: the last {_MOST_MESSAGES} are kept"
-        )
+        count = f"{len(lines)} messages stand before the query"
+        notes.append(f"{lines[0].place}: {count}: the last {_MOST_MESSAGES} are kept")
     return ({"role": line.role, "text": line.text} for line in lines[-_MOST_MESSAGES:])
 
 
 def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
     """Give what the user answered to questions before the reply that is judged, each with the words that ask for it."""
-    lines = [
-        line for line in conversation.lines[conversation.query_at : conversation.reply_at] if line.role != "system"
-    ]
+    before = conversation.lines[conversation.query_at : conversation.reply_at]
+    lines = [line for line in before if line.role != "system"]
     for question, answer in pairwise(lines):
         if question.role == "agent" and question.text and answer.role == "user":
             asked = asked_for(question.text, conversation.language)
@@ -311,9 +305,8 @@ def _recordings(
         try:
             key = name, recording_key(tools[name], recording)
         except ValueError as error:
-            notes.append(
-                f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
-            )
+            refused = f"the tool {name} of the suite cannot take this call: {error}"
+            notes.append(f"{line.place}: {refused}; no recording is made of it")
             continue
         if key not in kept:
             kept[key] = recording.result
@@ -339,10 +332,10 @@ def _answers(
         yield _answer(case, "accepted", accepted, tools, _labels(case, proposals.agreed, "passed", "passed"))
 
 
-def _labels(case: Case, told: Mapping[str, Mark], asked: Mark, other: Mark) -> dict[str, Mark]:
+def _labels(case: Case, known: Mapping[str, Mark], asked: Mark, other: Mark) -> dict[str, Mark]:
     """Return a label for each requirement that needs one; ``asked``, ``other``: those that nothing tells."""
     required = {requirement.id: asked if requirement.kind == "asked" else other for requirement in case.truth.required}
-    return {**required, **told}
+    return {**required, **known}
 
 
 def _answer(
@@ -356,8 +349,8 @@ def _answer(
             if step.kind != "call" or (tool := tools.get(tool_name(tools, step.tool))) is None:
                 continue
             recording = Recording(case=case.id, tool=tool.name, arguments=step.arguments, result=step.result)
-            told = secrets.clean(recording, tool)
-            clean = {"tool": tool.name, "arguments": told.arguments, "result": told.result, "changed": (), "writes": ""}
+            safe = secrets.clean(recording, tool)
+            clean = {"tool": tool.name, "arguments": safe.arguments, "result": safe.result, "changed": (), "writes": ""}
             steps.append(step.model_copy(update=clean))
         turns.append(turn.model_copy(update={"steps": tuple(steps), "timing": None}))
     note = "the reply that the user accepted" if name == "accepted" else "the reply that was logged"
@@ -394,9 +387,8 @@ def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Log
         return [root / "suite.yaml", *(root / name for name in files)]
     suite.refuse_odd_files()
     if (there := next((root / name for name in files if (root / name).exists()), None)) is not None:
-        raise UsageError(
-            f"{shown_path(there)} is there, and nothing is overwritten; choose another --id, or rename the file"
-        )
+        hint = "nothing is overwritten; choose another --id, or rename the file"
+        raise UsageError(f"{shown_path(there)} is there, and {hint}")
     add_files(root, files, lambda: _read_again(root, draft))
     return [root / name for name in files]
 
@@ -413,9 +405,8 @@ def _files(draft: Draft) -> dict[str, bytes]:
 
 
 def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> SuiteManifest:
-    text = " ".join(line.text for line in conversation.lines) + canonical_json(
-        [recording.result for recording in draft.recordings]
-    )
+    results = canonical_json([recording.result for recording in draft.recordings])
+    text = " ".join([*(line.text for line in conversation.lines), results])
     currency = next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
     try:
         return SuiteManifest(
@@ -533,13 +524,11 @@ class ProposalReview:
         parts: list[tuple[str, Requirement | ScriptedAnswer, tuple[str | int, ...]]] = [
             (part.id, part, ("truth", "requirements", index)) for index, part in enumerate(case.truth.requirements)
         ]
-        parts += [
-            (f"answer-{digest(part.say, 6)}", part, (*answers, index))
-            for index, part in enumerate(case.truth.user.answers)
-        ]
-        yield from (
-            Proposal(case, entry, name, part, place, lines.at(place)) for name, part, place in parts if part.draft
-        )
+        spoken = enumerate(case.truth.user.answers)
+        parts += [(f"answer-{digest(part.say, 6)}", part, (*answers, index)) for index, part in spoken]
+        for name, part, place in parts:
+            if part.draft:
+                yield Proposal(case, entry, name, part, place, lines.at(place))
 
     def decide(self, proposal: Proposal, decision: ProposalDecision) -> None:
         """Keep a decision: the case's file is put in place whole, then the decision is added to ``labels/proposals.jsonl``.
@@ -697,16 +686,11 @@ def _file_with(proposal: Proposal, data: JsonObject) -> bytes:
     end = start + len(text[start : tokens[-1].end_mark.index].rstrip())
     for before, after in pairwise(tokens):
         if "#" in text[before.end_mark.index : after.start_mark.index]:
-            line_number = before.end_mark.line + 1
-            raise proposal.problem(
-                f"the case has a comment by hand (line {line_number}), which would be lost: edit the case by hand, or move the comment out of it"
-            )
-    # Inside brackets a block would be no YAML; JSON is.
-    block = (
-        json.dumps(data, ensure_ascii=False)
-        if node.flow_style
-        else to_yaml(data).decode().rstrip("\n").replace("\n", "\n" + " " * node.start_mark.column)
-    )
+            comment = f"the case has a comment by hand (line {before.end_mark.line + 1}), which would be lost"
+            raise proposal.problem(f"{comment}: edit the case by hand, or move the comment out of it")
+    block = json.dumps(data, ensure_ascii=False)
+    if not node.flow_style:  # inside brackets a block would be no YAML; JSON is
+        block = to_yaml(data).decode().rstrip("\n").replace("\n", "\n" + " " * node.start_mark.column)
     new = (text[:start] + block + text[end:]).encode()
     cases = _cases_of(raw, entry.path)
     cases[entry.offset] = data

@@ -7,19 +7,17 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
 from pydantic import TypeAdapter
 
-from pytest_mapsat.model import Evidence, Json, JsonObject, Match, Recommends, Requirement, Tool, digest, same
+from pytest_mapsat.model import Evidence, Json, Match, Recommends, Requirement, Tool, any_true, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text, lexicon_of, read
 from pytest_mapsat.recording import changes_something
-from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
+from pytest_mapsat.sandbox import open_at
 
-from .logs import LogPlace
+from .worlds import package_data
 
 if TYPE_CHECKING:
     from .conversations import LoggedConversation
@@ -40,6 +38,7 @@ _DATED = re.compile(r"[\d\s:/.+TZ-]+")
 
 _MATCH: TypeAdapter[Match] = TypeAdapter(Match)
 
+Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m", "shown"]
 Values = Mapping[str, tuple[Json, ...]]
 
 
@@ -53,66 +52,21 @@ class RecordThing:
 
 
 @dataclass(frozen=True)
-class PlaceCondition:
-    """A condition on one field of a place.
+class FieldCondition:
+    """A condition on one field.
 
     ``is``: the field has the value, or one of several; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
     hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is;
-    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one. ``forbids``: it must not fit the rest.
+    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one.
     """
 
     field: str
     sort: Sort
     value: Json = None
-    forbids: bool = False
-
-    @property
-    def id(self) -> str:
-        """A name that may stand in a case."""
-        words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}.get(
-            self.sort, self.sort
-        )
-        value = str(plain(self.value))
-        value = {"True": "", "False": "not", "None": ""}.get(value, value)
-        text = "-".join(word for word in (self.field, words, value) if word)
-        name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
-        if text.isascii() and len(name) <= _LONGEST_ID:
-            return name
-        return f"{name[:_LONGEST_ID]}-{digest(text, 8)}".lstrip("-")
-
-    @property
-    def circumstantial(self) -> bool:
-        """Whether it depends on the time or the place of the choice."""
-        return self.sort in ("open_then", "within_m", "shown")
-
-    @property
-    def spans_kinds(self) -> bool:
-        """Whether it means the same of all kinds of places."""
-        return self.sort not in ("least", "most", "within_m", "open_at")
-
-    def fits(self, place: LogPlace, choice: Choice) -> bool:
-        """Return whether a place fits it in the circumstances of a choice."""
-        value = place.row.get(self.field)
-        if self.sort in ("open_at", "open_then"):
-            return opens(value, str(self.value) if self.sort == "open_at" else choice.clock) is True
-        if self.sort == "within_m":
-            apart = metres(choice, place)
-            return apart is not None and apart <= float(self.value or 0)
-        if self.sort == "shown":
-            return any(place is first for first in choice.offer[: int(self.value or 0)])
-        if self.sort == "has":
-            return isinstance(value, list) and self.value in value
-        if self.sort == "is":
-            return type(value) is type(self.value) and value == self.value
-        return is_figure(value) and bool(value >= self.value if self.sort == "least" else value <= self.value)
-
-    def concerns(self, choice: Choice) -> bool:
-        """Return whether a choice can tell anything of it: the list that was shown must be known."""
-        return self.sort != "shown" or choice.of is None
 
     @cached_property
     def match(self) -> Match:
-        """What a value of the field must fit, as a check has it; what depends on the moment is in ``where``."""
+        """What a value of the field must fit, as a check has it, where neither the time nor the place of a choice matters."""
         match: Json = list(self.value) if isinstance(self.value, tuple) else self.value
         if self.sort == "has":
             match = {"op": "contains", "text": str(self.value)}
@@ -122,45 +76,31 @@ class PlaceCondition:
             match = {"op": "open_at", "time": self.value}
         return _MATCH.validate_python(match)
 
-    def where(self, clock: str, point: tuple[float, float] | None) -> Mapping[str, Match | JsonObject]:
-        """Return it as the matches of a check, by field, for a case at a time of day and a point."""
-        if self.sort == "open_then":
-            return {self.field: {"op": "open_at", "time": clock}}
-        if self.sort == "within_m":
-            lon, lat = point or (0.0, 0.0)
-            return {"point": {"op": "within_m", "lon": lon, "lat": lat, "metres": plain(self.value)}}
-        return {self.field: self.match}
-
-    def words(self, language: str) -> str:
-        """Return it in words of a language."""
-        name, value = self.field.replace("_", " "), plain(self.value)
-        en, zh = {
-            "is": (f"{name} “{value}”", f"{name}为“{value}”"),
-            "has": (f"{name} with “{value}”", f"{name}包括“{value}”"),
-            "least": (f"{name} of {value} or more", f"{name}不低于{value}"),
-            "most": (f"{name} of {value} or less", f"{name}不超过{value}"),
-            "open_at": (f"still open at {value}", f"{value}还在营业"),
-            "open_then": ("open at the time of the query", "提问时正在营业"),
-            "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
-            "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
-        }[self.sort]
-        if self.value is True:
-            en, zh = name, name
-        elif self.value is False:
-            en, zh = f"no {name}", f"无{name}"
-        return zh if language.startswith("zh") else en
-
 
 def plain(value: Json) -> Json:
     """Return a figure without decimals that say nothing."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def is_figure(value: Json) -> bool:
+    """Return whether a value is a number that can have a bound."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_open_at = lru_cache(maxsize=100_000)(open_at)
+
+
+def opens(value: Json, clock: str) -> bool | None:
+    """Return whether opening hours hold a time of day; None for what are no hours, and where there is no time."""
+    return _open_at(value, clock) if isinstance(value, str) and clock else None
+
+
 @dataclass(frozen=True)
-class FieldDifference(PlaceCondition):
+class FieldDifference(FieldCondition):
     """A condition on one field, a dotted path in the record, that the refused thing breaks.
 
     Attributes:
+        forbids: whether the field must not fit the rest.
         day: for hours, the day of the week that was asked about and that the field is called after.
         limits: for a figure, the greatest or least value that is known to be right, and the refused one.
         worded: whether the user's words give the figure.
@@ -172,6 +112,7 @@ class FieldDifference(PlaceCondition):
         kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
+    forbids: bool = False
     day: str = ""
     limits: tuple[float, float] = (0, 0)
     worded: bool = False
@@ -205,8 +146,7 @@ class FieldDifference(PlaceCondition):
 
     def kept_by(self, thing: RecordThing) -> bool | None:
         """Return whether a thing may be recommended by it; None where the records do not tell."""
-        held = [self.match.fits(value) for value in thing.values.get(self.field, (None,))]
-        fits = True if True in held else None if None in held else False
+        fits = any_true(map(self.match.fits, thing.values.get(self.field, (None,))))
         return fits if fits is None or not self.forbids else not fits
 
     def stated_in(self, text: str) -> bool:
@@ -222,11 +162,8 @@ class FieldDifference(PlaceCondition):
         """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
         last = key_words(self.field)
         words = [word for word in last if tells(word)]
-        if (
-            self.worded
-            or (tells(self.text.lower()) and spoken(text, self.text))
-            or (words and spoken(text, " ".join(last)))
-        ):
+        by_value = tells(self.text.lower()) and spoken(text, self.text)
+        if self.worded or by_value or (words and spoken(text, " ".join(last))):
             return 3
         if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
@@ -295,14 +232,11 @@ def fields_apart(
         if _has(path, "identifies"):
             continue
         bad, good = _values(refused, path), _values(accepted, path)
-        made = [*(_against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock))]
-        made = made or [*_on_day(path, good, asked)]
-        fields += (
-            replace(field, likely=_likely(field, things))
-            for field in made
-            if all(field.kept_by(thing) for thing in accepted)
-            and any(field.kept_by(thing) is False for thing in refused)
-        )
+        candidates = [*(_against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock))]
+        candidates = candidates or [*_on_day(path, good, asked)]
+        kept = (field for field in candidates if all(field.kept_by(thing) for thing in accepted))
+        broken = (field for field in kept if any(field.kept_by(thing) is False for thing in refused))
+        fields += (replace(field, likely=_likely(field, things)) for field in broken)
     return fields
 
 
@@ -443,24 +377,23 @@ class Need:
 
 
 @cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load((files(__package__) / "needs.yaml").read_text("utf-8"))
-    return data
-
-
-@cache
 def all_needs() -> tuple[Need, ...]:
     """Return the needs of the data, in their order."""
-    return tuple(
-        Need(name, *(tuple(parts[part]) for part in ("fields", "words", "signs")))
-        for name, parts in _data()["needs"].items()
-    )
+    parts = ("fields", "words", "signs")
+    needs = package_data(__package__, "needs.yaml")["needs"].items()
+    return tuple(Need(name, *(tuple(need[part]) for part in parts)) for name, need in needs)
 
 
 @cache
 def listed(name: str) -> tuple[str, ...]:
     """Return one of the plain lists of words of the data."""
-    return tuple(_data()[name])
+    return tuple(package_data(__package__, "needs.yaml")[name])
+
+
+@cache
+def wording(name: str) -> re.Pattern[str]:
+    """Return what finds one of the patterns of the data under a name."""
+    return re.compile("|".join(package_data(__package__, "needs.yaml")[name]), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -521,6 +454,11 @@ def takes(tool: str) -> bool:
     return changes_something(tool) or not set(words_of(tool)).isdisjoint(listed("takes"))
 
 
+def tells_of_user(tool: str) -> bool:
+    """Return whether the name of a tool says that it tells of the user: ``get_user_profile``."""
+    return not set(words_of(tool)).isdisjoint(listed("profiles"))
+
+
 def tells(word: str) -> bool:
     """Return whether a word says something by itself: it is long enough, and none of those that stand in any text."""
     return (len(word) >= _LEAST_LATIN or bool(_HAN.search(word))) and word not in listed("weak")
@@ -541,11 +479,7 @@ def leaves_of(data: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Jso
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield from leaves_of(value, (*path, key))
-    elif (
-        isinstance(data, Sequence)
-        and not isinstance(data, str)
-        and any(isinstance(part, Mapping | list) for part in data)
-    ):
+    elif isinstance(data, list | tuple) and any(isinstance(part, Mapping | list) for part in data):
         for part in data:
             yield from leaves_of(part, (*path, "*"))
     else:
@@ -607,24 +541,22 @@ def told_before(
             asked = index == conversation.query_at
             yield from (EarlierText(line.place, "context", sentence, asked=asked) for sentence in sentences(line.text))
         for step in line.calls:
-            profile = (step.tool in tools and tools[step.tool].profile) or bool(
-                set(listed("profiles")) & set(words_of(step.tool))
-            )
+            profile = (step.tool in tools and tools[step.tool].profile) or tells_of_user(step.tool)
             if step.kind == "call" and step.status == "ok" and (profile or step.tool not in listing):
                 source: Source = "profile" if profile else "environment"
                 yield from (EarlierText(line.place, source, "", path, value) for path, value in leaves_of(step.result))
 
 
-def support_for(field: FieldDifference, told: tuple[EarlierText, ...], known_at: str) -> FieldDifference:
+def support_for(field: FieldDifference, earlier: tuple[EarlierText, ...], known_at: str) -> FieldDifference:
     """Return a condition with what supports it, and with the bound that the evidence gives where it gives one.
 
     Args:
         field: the condition.
-        told: what stood before the reply.
+        earlier: what stood before the reply.
         known_at: the place that told the time that opening hours are held against; empty where none did.
     """
     bounded, kept, asked = field, [], False
-    for part in told:
+    for part in earlier:
         relevance, figure = _relevance(field, part)
         if relevance is None:
             continue
@@ -643,48 +575,47 @@ def support_for(field: FieldDifference, told: tuple[EarlierText, ...], known_at:
     return replace(bounded, asked=asked, source=source, evidence=evidence)
 
 
-def linked_to(support: FieldDifference, words: str, told: tuple[EarlierText, ...], returned: str) -> FieldDifference:
+def linked_to(support: FieldDifference, words: str, earlier: tuple[EarlierText, ...], returned: str) -> FieldDifference:
     """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
 
     They share a name, or a pair of Chinese signs, that stands in no call and no result.
     """
-    shared = names_in(words)
-    texts = [part for part in told if part.text and any(name not in returned for name in names_in(part.text) & shared)]
+    shared = {name for name in names_in(words) if name not in returned}
+    texts = [part for part in earlier if part.text and names_in(part.text) & shared]
     if support.evidence or not texts:
         return support
     return replace(support, source=texts[0].source, evidence=tuple(part.evidence("weak") for part in texts[:_MOST]))
 
 
-def _relevance(field: FieldDifference, told: EarlierText) -> tuple[_Relevance | None, float | None]:
+def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance | None, float | None]:
     """Return how something supports a condition, None where it does not, and the figure that it gives for its bound."""
-    if told.path:
-        return _of_value(field, told)
-    text = told.text
-    if _INSTRUCTS.match(text) and not told.asked:
+    if earlier.path:
+        return _of_value(field, earlier)
+    text = earlier.text
+    if _INSTRUCTS.match(text) and not earlier.asked:
         return None, None
     related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
     for figure in figures_in(text, field.sort, plain=related) if field.bound else ():
         if field.with_figure(figure):
             return "strong", figure
-    named = field.stated_in(text) or any(any_spoken(text, need.names) for need in field.own_needs)
-    return ("strong" if named else "weak" if related else None), None
+    stated = field.stated_in(text) or any(any_spoken(text, need.names) for need in field.own_needs)
+    return ("strong" if stated else "weak" if related else None), None
 
 
-def _of_value(field: FieldDifference, told: EarlierText) -> tuple[_Relevance | None, float | None]:
+def _of_value(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance | None, float | None]:
     """Return the same of a value in data: by its name and its value, or by words in a text."""
-    key = told.path.removesuffix(".*").rsplit(".", 1)[-1]
+    key = earlier.path.removesuffix(".*").rsplit(".", 1)[-1]
     own = set(key_words(field.field))
     shares = bool({need.name for need in needs_of(key)} & {need.name for need in field.needs})
     shares = shares or bool(own & {word for word in words_of(key) if tells(word)})
-    value = told.value
+    value = earlier.value
     if is_figure(value) and field.bound:
         return ("strong", value) if shares and field.with_figure(value) else (None, None)
     texts = [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, str)]
     phrases = [phrase for need in field.own_needs for phrase in (*need.words, *need.signs, *need.fields)]
     phrases += [field.text] if tells(field.text.lower()) else []
-    texts += (
-        [" ".join(words_of(told.path))] if value and not shares and not field.text else []
-    )  # what a person has by its name: daughter: 2
+    if value and not shares and not field.text:  # what a person has by its name: daughter: 2
+        texts.append(" ".join(words_of(earlier.path)))
     holds = any(text.strip() and (same(text, field.text) or any_spoken(text, phrases)) for text in texts)
     for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.sort, plain=shares)):
         if field.with_figure(figure):
@@ -695,132 +626,6 @@ def _of_value(field: FieldDifference, told: EarlierText) -> tuple[_Relevance | N
     return ("strong" if holds else None), None
 
 
-# -- habits as conditions on places ------------------------------------------------------------------------------------
-
-#: What is listed of a place and is no attribute: what tells it from all others, and what the query decides.
-_NO_ATTRIBUTES = frozenset({
-    "id", "name", "kind", "city", "lon", "lat", "point", "address", "phone", "tel", "telephone", "email", "url", "website",
-    "description", "summary", "alias", "aliases",
-})  # fmt: skip
-_LONGEST_TEXT = 60
-_LONGEST_ID = 50
-_LATE = ("21:30", "23:30")
-#: The shares of a user's choices that a bound on a figure may take in.
-_QUANTILES = (1.0, 0.9)
-
-Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m", "shown"]
-
-
-class Choice(NamedTuple):
-    """Something that a user took: the place, what was there to choose from, and the circumstances.
-
-    ``offer``: the places; ``of``: the part of the catalogue that they are, None for a list that was shown; ``moment``: the time as ISO 8601; ``stated``: what the
-    user asked for in words and filters, which other conditions have nothing to do with.
-    """
-
-    place: LogPlace
-    offer: tuple[LogPlace, ...]
-    of: tuple[str, str] | None
-    at: float
-    moment: str
-    line: str
-    point: tuple[float, float] | None = None
-    stated: tuple["PlaceCondition", ...] = ()
-
-    @property
-    def clock(self) -> str:
-        """The time of day, ``HH:MM``."""
-        return self.moment[11:16]
-
-
-def is_figure(value: Json) -> bool:
-    """Return whether a value is a number that can have a bound."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_hours = lru_cache(maxsize=100_000)(opening_hours)
-_open_at = lru_cache(maxsize=100_000)(open_at)
-
-
-def opens(value: Json, clock: str) -> bool | None:
-    """Return whether opening hours hold a time of day; None for what are no hours, and where there is no time."""
-    return _open_at(value, clock) if isinstance(value, str) and clock else None
-
-
-def metres(choice: Choice, place: LogPlace) -> float | None:
-    """Return how far a place lies from where a choice was made; None where either has no point."""
-    return None if choice.point is None or place.point is None else distance_m(*choice.point, *place.point)
-
-
-def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
-    """Give the conditions on values that a place fits: truth values, short texts, members of lists."""
-    for column, value in place.row.items():
-        if column in _NO_ATTRIBUTES:
-            continue
-        if isinstance(value, bool):
-            yield PlaceCondition(column, "is", value)
-        elif isinstance(value, str):
-            if value and len(value) <= _LONGEST_TEXT and not _hours(value):
-                yield PlaceCondition(column, "is", value)
-        elif isinstance(value, list):
-            members = dict.fromkeys(member for member in value if isinstance(member, str) and member)
-            yield from (PlaceCondition(column, "has", member) for member in members)
-
-
-def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCondition]]:
-    """Return the bounds that most of the choices keep, taken from their own figures, hours and distances: each field and direction with its bounds."""
-    rows = [choice.place.row for choice in choices]
-    fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
-    bounds: dict[tuple[str, Sort], list[PlaceCondition]] = {}
-    for column in fields:
-        values = [row.get(column) for row in rows]
-        figures = sorted(float(value) for value in values if is_figure(value))  # type: ignore[arg-type]
-        if len(figures) > len(rows) / 2:
-            bounds[column, "most"] = [PlaceCondition(column, "most", figure) for figure in _at_quantiles(figures)]
-            falling = _at_quantiles(figures[::-1])
-            bounds[column, "least"] = [PlaceCondition(column, "least", figure) for figure in falling]
-        if sum(isinstance(value, str) and bool(_hours(value)) for value in values) > len(rows) / 2:
-            bounds[column, "open_at"] = [PlaceCondition(column, "open_at", clock) for clock in _LATE]
-            bounds[column, "open_then"] = [PlaceCondition(column, "open_then")]
-    far = sorted(apart for choice in choices if (apart := metres(choice, choice.place)) is not None)
-    if len(far) > len(rows) / 2:
-        bounds["distance", "within_m"] = [
-            PlaceCondition("distance", "within_m", float(-(-apart // 50) * 50 or 50)) for apart in _at_quantiles(far)
-        ]
-    return bounds
-
-
-def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
-    """Return the bounds on the place in the list that was shown which most of the choices keep; none where few lists were."""
-    numbers = [
-        choice.offer.index(choice.place) + 1 for choice in choices if choice.of is None and len(choice.offer) > 1
-    ]
-    at = _at_quantiles(sorted(numbers), (1.0, 0.9, 0.75)) if 2 * len(numbers) > len(choices) else ()
-    return [PlaceCondition("list", "shown", number) for number in at]
-
-
-def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
-    last = len(figures) - 1
-    return dict.fromkeys(figures[round(share * last)] for share in shares)
-
-
-def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
-    """Return what a profile says of a condition: its ratio (0 to 1) where it has one, else whether it names it."""
-    name, value = condition.field, condition.value
-    for key, told in profile.items():
-        if isinstance(told, dict) and (inner := profile_of(told, condition)):
-            return inner
-        if key not in (name, value):
-            named = (value,) if condition.sort == "has" else (name,) if value is True else ()
-            if isinstance(told, list) and any(word in told for word in named):
-                return True
-        elif isinstance(told, float) and 0 < told <= 1 and condition.sort in ("is", "has"):
-            return told
-        elif told == value or (isinstance(told, list) and value in told):
-            return True
-    return False
-
-
 # -- requirements that conditions become --------------------------------------------------------------------------------
 
 
@@ -829,7 +634,7 @@ def requirement_of(
     kind: Literal["asked", "hard", "soft"],
     text: str,
     where: Mapping[str, Match | Json],
-    told: Mapping[str, Any] = MappingProxyType({}),
+    support: Mapping[str, Any] = MappingProxyType({}),
     *,
     forbids: bool = False,
     draft: bool = False,
@@ -841,10 +646,10 @@ def requirement_of(
         kind: ``asked`` where the query states it, ``hard`` where the user never did without it, else ``soft``.
         text: it in words, in the language of the case.
         where: by field of the thing that is proposed (a dotted path), the value or the match that it must have.
-        told: ``source`` and ``evidence`` of what is not asked.
+        support: ``source`` and ``evidence`` of what is not asked.
         forbids: whether nothing that is recommended may have them.
         draft: whether people have to decide on it.
     """
     parts = {"none_where": where} if forbids else {"only": True, "where": where}
     check = Recommends.model_validate({"kind": "recommends", **parts})
-    return Requirement(id=name, kind=kind, text=text, check=check, draft=draft, **({} if kind == "asked" else told))
+    return Requirement(id=name, kind=kind, text=text, check=check, draft=draft, **({} if kind == "asked" else support))

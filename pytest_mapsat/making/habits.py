@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from math import log
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pytest_mapsat.sandbox import tokens
+from pytest_mapsat.model import Json, JsonObject, Match, digest
+from pytest_mapsat.sandbox import distance_m, opening_hours, tokens
 
-from .evidence import Choice, PlaceCondition, bounds_of, language_of, places_shown, values_of
+from .evidence import FieldCondition, Sort, is_figure, language_of, opens, plain
 from .logs import Event, LogPlace, UserLog
 
 #: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
@@ -31,8 +32,186 @@ _LEAST_CHOICES, _LEAST_HALVES = 5, 12
 _ENDED = 1.0
 #: A habit of all kinds shows in this share of those that could show it: with so many choices, and not more than this share of what is there fitting.
 _OF_KINDS, _LEAST_OF_KIND, _ALL = 0.75, 3, 0.9
+#: Sorts of conditions that mean something else for another kind of places.
+_OF_ONE_KIND = ("least", "most", "within_m", "open_at")
 #: The latest choices that count. The exact tail takes time with their square.
 _MOST_CHOICES = 300
+
+
+# -- conditions on places, and what was chosen ------------------------------------------------------------------------
+
+#: What is listed of a place and is no attribute: what tells it from all others, and what the query decides.
+_NO_ATTRIBUTES = frozenset({
+    "id", "name", "kind", "city", "lon", "lat", "point", "address", "phone", "tel", "telephone", "email", "url", "website",
+    "description", "summary", "alias", "aliases",
+})  # fmt: skip
+_LONGEST_TEXT = 60
+_LONGEST_ID = 50
+_LATE = ("21:30", "23:30")
+#: The shares of a user's choices that a bound on a figure may take in.
+_QUANTILES = (1.0, 0.9)
+
+
+@dataclass(frozen=True)
+class PlaceCondition(FieldCondition):
+    """A condition on one field of a place of the catalogue."""
+
+    @property
+    def id(self) -> str:
+        """A name that may stand in a case."""
+        words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}
+        value = str(plain(self.value))
+        value = {"True": "", "False": "not", "None": ""}.get(value, value)
+        text = "-".join(word for word in (self.field, words.get(self.sort, self.sort), value) if word)
+        name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
+        if text.isascii() and len(name) <= _LONGEST_ID:
+            return name
+        return f"{name[:_LONGEST_ID]}-{digest(text, 8)}".lstrip("-")
+
+    @property
+    def circumstantial(self) -> bool:
+        """Whether it depends on the time or the place of the choice."""
+        return self.sort in ("open_then", "within_m", "shown")
+
+    def fits(self, place: LogPlace, choice: Choice) -> bool:
+        """Return whether a place fits it in the circumstances of a choice."""
+        if self.sort == "shown":
+            return any(place is first for first in choice.offer[: int(self.value or 0)])
+        if self.sort == "within_m":
+            apart = metres(choice, place)
+            return apart is not None and apart <= float(self.value or 0)
+        value = place.row.get(self.field)
+        if self.sort in ("open_at", "open_then"):
+            return opens(value, str(self.value) if self.sort == "open_at" else choice.clock) is True
+        return self.match.holds(value) is True
+
+    def where(self, clock: str, point: tuple[float, float] | None) -> Mapping[str, Match | JsonObject]:
+        """Return it as the matches of a check, by field, for a case at a time of day and a point."""
+        if self.sort == "open_then":
+            return {self.field: {"op": "open_at", "time": clock}}
+        if self.sort == "within_m":
+            lon, lat = point or (0.0, 0.0)
+            return {"point": {"op": "within_m", "lon": lon, "lat": lat, "metres": plain(self.value)}}
+        return {self.field: self.match}
+
+    def words(self, language: str) -> str:
+        """Return it in words of a language."""
+        name, value = self.field.replace("_", " "), plain(self.value)
+        en, zh = {
+            "is": (f"{name} “{value}”", f"{name}为“{value}”"),
+            "has": (f"{name} with “{value}”", f"{name}包括“{value}”"),
+            "least": (f"{name} of {value} or more", f"{name}不低于{value}"),
+            "most": (f"{name} of {value} or less", f"{name}不超过{value}"),
+            "open_at": (f"still open at {value}", f"{value}还在营业"),
+            "open_then": ("open at the time of the query", "提问时正在营业"),
+            "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
+            "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
+        }[self.sort]
+        if self.value is True:
+            en, zh = name, name
+        elif self.value is False:
+            en, zh = f"no {name}", f"无{name}"
+        return zh if language.startswith("zh") else en
+
+
+class Choice(NamedTuple):
+    """Something that a user took: the place, what was there to choose from, and the circumstances.
+
+    ``offer``: the places; ``of``: the part of the catalogue that they are, None for a list that was shown; ``moment``: the time as ISO 8601; ``stated``: what the
+    user asked for in words and filters, which other conditions have nothing to do with.
+    """
+
+    place: LogPlace
+    offer: tuple[LogPlace, ...]
+    of: tuple[str, str] | None
+    at: float
+    moment: str
+    line: str
+    point: tuple[float, float] | None = None
+    stated: tuple[PlaceCondition, ...] = ()
+
+    @property
+    def clock(self) -> str:
+        """The time of day, ``HH:MM``."""
+        return self.moment[11:16]
+
+
+_hours = lru_cache(maxsize=100_000)(opening_hours)
+
+
+def metres(choice: Choice, place: LogPlace) -> float | None:
+    """Return how far a place lies from where a choice was made; None where either has no point."""
+    return None if choice.point is None or place.point is None else distance_m(*choice.point, *place.point)
+
+
+def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
+    """Give the conditions on values that a place fits: truth values, short texts, members of lists."""
+    for column, value in place.row.items():
+        if column in _NO_ATTRIBUTES:
+            continue
+        if isinstance(value, bool):
+            yield PlaceCondition(column, "is", value)
+        elif isinstance(value, str):
+            if value and len(value) <= _LONGEST_TEXT and not _hours(value):
+                yield PlaceCondition(column, "is", value)
+        elif isinstance(value, list):
+            members = dict.fromkeys(member for member in value if isinstance(member, str) and member)
+            yield from (PlaceCondition(column, "has", member) for member in members)
+
+
+def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCondition]]:
+    """Return the bounds that most of the choices keep, taken from their own figures, hours and distances: each field and direction with its bounds."""
+    rows = [choice.place.row for choice in choices]
+    fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
+    bounds: dict[tuple[str, Sort], list[PlaceCondition]] = {}
+    for column in fields:
+        values = [row.get(column) for row in rows]
+        figures = sorted(float(value) for value in values if is_figure(value))  # type: ignore[arg-type]
+        if len(figures) > len(rows) / 2:
+            bounds[column, "most"] = [PlaceCondition(column, "most", figure) for figure in _at_quantiles(figures)]
+            falling = _at_quantiles(figures[::-1])
+            bounds[column, "least"] = [PlaceCondition(column, "least", figure) for figure in falling]
+        if sum(isinstance(value, str) and bool(_hours(value)) for value in values) > len(rows) / 2:
+            bounds[column, "open_at"] = [PlaceCondition(column, "open_at", clock) for clock in _LATE]
+            bounds[column, "open_then"] = [PlaceCondition(column, "open_then")]
+    far = sorted(apart for choice in choices if (apart := metres(choice, choice.place)) is not None)
+    if len(far) > len(rows) / 2:
+        steps = (float(-(-apart // 50) * 50 or 50) for apart in _at_quantiles(far))
+        bounds["distance", "within_m"] = [PlaceCondition("distance", "within_m", step) for step in steps]
+    return bounds
+
+
+def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
+    """Return the bounds on the place in the list that was shown which most of the choices keep; none where few lists were."""
+    of_lists = (choice for choice in choices if choice.of is None and len(choice.offer) > 1)
+    numbers = [choice.offer.index(choice.place) + 1 for choice in of_lists]
+    at = _at_quantiles(sorted(numbers), (1.0, 0.9, 0.75)) if 2 * len(numbers) > len(choices) else ()
+    return [PlaceCondition("list", "shown", number) for number in at]
+
+
+def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
+    last = len(figures) - 1
+    return dict.fromkeys(figures[round(share * last)] for share in shares)
+
+
+def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
+    """Return what a profile says of a condition: its ratio (0 to 1) where it has one, else whether it names it."""
+    name, value = condition.field, condition.value
+    for key, known in profile.items():
+        if isinstance(known, dict) and (inner := profile_of(known, condition)):
+            return inner
+        if key not in (name, value):
+            words = (value,) if condition.sort == "has" else (name,) if value is True else ()
+            if isinstance(known, list) and any(word in known for word in words):
+                return True
+        elif isinstance(known, float) and 0 < known <= 1 and condition.sort in ("is", "has"):
+            return known
+        elif known == value or (isinstance(known, list) and value in known):
+            return True
+    return False
+
+
+# -- habits ------------------------------------------------------------------------------------------------------------
 
 
 def tail(shares: Sequence[float], hits: int) -> float:
@@ -153,19 +332,19 @@ class Catalogue:
             return condition in self.values(choice.place)
         return condition.fits(choice.place, choice)
 
-    def share(self, condition: PlaceCondition, choice: Choice, beside: tuple[PlaceCondition, ...] = ()) -> float | None:
+    def share(self, condition: PlaceCondition, choice: Choice, given: tuple[PlaceCondition, ...] = ()) -> float | None:
         """Return the share of what was there that fits a condition, among those that keep and break the same of ``beside`` as what was taken; None for none."""
-        stated = (each for each in choice.stated if each.field != condition.field and each not in beside)
-        beside = (*beside, *stated)
-        if condition.sort in ("is", "has") and not beside:
+        stated = (each for each in choice.stated if each.field != condition.field and each not in given)
+        given = (*given, *stated)
+        if condition.sort in ("is", "has") and not given:
             return self._of_value(condition, choice)
-        alone = any(each.circumstantial for each in (condition, *beside)) or choice.of is None
-        pattern = [self.fits(other, choice) for other in beside]
-        key = ((choice.line, choice.of) if alone else choice.of, condition, beside, tuple(pattern))
+        alone = any(each.circumstantial for each in (condition, *given)) or choice.of is None
+        pattern = [self.fits(other, choice) for other in given]
+        key = ((choice.line, choice.of) if alone else choice.of, condition, given, tuple(pattern))
         if key not in self._shares:
             places: Sequence[LogPlace] = choice.offer
-            if beside:
-                places = [place for place in places if [other.fits(place, choice) for other in beside] == pattern]
+            if given:
+                places = [place for place in places if [other.fits(place, choice) for other in given] == pattern]
             fitting = sum([condition.fits(place, choice) for place in places])
             self._shares[key] = fitting / len(places) if places else None
         return self._shares[key]
@@ -198,8 +377,8 @@ class HabitFinder:
         own = {name: self._identified(members) for name, members in by_kind.items()}
         across = self._across(by_kind, own) if len(by_kind) > 1 else Identified()
         common = [habit for habit in across.habits if self._goes_for(habit, kind, by_kind, own)]
-        beside = [*(habit.condition for habit in common), *asked]
-        of_kind = self._identified(by_kind[kind], beside) if beside else own[kind]
+        given = [*(habit.condition for habit in common), *asked]
+        of_kind = self._identified(by_kind[kind], given) if given else own[kind]
         # Who takes what a list shows first shows no wish for what the list is sorted by.
         return Identified(
             tuple(habit for habit in (*common, *of_kind.habits) if habit.condition.sort != "shown"),
@@ -252,21 +431,18 @@ class HabitFinder:
         holding, telling = self._kinds_of(habit, by_kind, own)
         return kind in holding if kind in telling else len(holding) > 2  # noqa: PLR2004
 
-    def _identified(self, choices: Sequence[Choice], beside: Sequence[PlaceCondition] = ()) -> Identified:
+    def _identified(self, choices: Sequence[Choice], given: Sequence[PlaceCondition] = ()) -> Identified:
         """Return the habits that choices of one kind show, beside conditions that hold anyway."""
         if len(choices) < _LEAST_CHOICES:
             return Identified()
-        key = (*(choice.line for choice in choices), *beside)
+        key = (*(choice.line for choice in choices), *given)
         if key not in self._remembered:
-            self._remembered[key] = self._looked_for(choices, beside)
+            self._remembered[key] = self._looked_for(choices, given)
         return self._remembered[key]
 
-    def _looked_for(self, choices: Sequence[Choice], beside: Sequence[PlaceCondition]) -> Identified:
-        fields = [
-            conditions
-            for conditions in _conditions(self._catalogue, choices, across=False)
-            if not set(conditions).intersection(beside)
-        ]
+    def _looked_for(self, choices: Sequence[Choice], given: Sequence[PlaceCondition]) -> Identified:
+        every = _conditions(self._catalogue, choices, across=False)
+        fields = [conditions for conditions in every if not set(conditions).intersection(given)]
         tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
         level = _level([habit for measured in tried for habit in measured if habit.condition.sort != "shown"])
         clear: list[Habit] = []
@@ -277,18 +453,19 @@ class HabitFinder:
             elif (half := self._half(conditions, choices, level)) is not None:
                 clear.append(half)
         # A habit that has ended still explains what went with it.
-        habits, explained = self._unexplained(clear, choices, beside)
+        habits, explained = self._unexplained(clear, choices, given)
         ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
         return Identified(tuple(habit for habit in habits if not habit.ended), (*ended, *explained))
 
     def measured(
-        self, condition: PlaceCondition, choices: Sequence[Choice], beside: tuple[PlaceCondition, ...] = ()
+        self, condition: PlaceCondition, choices: Sequence[Choice], given: tuple[PlaceCondition, ...] = ()
     ) -> Habit:
         """Return how choices keep a condition; with ``beside`` each against what was there that keeps and breaks the same of it."""
-        within = [choice for choice in choices if condition.concerns(choice)]
+        # Of a choice without a list nothing is known of the place in it.
+        within = [choice for choice in choices if condition.sort != "shown" or choice.of is None]
         kept, shares, lines = [], [], []
         for choice in within:
-            share = self._catalogue.share(condition, choice, beside)
+            share = self._catalogue.share(condition, choice, given)
             fits = self._catalogue.fits(condition, choice)
             kept.append(fits)
             shares.append(float(fits) if share is None else share)
@@ -322,18 +499,18 @@ class HabitFinder:
         return None
 
     def _unexplained(
-        self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[PlaceCondition]
+        self, clear: Sequence[Habit], choices: Sequence[Choice], given: Sequence[PlaceCondition]
     ) -> tuple[list[Habit], list[LeftOut]]:
         """Part habits into those that hold beside all others, and those that others explain.
 
         The clearest comes first, then whichever holds beside those there are; one that later ones explain goes again. What is left may still be explained by one
         that did not come in, as that one is by it: both are left out.
         """
-        level = BESIDE / max(1, len(clear) + len(beside) - 1)
+        level = BESIDE / max(1, len(clear) + len(given) - 1)
 
         def holds(habit: Habit, others: Iterable[Habit]) -> bool:
             """Return whether a condition shows among the choices, and what was there, that fit others, too."""
-            conditions = [*beside, *(other.condition for other in others if other is not habit)]
+            conditions = [*given, *(other.condition for other in others if other is not habit)]
             return not conditions or self.measured(habit.condition, choices, tuple(conditions)).chance <= level
 
         kept: list[Habit] = []
@@ -345,15 +522,13 @@ class HabitFinder:
         for habit in clear:
             if habit in kept:
                 continue
-            rivals = [
-                other for other in kept if not holds(other, [*(rest for rest in kept if rest is not other), habit])
-            ]
+            rivals = [other for other in kept if not holds(other, [*kept, habit])]
             doubtful.update(rivals)
             why = "each explains the other" if rivals else "explained"
             likest = sorted(kept, key=lambda other: (-len({*habit.lines} & {*other.lines}), other.condition.id))[:1]
             out += [_left_out(habit, other, why) for other in rivals or likest]
             if not (rivals or likest):
-                out.append(LeftOut(habit.condition, why, beside[0]))
+                out.append(LeftOut(habit.condition, why, given[0]))
             out += [_left_out(other, habit, why) for other in rivals]
         return [habit for habit in kept if habit not in doubtful], out
 
@@ -372,18 +547,12 @@ def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
 def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[PlaceCondition]]:
     """Return the conditions to try: each value that two choices have, and for each figure and direction its bounds, of which one will count."""
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
-    values = [
-        [condition]
-        for condition, count in sorted(counts.items(), key=lambda item: (item[0].id, str(item[0].value)))
-        if count > 1
-    ]
-    bounds = [
-        conditions
-        for conditions in bounds_of(choices).values()
-        if not across or all(condition.spans_kinds for condition in conditions)
-    ]
+    often = (condition for condition, count in counts.items() if count > 1)
+    values = [[condition] for condition in sorted(often, key=lambda each: (each.id, str(each.value)))]
+    bounds = bounds_of(choices).items()
+    of_figures = [conditions for (_, sort), conditions in bounds if not across or sort not in _OF_ONE_KIND]
     listed = places_shown(choices)
-    return [*values, *bounds, *([listed] if listed else [])]
+    return [*values, *of_figures, *([listed] if listed else [])]
 
 
 # -- sessions of users -------------------------------------------------------------------------------------------------
@@ -411,10 +580,8 @@ class LogSession:
     @cached_property
     def query_at(self) -> int | None:
         """The place of the query among the events: the first search, else the first utterance; None without either."""
-        for sort in _ASKING:
-            if (at := next((at for at, event in enumerate(self.events) if event.type == sort), None)) is not None:
-                return at
-        return None
+        types = [event.type for event in self.events]
+        return next((types.index(sort) for sort in _ASKING if sort in types), None)
 
     @cached_property
     def anchor(self) -> Event | None:
@@ -428,12 +595,7 @@ class LogSession:
         if self.query_at is None:
             return ()
         before = [event for event in self.events[: self.query_at] if event.type == "filter"]
-        after: list[Event] = []
-        for event in self.events[self.query_at + 1 :]:
-            if event.type != "filter":
-                break
-            after.append(event)
-        return (*before, *after)
+        return (*before, *takewhile(lambda event: event.type == "filter", self.events[self.query_at + 1 :]))
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
@@ -517,8 +679,8 @@ class Kinds:
             if event.place:
                 ahead = kinds[at] = self._places[event.place].kind
             elif event.type in _ASKING:
-                named = self.named(event.text)
-                kinds[at] = ahead if ahead in named else next(iter(named), "") or self._most_shown(event)
+                kinds_named = self.named(event.text)
+                kinds[at] = ahead if ahead in kinds_named else next(iter(kinds_named), "") or self._most_shown(event)
         return kinds
 
     def _most_shown(self, event: Event) -> str:
@@ -548,7 +710,7 @@ def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[LogSession]:
         about = kinds.of_each(sitting)
         start = 0
         while start < len(sitting):
-            kind = next((named for named in about[start:] if named), "")
+            kind = next((later for later in about[start:] if later), "")
             own: list[Event] = []
             at, jumps = start, 0
             while at < len(sitting):

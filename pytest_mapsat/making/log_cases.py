@@ -43,19 +43,24 @@ from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise, opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_rows, write_tool
 
-from .evidence import Choice, PlaceCondition, Source, is_figure, metres, profile_of, requirement_of, values_of
+from .evidence import Source, is_figure, requirement_of
 from .habits import (
     Catalogue,
+    Choice,
     Habit,
     HabitFinder,
     Kinds,
     LeftOut,
     LogSession,
+    PlaceCondition,
     QueryMoment,
     UserSessions,
+    metres,
     naming,
+    profile_of,
     restore,
     spoken,
+    values_of,
 )
 from .logs import BehaviourLog, Event, LogPlace, UserLog, open_log
 from .tools import meaning_of
@@ -135,15 +140,15 @@ class CaseMaker:
         self._catalogue.forget()
         number = 1
         for kind in sorted(by_kind):
-            made: list[MadeCase] = []
+            sure: list[MadeCase] = []
             doubtful: list[MadeCase] = []
             none: list[MadeCase] = []
             for moment in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
-                outcome = self._case(moment, number + len(made))
-                (none if outcome.case is None else doubtful if outcome.case.truth.proposals else made).append(outcome)
-                if len(made) == self._each:
+                outcome = self._case(moment, number + len(sure))
+                (none if outcome.case is None else doubtful if outcome.case.truth.proposals else sure).append(outcome)
+                if len(sure) == self._each:
                     break
-            chosen = made or doubtful[:1]
+            chosen = sure or doubtful[:1]
             yield from chosen or none[:1]
             number += len(chosen)
 
@@ -156,31 +161,24 @@ class CaseMaker:
         identified = self._identifier.identify(moment.choices, session.kind, asked)
         fields = {condition.field for condition in asked}
         before = self._stated(moment.before, choice)
-        said = {condition: event for condition, event in before.items() if condition.field not in fields}
-        fields |= {condition.field for condition in said}
-        habits = [
-            habit
-            for habit in identified.habits
-            if habit.condition.field not in fields and (now.point or habit.condition.sort != "within_m")
-        ]
-        if not habits and not said:
+        stated = {condition: event for condition, event in before.items() if condition.field not in fields}
+        fields |= {condition.field for condition in stated}
+        here = (habit for habit in identified.habits if now.point or habit.condition.sort != "within_m")
+        habits = [habit for habit in here if habit.condition.field not in fields]
+        if not habits and not stated:
             return MadeCase(about, None, "nothing hidden is shown by what came before", identified.left_out)
-        right = self._nearest([*asked, *said, *(habit.condition for habit in habits)], moment)
+        right = self._nearest([*asked, *stated, *(habit.condition for habit in habits)], moment)
         if right is None:
-            return MadeCase(
-                about, None, "no place with a name of its own fits all that is required", identified.left_out
-            )
-        kind = (
-            f"推荐的都是{session.kind}"
-            if moment.language == "zh"
-            else f"Everything recommended is a {session.kind.replace('_', ' ')}"
-        )
-        requirements = [requirement_of("kind", "asked", kind, {"kind": session.kind})]
+            why = "no place with a name of its own fits all that is required"
+            return MadeCase(about, None, why, identified.left_out)
+        en, zh = f"Everything recommended is a {session.kind.replace('_', ' ')}", f"推荐的都是{session.kind}"
+        text = zh if moment.language == "zh" else en
+        requirements = [requirement_of("kind", "asked", text, {"kind": session.kind})]
         for condition in asked:
             part = _requirement(condition, moment, "asked")
             requirements.append(part.model_copy(update={"id": f"asked-{part.id}"}))
         shown_too = {habit.condition: habit for habit in identified.habits}
-        for condition, event in said.items():
+        for condition, event in stated.items():
             words = Evidence(text=event.text, at=(event.line,), need="direct")
             if (shown_by := shown_too.get(condition)) is not None:
                 evidence = [*self._evidence_of(shown_by, moment), words]
@@ -197,12 +195,12 @@ class CaseMaker:
     def _named_values(self, kind: str, city: str) -> tuple[tuple[PlaceCondition, re.Pattern[str]], ...]:
         """Return the values of a part of the catalogue that a text can name, with the words that do."""
         values = {condition for place in self._catalogue.part(kind, city) for condition in values_of(place)}
-        named = []
+        patterns = []
         for condition in sorted(values, key=lambda each: (each.id, str(each.value))):
             word = condition.field if condition.value is True else condition.value
             if isinstance(word, str) and len(spoken(word)) > 1:
-                named.append((condition, naming(word)))
-        return tuple(named)
+                patterns.append((condition, naming(word)))
+        return tuple(patterns)
 
     def _find_values(self, text: str, kind: str, city: str) -> tuple[PlaceCondition, ...]:
         words = spoken(text)
@@ -213,18 +211,18 @@ class CaseMaker:
         if not text:
             return []
         place = choice.place
-        named = [*self._values_in(text, place.kind, place.city)]
+        conditions = [*self._values_in(text, place.kind, place.city)]
         read = _read(text)
         for bound in read.bounds:
             role = "rating" if bound.role == "rating" or bound.unit == "star" else "price"
             for name in (name for name in place.row if any(word in name.lower() for word in _FIGURES[role])):
-                named += _bounded(name, bound.low, bound.high)
+                conditions += _bounded(name, bound.low, bound.high)
         hours = [name for name in place.row if name in ("hours", "opening_hours", "open_hours")]
         for opening in read.openings:
             clocks = [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in opening.minutes[:1]]
-            named += [PlaceCondition(name, "open_at", clock) for name in hours for clock in clocks]
-            named += [PlaceCondition(name, "open_then") for name in hours if not clocks]
-        return named
+            conditions += [PlaceCondition(name, "open_at", clock) for name in hours for clock in clocks]
+            conditions += [PlaceCondition(name, "open_then") for name in hours if not clocks]
+        return conditions
 
     def _stated(self, events: Iterable[Event], choice: Choice) -> dict[PlaceCondition, Event]:
         """Return what texts and filters state, each with the first that does, as far as what the user took bears it out."""
@@ -239,12 +237,8 @@ class CaseMaker:
         """Return the nearest place that fits all, among those whose name no other place of the town has."""
         now = moment.now
         part = self._catalogue.part(now.place.kind, now.place.city)
-        fitting = [
-            place
-            for place in part
-            if (place.city, normalise(place.name)) not in self._shared_names
-            and all(condition.fits(place, now) for condition in required)
-        ]
+        own = (place for place in part if (place.city, normalise(place.name)) not in self._shared_names)
+        fitting = [place for place in own if all(condition.fits(place, now) for condition in required)]
         return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
 
     # -- weigh
@@ -252,11 +246,11 @@ class CaseMaker:
     def _evidence_of(self, habit: Habit, moment: QueryMoment) -> list[Evidence]:
         """Return what supports a habit: the choices, the profile, and what the user looked at before the query."""
         evidence = [behaviour_evidence(habit)]
-        told = profile_of(moment.user.log.profile, habit.condition)
-        if told and not isinstance(told, bool):
+        ratio = profile_of(moment.user.log.profile, habit.condition)
+        if ratio and not isinstance(ratio, bool):
             early, late = habit.windows
-            evidence.append(Evidence(text="profile", ratio=told, recency="habit", early=early, late=late))
-        elif told:
+            evidence.append(Evidence(text="profile", ratio=ratio, recency="habit", early=early, late=late))
+        elif ratio:
             evidence.append(Evidence(text="profile", relevance="strong"))
         opened = [event for event in moment.before if event.type == "view"]
         fits = [habit.condition.fits(self._places[event.place], moment.now) for event in opened]
@@ -271,13 +265,12 @@ class CaseMaker:
     def _written(self, moment: QueryMoment, name: str, requirements: Sequence[Requirement], right: LogPlace) -> Case:
         user, session, query, language = moment.user, moment.session, moment.query, moment.language
         uid = user.log.uid
-        told = (*moment.before, *(event for event in session.filters if event.at >= query.at))
-        history = tuple(_in_words(event, self._places, language) for event in told)
-        activity = self._activity(moment)
-        calls: list[tuple[str, JsonObject]] = [("get_recent_activity", {"uid": uid})]
-        if user.log.profile:
-            calls.append(("get_user_profile", {"uid": uid}))
-        calls += [("search_places", {"query": session.kind}), ("place_details", {"place_id": right.id})]
+        earlier = (*moment.before, *(event for event in session.filters if event.at >= query.at))
+        history = tuple(_in_words(event, self._places, language) for event in earlier)
+        looks_up = ("get_recent_activity", "get_user_profile")[: 2 if user.log.profile else 1]
+        calls = [PlannedCall(tool=tool, arguments={"uid": uid}) for tool in looks_up]
+        calls.append(PlannedCall(tool="search_places", arguments={"query": session.kind}))
+        calls.append(PlannedCall(tool="place_details", arguments={"place_id": right.id}))
         say = f"推荐{right.name}。" if language == "zh" else f"I recommend {right.name}."
         context = Context(
             now=query.moment,
@@ -294,14 +287,10 @@ class CaseMaker:
             visible=Visible(query=query.text, context=context),
             truth=Truth(
                 requirements=tuple(requirements),
-                tools=tuple(ExpectedTool(name=name, required=tuple(arguments)) for name, arguments in calls),
-                oracle=(
-                    OracleTurn(
-                        calls=tuple(PlannedCall(tool=name, arguments=arguments) for name, arguments in calls), say=say
-                    ),
-                ),
+                tools=tuple(ExpectedTool(name=call.tool, required=tuple(call.arguments)) for call in calls),
+                oracle=(OracleTurn(calls=tuple(calls), say=say),),
             ),
-            world=World(rows=(RowPatch(table="activities", add=(activity,)),)),
+            world=World(rows=(RowPatch(table="activities", add=(self._activity(moment),)),)),
         )
 
     def _activity(self, moment: QueryMoment) -> JsonObject:
@@ -313,11 +302,8 @@ class CaseMaker:
         for choice in taken[::-1]:
             row = {key: value for key, value in choice.place.row.items() if key not in ("id", "lon", "lat")}
             visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row})
-        return {
-            "uid": log.uid,
-            "visits": visits,
-            "searches": [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]],
-        }
+        queries = [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]]
+        return {"uid": log.uid, "visits": visits, "searches": queries}
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:
@@ -351,36 +337,33 @@ def _requirement(
     text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
     where = condition.where(moment.now.clock, moment.now.point)
     source = source or ("environment" if condition.circumstantial else "profile")
-    told = {"source": source, "evidence": tuple(evidence)}
-    return requirement_of(condition.id, kind, text, where, told, draft=draft)
+    support = {"source": source, "evidence": tuple(evidence)}
+    return requirement_of(condition.id, kind, text, where, support, draft=draft)
 
 
 def _of_filter(event: Event, choice: Choice) -> Iterator[PlaceCondition]:
     """Yield what a filter asks, as far as the catalogue has its fields."""
     for name, wanted in event.where.items():
-        held = choice.place.row.get(name)
-        if name in ("kind", "city") or held is None:
+        listed = choice.place.row.get(name)
+        if name in ("kind", "city") or listed is None:
             continue
         if isinstance(wanted, dict):
-            low = next((wanted[key] for key in ("min", "gte", "from") if is_figure(wanted.get(key))), None)
-            high = next((wanted[key] for key in ("max", "lte", "to") if is_figure(wanted.get(key))), None)
-            yield from _bounded(name, low, high)
-        elif is_figure(held) and is_figure(wanted):
+            yield from _bounded(name, wanted.get("min"), wanted.get("max"))
+        elif is_figure(listed) and is_figure(wanted):
             cheap = any(word in name for word in _FIGURES["price"])
             yield PlaceCondition(name, "most" if cheap else "least", wanted)
-        elif isinstance(held, list):
-            yield from (
-                PlaceCondition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted])
-            )
+        elif isinstance(listed, list):
+            members = wanted if isinstance(wanted, list) else [wanted]
+            yield from (PlaceCondition(name, "has", member) for member in members)
         elif isinstance(wanted, (str, bool)):
             yield PlaceCondition(name, "is", wanted)
 
 
-def _bounded(name: str, low: float | None, high: float | None) -> Iterator[PlaceCondition]:
+def _bounded(name: str, low: Json, high: Json) -> Iterator[PlaceCondition]:
     """Yield the conditions that a figure lies between bounds, as far as there are any."""
-    if low is not None:
+    if is_figure(low):
         yield PlaceCondition(name, "least", low)
-    if high is not None:
+    if is_figure(high):
         yield PlaceCondition(name, "most", high)
 
 
@@ -477,21 +460,11 @@ class LogReport:
         for out in outcome.left_out:
             self.left_out[out.why] += 1
             other = f" ({out.other.words('en')}); both in {', '.join(out.shared[:5])}" if out.other else ""
-            self._example(f"{outcome.about}: {out.condition.words('en')}: {out.why}{other}")
-
-    def _example(self, text: str) -> None:
-        if len(self.examples) < _SHOWN_AT_MOST:
-            self.examples.append(text)
+            if len(self.examples) < _SHOWN_AT_MOST:
+                self.examples.append(f"{outcome.about}: {out.condition.words('en')}: {out.why}{other}")
 
 
-def build_from_logs(
-    folder: Path,
-    dest: Path,
-    *,
-    each: int = 1,
-    cases: int = CASES,
-    redact: bool = False,
-) -> LogReport:
+def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CASES, redact: bool = False) -> LogReport:
     """Make a suite of the cases that a folder of logs holds.
 
     Args:
@@ -517,9 +490,8 @@ def build_from_logs(
             if profile:
                 profiles[uid] = profile
         if not written:
-            counts = "".join(
-                f"; {count} {what}" for what, count in sorted((report.left_out + log.oddities.counts).items())
-            )
+            reasons = sorted((report.left_out + log.oddities.counts).items())
+            counts = "".join(f"; {count} {what}" for what, count in reasons)
             raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
         with replacing(suite / "cases.jsonl") as file:
             for _, start, length in sorted(written):
@@ -621,9 +593,9 @@ def _tools(places: Iterable[LogPlace], profiles: Mapping[str, JsonObject]) -> It
     )
     if profiles:
         keys = sorted({key for profile in profiles.values() for key in profile})
-        told = {key: "ignored" if key == "uid" else "text" for key in keys}
+        meanings = {key: "ignored" if key == "uid" else "text" for key in keys}
         about = "What is known of the user."
-        yield _tool("get_user_profile", about, "users", uid, own, match=match, profile=True, fields=told)
+        yield _tool("get_user_profile", about, "users", uid, own, match=match, profile=True, fields=meanings)
 
 
 def _tool(

@@ -224,6 +224,7 @@ class _LogReader:
         shown_ids = data.get("shown")
         if shown_ids is not None and not isinstance(shown_ids, list):
             raise _wrong(line, f"shown is {shown(shown_ids)}, expected a list of ids of places")
+        ids = (place["id"] if isinstance(place, dict) and "id" in place else place for place in shown_ids or ())
         uid = str(self._clean({"uid": uid}, line)["uid"])
         content = self._clean({need: content}, line)[need] if need != "place" else content
         return uid, Event(
@@ -233,9 +234,7 @@ class _LogReader:
             type=sort,
             text=str(content) if need in ("query", "text") else "",
             place=str(content) if need == "place" else "",
-            shown=tuple(
-                str(place["id"] if isinstance(place, dict) and "id" in place else place) for place in shown_ids or ()
-            ),
+            shown=tuple(str(id_) for id_ in ids),
             where=content if isinstance(content, dict) else {},
             point=self._point(_point(line, data)),
             city=str(data.get("city") or ""),
@@ -254,8 +253,8 @@ class _LogReader:
     def refuse(self) -> None:
         """Raise SuiteError where there is something personal, and nothing may replace it."""
         if (count := self._oddities.counts.get(PERSONAL)) and not self._redact:
-            told = f"there are personal data in {count} places; --redact puts an alias in the place of each"
-            raise SuiteError(*self._oddities.examples[PERSONAL], Problem("the log", 0, told))
+            message = f"there are personal data in {count} places; --redact puts an alias in the place of each"
+            raise SuiteError(*self._oddities.examples[PERSONAL], Problem("the log", 0, message))
 
 
 @contextmanager
@@ -271,9 +270,8 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
         SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data; with file and line.
     """
     if lacking := missing_files(folder):
-        raise UsageError(
-            f"{folder}: there is no {' and no '.join(lacking)}; a folder of logs has {EVENTS} and {PLACES}"
-        )
+        hint = f"a folder of logs has {EVENTS} and {PLACES}"
+        raise UsageError(f"{folder}: there is no {' and no '.join(lacking)}; {hint}")
     oddities = Oddities()
     reader = _LogReader(oddities, redact=redact)
     places = _read_places(folder / PLACES, oddities, reader)

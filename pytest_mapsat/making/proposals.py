@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -127,18 +127,18 @@ def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) ->
     refusals, accepted = talk.refusals, talk.accepted
     if not refusals:
         return Proposals(notes=(talk.why_nothing(),))
-    told = tuple(told_before(conversation, tools, talk.listing))
+    earlier = tuple(told_before(conversation, tools, talk.listing))
     chosen: dict[tuple[str, str], tuple[_Refusal, FieldDifference]] = {}
     notes: list[str] = []
     for refusal in refusals:
         clock, known_at = talk.clock(refusal.words)
         asked, things = f"{talk.query} {refusal.words}", [*talk.things.values()]
         fields = fields_apart(refusal.things, accepted, refusal.words, clock, asked=asked, things=things)
-        supports = [support_for(talk.stated(each, refusal.words), told, known_at) for each in fields]
+        supports = [support_for(talk.stated(each, refusal.words), earlier, known_at) for each in fields]
         kept, note = _told_apart(supports, refusal, talk)
         if kept and not any(support.evidence for support in kept):
             best = max(support.likely for support in kept)
-            linked = [linked_to(support, refusal.words, told, talk.returned) for support in kept]
+            linked = [linked_to(support, refusal.words, earlier, talk.returned) for support in kept]
             kept = [each for each in linked if each.likely == best] if linked[0].evidence else kept
         notes += [note] if note else []
         for support in kept:
@@ -233,25 +233,18 @@ def _told_apart(
     return kept, f"{differ}, and nothing tells which of them decided ({words}){left}"
 
 
-def _likely(supports: Iterable[FieldDifference]) -> list[FieldDifference]:
+def _likely(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
     """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
-    strong = [
-        support
-        for support in supports
-        if support.worded or any(part.relevance == "strong" for part in support.evidence)
-    ]
-    likely = [support for support in supports if support.likely or support in strong]
+    strong = (each.worded or any(part.relevance == "strong" for part in each.evidence) for each in supports)
+    likely = [each for each, is_strong in zip(supports, strong, strict=True) if each.likely or is_strong]
     return sorted(likely, key=lambda support: -support.likely)
 
 
 def _without_details(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
     """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
     flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
-    return [
-        support
-        for support in supports
-        if isinstance(support.value, bool) or support.field.rpartition(".")[0] not in flags - {""}
-    ]
+    parts = flags - {""}
+    return [each for each in supports if isinstance(each.value, bool) or each.field.rpartition(".")[0] not in parts]
 
 
 def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
@@ -270,13 +263,13 @@ def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[st
         why[name] = _why(refusal, support.field, talk)
         kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
         words, where = _in_words(support, chinese=talk.chinese), {support.field: support.match}
-        told = {"source": support.source, "evidence": support.evidence}
-        requirements.append(requirement_of(name, kind, words, where, told, forbids=support.forbids, draft=True))
+        evidence = {"source": support.source, "evidence": support.evidence}
+        requirements.append(requirement_of(name, kind, words, where, evidence, forbids=support.forbids, draft=True))
         for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
-            held = [support.kept_by(thing) for thing in things]
-            if False in held:
+            kept = [support.kept_by(thing) for thing in things]
+            if False in kept:
                 labels[name] = "failed"
-            elif held and None not in held:
+            elif kept and None not in kept:
                 labels[name] = "passed"
     why = {name: reason for name, reason in why.items() if name in logged}
     return Proposals(tuple(requirements), tuple(_joined(answers)), notes, logged, agreed, why)
@@ -284,12 +277,11 @@ def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[st
 
 def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
     """Return what the user said to a reply, and the values of one field of what was refused and taken."""
-    told = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
-    values = [
-        f"{thing.name}: {', '.join(shown(value) for value in thing.values.get(path, ())) or 'not given'}"
-        for thing in (*refusal.things, *talk.accepted)
-    ]
-    return f"{told}; {path} of {'; '.join(values)}"[:_LONGEST]
+    words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
+    things = (*refusal.things, *talk.accepted)
+    given = ((thing.name, ", ".join(map(shown, thing.values.get(path, ())))) for thing in things)
+    values = [f"{name}: {texts or 'not given'}" for name, texts in given]
+    return f"{words}; {path} of {'; '.join(values)}"[:_LONGEST]
 
 
 def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
@@ -381,7 +373,7 @@ class _Talk:
     @cached_property
     def descriptions(self) -> Mapping[str, Sequence[str]]:
         """Words by which descriptions of the tools explain a field: that of a parameter of its name, or what stands behind its name in one."""
-        told: dict[str, list[str]] = {}
+        words: dict[str, list[str]] = {}
         fields = {path.split(".")[-1] for thing in self.things.values() for path in thing.values}
         for tool in self._tools.values():
             parameters = tool.parameters.get("properties", {})
@@ -390,8 +382,8 @@ class _Talk:
                 texts = [str(own.get("description", ""))] if isinstance(own, dict) else []
                 clauses = re.split(r"[,;.，。；\n]", tool.description)
                 texts += [clause for clause in clauses if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", clause)]
-                told.setdefault(name, []).extend(word for text in texts for word in words_of(text) if tells(word))
-        return told
+                words.setdefault(name, []).extend(word for text in texts for word in words_of(text) if tells(word))
+        return words
 
     def _read(self, lines: Sequence[LoggedMessage]) -> Reading:
         visible = Visible(query=self.query or "?", context=self.conversation.context)
@@ -427,7 +419,7 @@ class _Talk:
         start, end = self.conversation.reply_at, self._taken_at
         if end is None and self.conversation.accepted_at is not None:
             return ()  # the user took what the reply that is judged says
-        told: list[_Refusal] = []
+        replies: list[_Refusal] = []
         indexes = [index for index in range(start, len(self._lines)) if self._lines[index].role == "agent"]
         for index, following in zip(indexes, [*indexes[1:], len(self._lines)], strict=True):
             if index == end or (end is None and index != start):
@@ -439,24 +431,23 @@ class _Talk:
             if not things and (end is not None or any_spoken(words, listed("refuses"))):
                 # What the reply only names was offered all the same; else it describes what the user knows by its name.
                 things = tuple(self._named(self._lines[index].text) or self._named(words))
-            told.append(_Refusal(things, words, place))
-        return tuple(told)
+            replies.append(_Refusal(things, words, place))
+        return tuple(replies)
 
     @cached_property
     def accepted(self) -> tuple[RecordThing, ...]:
         """What the user took: what was ordered, opened or navigated to by a call, else what their words name besides, else what the accepted reply recommends."""
         behind = self._lines[self.conversation.reply_at + 1 :]
-        taken = [
-            thing for line in behind for step in line.calls if self._takes(line, step) for thing in self._meant(step)
-        ]
+        taking = (step for line in behind for step in line.calls if self._takes(line, step))
+        taken = [thing for step in taking for thing in self._meant(step)]
         refused = {thing.key for reply in self._replies for thing in reply.things}
         if not taken:
             words = [line.text for line in behind if line.role == "user"]
             taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
         if not taken and self._taken_at is not None:
             taken = [thing for thing in self._recommended(self._taken_at) if thing.key not in refused]
-            named = [thing for thing in self._named(self._lines[self._taken_at].text) if thing.key not in refused]
-            taken = taken or (named if len(named) == 1 else [])  # "shall I take X?", and the user said yes
+            mentioned = [thing for thing in self._named(self._lines[self._taken_at].text) if thing.key not in refused]
+            taken = taken or (mentioned if len(mentioned) == 1 else [])  # "shall I take X?", and the user said yes
         return tuple({thing.key: thing for thing in taken}.values())
 
     @property
@@ -493,8 +484,8 @@ class _Talk:
         for reply in self._replies:
             if not reply.things or any(thing.key in taken for thing in reply.things) or not (reply.words or taken):
                 continue  # one of several that were offered was taken, or nothing is known
-            named = {thing.key for thing in self._named(reply.words)}
-            only = tuple(thing for thing in reply.things if thing.key in named)
+            mentioned = {thing.key for thing in self._named(reply.words)}
+            only = tuple(thing for thing in reply.things if thing.key in mentioned)
             refusals.append(replace(reply, things=only or reply.things))
         return tuple(refusals)
 
@@ -505,8 +496,8 @@ class _Talk:
             self.refusals = ()
         elif not any(refused in refusal.things for refusal in self.refusals):
             judged = _Refusal((), "", self._lines[self.conversation.reply_at].place)
-            told = next((each for each in self._replies if refused in each.things), [*self._replies, judged][0])
-            self.refusals = (replace(told, things=(refused,)), *self.refusals)
+            reply = next((each for each in self._replies if refused in each.things), [*self._replies, judged][0])
+            self.refusals = (replace(reply, things=(refused,)), *self.refusals)
         self.judged = self.judged or ((refused,) if refused else ())
 
     def why_nothing(self) -> str:
@@ -514,9 +505,8 @@ class _Talk:
         place = self._lines[self.conversation.reply_at].place
         rows = (step.tool for line in self._lines for step in line.calls if self._has_nameless_rows(step))
         if not self.judged and (tool := next(rows, "")):
-            return (
-                f"{place}: no name is found in the rows of {tool}: say name: in tools/{tool}.yaml; nothing is proposed"
-            )
+            hint = f"say name: in tools/{tool}.yaml"
+            return f"{place}: no name is found in the rows of {tool}: {hint}; nothing is proposed"
         if not self.judged:
             return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
         names = ", ".join(thing.name for thing in self.judged)
@@ -595,11 +585,11 @@ _Row = tuple[str, str, EarlierText | None]
 
 
 def _shown(
-    conversation: LoggedConversation, told: Sequence[EarlierText], things: Mapping[str, RecordThing]
+    conversation: LoggedConversation, earlier: Sequence[EarlierText], things: Mapping[str, RecordThing]
 ) -> tuple[JsonObject, dict[str, EarlierText]]:
     """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
     places = {line.place for line in conversation.lines}
-    known = [part for part in told if part.place not in places][:_LINES_BEFORE]
+    known = [part for part in earlier if part.place not in places][:_LINES_BEFORE]
     if conversation.context.now:
         known.append(EarlierText(conversation.query.place, "environment", "", "now", conversation.context.now))
     before: list[_Row] = []
@@ -609,30 +599,30 @@ def _shown(
         texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:_CHARS] for step in steps)
         calls: list[_Row] = [("call", text, None) for text in texts]
         spoken: list[_Row] = [(line.role, line.text[:_MESSAGE_CHARS], None)] if line.text else []
+        parts = [part for part in earlier if part.place == line.place]
+        values = [part for part in parts if part.path][:_VALUES]
+        results: list[_Row] = [("result", part.quote, part) for part in values]
         if index > conversation.reply_at:
             behind += [*calls, *spoken]
-            continue
-        parts = [part for part in told if part.place == line.place]
-        results: list[_Row] = [("result", part.quote, part) for part in parts if part.path]
-        if line.role == "agent":
-            before += [*calls, *results[:_VALUES], *(spoken if index < conversation.reply_at else ())]
+        elif line.role == "agent":
+            before += [*calls, *results, *(spoken if index < conversation.reply_at else ())]
         else:
-            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results[:_VALUES]]
+            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results]
     judged = conversation.lines[conversation.reply_at]
     rows: list[_Row] = [("context", part.quote, part) for part in known]
     rows += [*before[-_LINES_BEFORE:], (judged.role, judged.text[:_MESSAGE_CHARS], None)]
     reply = len(rows)
     rows += behind[:_LINES_BEHIND]
-    named = {f"L{number}": row for number, row in enumerate(rows, 1)}
+    row_by_name = {f"L{number}": row for number, row in enumerate(rows, 1)}
     words = fold_phrase(" ".join(text for _, text, _ in rows))
     ranked = sorted(things.values(), key=lambda thing: fold_phrase(thing.name) not in words)
     data: JsonObject = {
-        "query": [name for name, (_, _, part) in named.items() if part is not None and part.asked],
+        "query": [name for name, (_, _, part) in row_by_name.items() if part is not None and part.asked],
         "reply": f"L{reply}",
-        "lines": [{"line": name, who: text} for name, (who, text, _) in named.items()],
+        "lines": [{"line": name, who: text} for name, (who, text, _) in row_by_name.items()],
         "records": [{"name": thing.name, **_record(thing)} for thing in ranked[:_THINGS]],
     }
-    return data, {name: part for name, (_, _, part) in named.items() if part is not None}
+    return data, {name: part for name, (_, _, part) in row_by_name.items() if part is not None}
 
 
 def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: bool) -> list[_Row]:
@@ -751,9 +741,7 @@ def _agreed(
     """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
-    for reply in replies:
-        if reply is None:
-            continue
+    for reply in filter(None, replies):
         name = _text(reply, key)
         if name and fold_phrase(name) not in names:
             hint = did_you_mean(name, [thing.name for thing in things.values()])
@@ -837,14 +825,14 @@ def _support(group: Sequence[_Vote], lines: Mapping[str, EarlierText], note: str
     A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing. The kind is that of most replies, else soft.
     """
     condition = sorted((vote.condition for vote in group), key=lambda each: each.value)[(len(group) - 1) // 2]
-    named = (dict.fromkeys(map(str, _list(vote.need.get("lines"))[:_LINES])) for vote in group)
-    votes = Counter(name for names in named for name in names if name in lines)
-    told = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
+    lines_of_votes = (dict.fromkeys(map(str, _list(vote.need.get("lines"))[:_LINES])) for vote in group)
+    votes = Counter(name for names in lines_of_votes for name in names if name in lines)
+    quotable = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
     given = Counter(str(vote.need.get("kind")) for vote in group)
     kind = next((kind for kind in _KINDS if 2 * given[kind] > len(group)), "soft")
-    asked = kind == "asked" and any(part.asked for part in told.values())
-    quotes = [part.evidence("strong" if votes[name] >= _AGREED else "weak") for name, part in told.items()]
-    source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
+    asked = kind == "asked" and any(part.asked for part in quotable.values())
+    quotes = [part.evidence("strong" if votes[name] >= _AGREED else "weak") for name, part in quotable.items()]
+    source: Source | Literal["unstated"] = next((part.source for part in quotable.values()), "unstated")
     evidence = (Evidence(text=note), *quotes) if quotes else ()
     return replace(condition, asked=asked, source=source, evidence=evidence, kind="soft" if kind == "soft" else "hard")
 

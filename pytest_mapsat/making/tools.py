@@ -10,21 +10,11 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_obvious
-from pytest_mapsat.model import (
-    Json,
-    JsonObject,
-    Meaning,
-    ParameterMatch,
-    Problem,
-    Step,
-    SuiteError,
-    Tool,
-    shown,
-)
+from pytest_mapsat.model import Json, JsonObject, Meaning, ParameterMatch, Problem, Step, SuiteError, Tool, shown
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
 
-from .evidence import listed, words_of
+from .evidence import tells_of_user
 
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6
@@ -76,12 +66,12 @@ _MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
 _SORTS = {"route": "ride", "routes": "ride", "trips": "ride", "rides": "ride", "lines": "line", "deals": "deal", "offers": "deal", "products": "product", "items": "product", "services": "service"}  # fmt: skip
 
 
-def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:
+def tool_for(name: str, schema: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:
     """Return a tool as a log tells it.
 
     Args:
         name: its name.
-        told: its schema, as OpenAI's ``function`` object; None where the log has none.
+        schema: its schema, as OpenAI's ``function`` object; None where the log has none.
         calls: its calls, with their results.
         place: the log, for errors.
         replies: what the agent says in the log: a record whose name it gives is no profile of the user.
@@ -90,12 +80,10 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
         SuiteError: no tool can be called so.
     """
     known = [call for call in calls if "arguments" not in call.unknown]
-    parameters = _parameters(told, [call.arguments for call in known])
-    values = {
-        parameter: [call.arguments[parameter] for call in known if parameter in call.arguments]
-        for parameter in parameters["properties"]
-    }
-    described = str((told or {}).get("description") or "").strip()
+    parameters = _parameters(schema, [call.arguments for call in known])
+    names = parameters["properties"]
+    values = {each: [call.arguments[each] for call in known if each in call.arguments] for each in names}
+    described = str((schema or {}).get("description") or "").strip()
     results = [call.result for call in calls if "result" not in call.unknown and call.status == "ok"]
     effect = "write" if changes_something(name) else "read"
     profile = effect == "read" and _is_profile(name, parameters["properties"], results, replies)
@@ -114,10 +102,8 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
     try:
         tool = Tool.model_validate(data)
     except ValidationError as error:
-        why = error.errors()[0]["msg"]
-        raise SuiteError(
-            Problem(place, 0, f"the tool {shown(name)} cannot be described: {why}", "rename it in the log")
-        ) from None
+        why = f"the tool {shown(name)} cannot be described: {error.errors()[0]['msg']}"
+        raise SuiteError(Problem(place, 0, why, "rename it in the log")) from None
     # What nothing describes, such as the message of a call that failed, is ignored, as lint wants it told.
     returned = [call.result for call in calls if "result" not in call.unknown]
     left = dict.fromkeys(path for result in returned for path in tool.undeclared(result))
@@ -127,19 +113,18 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
 
 def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[Json], replies: str) -> bool:
     """Return whether a tool tells of the user: it takes a user's id or nothing, and gives one record that no reply proposes."""
-    of_user = set(listed("profiles")) & set(words_of(name))
     if not results or any(_words(parameter).isdisjoint(_USERS) for parameter in properties):
         return False
     if not all(isinstance(result, Mapping) and _is_thing(result) for result in results):
         return False
     names = (member for result in results for key, member in result.items() if key in _NAMES)
     proposed = any(isinstance(text, str) and text.strip() and text in replies for text in names)
-    return bool(of_user or (properties and not proposed))
+    return tells_of_user(name) or bool(properties and not proposed)
 
 
-def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
+def _parameters(function: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
     """Return the JSON Schema of the parameters: the log's own, with what calls gave besides; loosened where a call does not keep it."""
-    schema = (told or {}).get("parameters")
+    schema = (function or {}).get("parameters")
     known = isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
     base: JsonObject = (
         {**schema, "type": "object"} if known and isinstance(schema, Mapping) else {"type": "object", "properties": {}}
@@ -156,11 +141,8 @@ def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObje
         base["required"] = [key for key in names if all(key in arguments for arguments in seen)]
     for arguments in seen:
         for parameter, value in arguments.items():
-            part: JsonObject = {
-                "type": "object",
-                "properties": {parameter: properties[parameter]},
-                **({"$defs": base["$defs"]} if "$defs" in base else {}),
-            }
+            part: JsonObject = {"type": "object", "properties": {parameter: properties[parameter]}}
+            part |= {"$defs": base["$defs"]} if "$defs" in base else {}
             with suppress(ValidationError):
                 if argument_problems(Tool(name="t", description="t", parameters=part), {parameter: value}):
                     about = {key: text for key, text in properties[parameter].items() if key == "description"}
@@ -265,17 +247,17 @@ def _words(name: str) -> frozenset[str]:
 
 def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
     """Return where in results things with a name stand, none of them in a profile, and what the other fields mean."""
-    told = _Meanings()
+    meanings = _Meanings()
     for result in results:
         if isinstance(result, (Mapping, list)):
-            told.describe(result, (), None)
-            for path in [path for path in told.entities if profile]:
-                entity = told.entities.pop(path)
+            meanings.describe(result, (), None)
+            for path in [path for path in meanings.entities if profile]:
+                entity = meanings.entities.pop(path)
                 inside = {f"{path}.{key}".strip("."): meaning for key, meaning in entity["fields"].items()}
-                told.fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
+                meanings.fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
         else:
-            told.fields.setdefault("", "text" if isinstance(result, str) else "ignored")
-    return list(told.entities.values()), told.fields
+            meanings.fields.setdefault("", "text" if isinstance(result, str) else "ignored")
+    return list(meanings.entities.values()), meanings.fields
 
 
 class _Meanings:
@@ -389,9 +371,8 @@ def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
 
 def _is_thing(value: Mapping[str, Json]) -> bool:
     """Return whether an object is a thing with a name, and no frame around things."""
-    return not any(
-        isinstance(member, list) and any(isinstance(inner, Mapping) for inner in member) for member in value.values()
-    )
+    lists = (member for member in value.values() if isinstance(member, list))
+    return not any(isinstance(inner, Mapping) for members in lists for inner in members)
 
 
 def _entity(path: tuple[str, ...], name: str, things: Sequence[Mapping[str, Json]]) -> JsonObject:

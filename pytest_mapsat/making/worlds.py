@@ -113,30 +113,20 @@ def town(seed: int, number: int, language: str) -> Town:
     """
     draws, words = Draws(seed, "town", number, language), _words(language)
     first, middle, _ = words["coined"]
-    stems, vowels, endings = (
-        Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (first, middle, words["town"])
-    )
-    name = "".join(parts[number % len(parts)] for parts in (stems, vowels, endings))
+    drawn = [Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (first, middle, words["town"])]
+    name = "".join(parts[number % len(parts)] for parts in drawn)
     south, west = _CORNER[0], _CORNER[1] + number * _TOWNS_APART
     names = _place_names(draws, language)
     districts = []
     for place in range(_DISTRICTS):
         edge = (south + place // 3 * _DISTRICTS_APART, west + place % 3 * _DISTRICTS_APART)
-        areas = [next(names["area"]) for _ in range(_AREAS)]
-        districts.append(
-            District(
-                next(names["district"]),
-                tuple(
-                    Area(
-                        area,
-                        tuple(next(names["landmark"]) for _ in range(_LANDMARKS)),
-                        tuple(next(names["street"]) for _ in range(_STREETS)),
-                        (edge[0], edge[1] + at * _AREAS_APART),
-                    )
-                    for at, area in enumerate(areas)
-                ),
-            )
-        )
+        names_of_areas = [next(names["area"]) for _ in range(_AREAS)]
+        district, areas = next(names["district"]), []
+        for at, area in enumerate(names_of_areas):
+            landmarks = tuple(next(names["landmark"]) for _ in range(_LANDMARKS))
+            streets = tuple(next(names["street"]) for _ in range(_STREETS))
+            areas.append(Area(area, landmarks, streets, (edge[0], edge[1] + at * _AREAS_APART)))
+        districts.append(District(district, tuple(areas)))
     return Town(name, language, tuple(districts))
 
 
@@ -149,9 +139,9 @@ def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
     """Return what draws the names of each sort of place of one town, none twice."""
     words = _words(language)
     first, _, last = words["coined"]
-    stems = [one + other for one in first for other in last]
+    stems = [start + end for start in first for end in last]
     stems = draws.sample(stems, _DISTRICTS * (1 + _AREAS * (1 + _STREETS)))
-    landmarks = [one + other for one in words["landmark"][0] for other in words["landmark"][1]]
+    landmarks = [start + end for start in words["landmark"][0] for end in words["landmark"][1]]
     coined = iter(stems)
 
     def names(sort: str) -> Iterator[str]:
@@ -208,9 +198,8 @@ class BuildRequest:
         """
         others = {"cities", "each", "cases", "queries"} - {*names}
         if given := [f"--{name}" for name in sorted(others) if getattr(self, name) is not None]:
-            raise UsageError(
-                f"{', '.join(given)}: not for {what}, which has {', '.join(f'--{name}' for name in names)}"
-            )
+            own = ", ".join(f"--{name}" for name in names)
+            raise UsageError(f"{', '.join(given)}: not for {what}, which has {own}")
 
 
 Builder = Callable[[BuildRequest, Path], dict[str, int]]

@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from .baselines import *
     from .mutants import *
     from .oracles import *
-    from .surface import *
 else:
     _NAMES = {
         "agreement": "CERTIFICATE LEVEL Agreement MeasuredDialogue agreement_table answer_table certificate_of certificate_table judging_of lacking parse_required rates_of uncertified write_certificate",
-        "baselines": "BASELINES SuiteWorth card_text worth_table",
+        "baselines": "BASELINES SuiteWorth card_text dialogue_of worth_table",
         "mutants": "HARMLESS Proof WRONG prove table",
-        "oracles": "RetrievalMeasure measure_retrieval play_oracle",
-        "surface": "dialogue_of",
+        "oracles": "measure_retrieval play_oracle",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

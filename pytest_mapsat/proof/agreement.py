@@ -87,11 +87,9 @@ class MeasuredDialogue:
     def labels(self) -> tuple[tuple[Requirement, Mark, Label], ...]:
         """The requirements that are known, with what is true and what the judge says."""
         given = {label.requirement: label for label in self.card.labels}
-        return tuple(
-            (requirement, self.truth[requirement.id], given[requirement.id])
-            for requirement in self.case.truth.requirements
-            if requirement.id in self.truth and requirement.id in given
-        )
+        every = self.case.truth.requirements
+        known = (each for each in every if each.id in self.truth and each.id in given)
+        return tuple((each, self.truth[each.id], given[each.id]) for each in known)
 
     @property
     def kept(self) -> bool | None:
@@ -120,12 +118,11 @@ class MeasuredDialogue:
 
     def true_labels(self) -> tuple[Label, ...]:
         """Return the labels that are true."""
-        return tuple(
-            label.model_copy(
-                update={"value": mark_value(mark), "outcome": "passed" if mark_value(mark) else "failed", "blame": None}
-            )
-            for _, mark, label in self.labels
-        )
+        labels = []
+        for _, mark, label in self.labels:
+            outcome = "passed" if mark_value(mark) else "failed"
+            labels.append(label.model_copy(update={"value": mark_value(mark), "outcome": outcome, "blame": None}))
+        return tuple(labels)
 
 
 def judging_of(dialogue: MeasuredDialogue) -> Judging:
@@ -178,12 +175,6 @@ def _rightness(kept: bool | None) -> Rightness:
     return "right" if kept else "wrong"
 
 
-def _is_wrong(mark: Mark, label: Label) -> bool:
-    if label.value is None:
-        return False
-    return (label.value > 0) != (mark_value(mark) > 0) if isinstance(mark, str) else label.value != mark
-
-
 def _outcome(label: Label) -> str:
     return UNDECIDED if label.value is None else "passed" if label.value > 0 else "failed"
 
@@ -233,7 +224,7 @@ class LabelGroup:
         counts = Counter(self.decided)
         dialogues = sorted({pair.dialogue for pair in self.decided})
         return [
-            [[counts[LabelPair(dialogue, truth, said)] for said in names] for truth in names] for dialogue in dialogues
+            [[counts[LabelPair(dialogue, truth, name)] for name in names] for truth in names] for dialogue in dialogues
         ]
 
     @property
@@ -272,29 +263,28 @@ class Agreement:
     @property
     def wrong(self) -> tuple[ListedLabel, ...]:
         """The labels that the judge decided wrongly, in the order of the answers and requirements."""
-        return self._listed(_is_wrong)
+        return self._listed(lambda pair: pair.said not in (UNDECIDED, pair.truth))
 
     @property
     def undecided(self) -> tuple[ListedLabel, ...]:
         """The labels that the judge left undecided, in the same order."""
-        return self._listed(lambda _, label: label.value is None)
+        return self._listed(lambda pair: pair.said == UNDECIDED)
 
-    def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
-
-        def listed(dialogue: MeasuredDialogue, requirement: Requirement, mark: Mark, label: Label) -> ListedLabel:
-            # Of a soft requirement in full: a level between.
-            said = _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
-            place = dialogue.case.id, dialogue.answer, requirement.id
-            return ListedLabel(*place, mark, said, label.why, not label.reading)
-
-        every = ((dialogue, *labelled) for dialogue in self.held for labelled in dialogue.labels)
-        return tuple(listed(*labelled) for labelled in every if wanted(*labelled[2:]))
+    def _listed(self, wanted: Callable[[LabelPair], bool]) -> tuple[ListedLabel, ...]:
+        rows = []
+        for number, dialogue in enumerate(self.held):
+            for requirement, mark, label in dialogue.labels:
+                if wanted(LabelPair.of(number, mark, label)):
+                    # Of a soft requirement in full: a level between.
+                    outcome = _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
+                    place = dialogue.case.id, dialogue.answer, requirement.id
+                    rows.append(ListedLabel(*place, mark, outcome, label.why, not label.reading))
+        return tuple(rows)
 
     def groups(self) -> dict[str, dict[str, LabelGroup]]:
         """Return the labels in groups: all, by kind, by kind of check, by language, by style of the answer, and by who decided them."""
-        pairs: dict[str, dict[str, list[LabelPair]]] = {
-            name: {} for name in ("all", "kind", "check", "language", "style", "by")
-        }
+        names_of = ("all", "kind", "check", "language", "style", "by")
+        pairs: dict[str, dict[str, list[LabelPair]]] = {name: {} for name in names_of}
         for number, dialogue in enumerate(self.held):
             for requirement, mark, label in dialogue.labels:
                 pair = LabelPair.of(number, mark, label)
@@ -310,19 +300,19 @@ class Agreement:
 
     def answers(self) -> dict[str, Counter[str]]:
         """Return what the judge makes of dialogues that keep all that is required (right), and of those that do not (wrong)."""
-        known = [held for held in self.held if held.kept is not None]
-        return {truth: Counter(held.colour for held in known if _rightness(held.kept) == truth) for truth in _RIGHTNESS}
+        known = [each for each in self.held if each.kept is not None]
+        return {truth: Counter(each.colour for each in known if _rightness(each.kept) == truth) for truth in _RIGHTNESS}
 
     def scores(self) -> dict[str, JsonObject]:
         """Return for each metric how far its score lies from the one that true labels give (MapSatisfyBench, B.2)."""
         pairs: dict[str, list[tuple[str, float, float]]] = {name: [] for name in SCORES}
         open_ = Counter[str]()
-        for held in self.held:
-            true, judged = held.score_of(held.true_labels()), held.score_of(held.card.labels)
+        for dialogue in self.held:
+            true, judged = dialogue.score_of(dialogue.true_labels()), dialogue.score_of(dialogue.card.labels)
             for name in SCORES:
                 right, given = true[name], judged[name]
                 if right is not None and given is not None:
-                    pairs[name].append((held.case.id, right, given))
+                    pairs[name].append((dialogue.case.id, right, given))
                 elif right is not None:
                     open_[name] += 1
         return {name: _deviation(listed, open_[name]) for name, listed in pairs.items()}
@@ -330,21 +320,19 @@ class Agreement:
     @property
     def votes(self) -> float | None:
         """How often two votes on one label say the same, on average; None where there was one vote."""
-        shares = [
-            share for held in self.held for label in held.card.labels if (share := votes_agree(label.votes)) is not None
-        ]
+        labels = (label for each in self.held for label in each.card.labels)
+        shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
         return sum(shares) / len(shares) if shares else None
 
     def to_json(self) -> JsonObject:
         """Return all figures as JSON data."""
+        groups = self.groups().items()
+        labels = {name: {member: listed.to_json() for member, listed in members.items()} for name, members in groups}
         return {
             "dialogues": len(self.held),
             "left_out": self.left_out,
             "answers": {truth: _colours(counts) for truth, counts in self.answers().items()},
-            "labels": {
-                name: {group: listed.to_json() for group, listed in groups.items()}
-                for name, groups in self.groups().items()
-            },
+            "labels": labels,
             "scores": self.scores(),
             "votes": None if self.votes is None else round(self.votes, _DIGITS),
         }
@@ -395,9 +383,8 @@ def _figure(value: float | None, interval: tuple[float, float] | None) -> JsonOb
 def agreement_table(agreement: Agreement) -> Iterator[str]:
     """Yield the lines of the report, at most 80 columns wide."""
     data = agreement.to_json()
-    yield f"{data['dialogues']} dialogues held against what is true of them" + (
-        f"; {agreement.left_out} more of the run are not labelled" if agreement.left_out else ""
-    )
+    left_out = f"; {agreement.left_out} more of the run are not labelled" if agreement.left_out else ""
+    yield f"{data['dialogues']} dialogues held against what is true of them{left_out}"
     yield ""
     yield f"{'answers':<24}{'n':>6}{'green':>16}{'red':>16}{'undecided':>16}"
     for truth, row in data["answers"].items():
@@ -444,8 +431,8 @@ def answer_table(agreement: Agreement) -> Iterator[str]:
         yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {should}", columns(), hang=2)
     total = sum(len(dialogue.labels) for dialogue in agreement.held)
     open_, wrong = len(agreement.undecided), len(agreement.wrong)
-    named = f"; --json names the {open_} undecided" if open_ else ""
-    yield f"{len(agreement.held)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
+    hint = f"; --json names the {open_} undecided" if open_ else ""
+    yield f"{len(agreement.held)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{hint}"
 
 
 def _count(cell: JsonObject, total: int) -> str:
@@ -485,9 +472,8 @@ def parse_required(text: str) -> tuple[dict[str, float], float]:
     for part in text.split(","):
         match = _REQUIRED.fullmatch(part.strip())
         if match is None or match[1] in required or (match[3] and float(match[3]) < LEAST_LEVEL):
-            raise ValueError(
-                f"found {part.strip()!r}, expected tpr=0.9, tnr=0.9 or both, at a level as in tpr=0.9,tnr=0.9@95"
-            )
+            expected = "expected tpr=0.9, tnr=0.9 or both, at a level as in tpr=0.9,tnr=0.9@95"
+            raise ValueError(f"found {part.strip()!r}, {expected}")
         required[match[1]] = float(match[2])
         levels |= {float(match[3])} if match[3] else set()
     if len(levels) > 1:
@@ -505,14 +491,14 @@ def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRat
         level: per cent, at which the lower bounds hold.
     """
     counted: dict[tuple[str, str], list[tuple[int, bool]]] = {}
-    for dialogue, held in enumerate(agreement.held):
-        for requirement, mark, label in held.labels:
+    for number, dialogue in enumerate(agreement.held):
+        for requirement, mark, label in dialogue.labels:
             if requirement.machine_sure or label.by == "decision":
                 continue
             kept = mark_value(mark) > 0
             right = label.value is not None and (label.value > 0) == kept
             for kind in ("all", label.kind):
-                counted.setdefault((kind, "tpr" if kept else "tnr"), []).append((dialogue, right))
+                counted.setdefault((kind, "tpr" if kept else "tnr"), []).append((number, right))
     kinds = ["all", *sorted({kind for kind, _ in counted} - {"all"})]
     return {kind: {rate: _rate(counted.get((kind, rate), ()), level) for rate in RATES} for kind in kinds}
 
@@ -544,14 +530,9 @@ def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level
         if _reaches(rate.low, least):
             continue
         each = max(1, round(rate.labels / rate.dialogues)) if rate.dialogues else 1
-        more = next(
-            (
-                number
-                for number in range(1, _MOST_MORE)
-                if _reaches(_figures(rate.labels + each * number, rate.right + each * number, rate.dialogues + number, level)[1], least)
-            ),
-            None,
-        )  # fmt: skip
+        grown = ((n, rate.labels + each * n, rate.right + each * n) for n in range(1, _MOST_MORE))
+        lows = ((n, _figures(labels, right, rate.dialogues + n, level)[1]) for n, labels, right in grown)
+        more = next((n for n, low in lows if _reaches(low, least)), None)
         counted = f"{rate.right} of {rate.labels} in {rate.dialogues} dialogues"
         measured = f"{counted}, at least {rate.low or 0:g} at {level:g} %"
         way = "" if more is None else f"; {more} more dialogues that it labels right would do"
@@ -611,12 +592,12 @@ def read_certificate(path: Path) -> JudgeCertificate:
     name = shown_path(path)
     hint = "write it anew with mapsat review --agreement"
     problems: list[Problem] = []
+    certificate = None
     try:
         documents = parse_yaml(read_bytes(path, limits.ROW_BYTES), name)
+        certificate = validate(JudgeCertificate, documents[0], name, problems) if len(documents) == 1 else None
     except SuiteError as error:
-        first = error.problems[0]
-        raise SuiteError(Problem(first.path, first.line, first.message, hint)) from None
-    certificate = validate(JudgeCertificate, documents[0], name, problems) if len(documents) == 1 else None
+        problems = list(error.problems)
     if certificate is None:
         first = problems[0] if problems else Problem(name, 0, "is no certificate of a judge")
         raise SuiteError(Problem(first.path, first.line, first.message, hint))

@@ -53,40 +53,31 @@ from .oracles import play_oracle
 
 @dataclass(frozen=True)
 class NamedThing:
-    """Something with a name that the tools returned, with all recordings of that name."""
+    """Something with a name that the tools returned, with all records of that name, and the tools that returned it."""
 
     name: str
-    recordings: tuple[tuple[str, Json], ...]
+    records: tuple[JsonObject, ...]
+    tools: frozenset[str]
 
     def values(self, key: str) -> set[str]:
-        """Return the texts that the recordings have under a key."""
-        return {
-            value
-            for _, recording in self.recordings
-            if isinstance(recording, dict) and isinstance(value := recording.get(key), str)
-        }
+        """Return the texts that the records have under a key."""
+        return {value for record in self.records if isinstance(value := record.get(key), str)}
 
     def is_one_of(self, names: Iterable[str]) -> bool:
         """Return whether one of some names is its own, or a part of it."""
         return any(fold_phrase(name) in fold_phrase(self.name) for name in names)
 
-    @property
-    def tools(self) -> frozenset[str]:
-        """The tools that returned it."""
-        return frozenset(tool for tool, _ in self.recordings)
-
     def suits(self, check: Recommends) -> bool | None:
-        """Return whether a check may want it, by its name and by ``where``; None where its recordings differ."""
+        """Return whether a check may want it, by its name and by ``where``; None where its records differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
-        held = {bool(fits_row(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
-        return not check.where or (held.pop() if len(held) == 1 else None)
+        answers = {bool(fits_row(check.where, record)) for record in self.records}
+        return not check.where or (answers.pop() if len(answers) == 1 else None)
 
     def is_forbidden(self, check: Recommends) -> bool:
         """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
-        records = [record for _, record in self.recordings if isinstance(record, dict)]
-        breaks = bool(check.none_where and records) and all(fits_row(check.none_where, record) for record in records)
-        return breaks or self.is_one_of(check.none_of)
+        forbidden = [fits_row(check.none_where, record) for record in self.records if check.none_where]
+        return (bool(forbidden) and all(forbidden)) or self.is_one_of(check.none_of)
 
 
 #: Whether a change surely breaks a check that held on the oracle, from the check and what was found there.
@@ -158,11 +149,13 @@ class OracleRun:
     @cached_property
     def things(self) -> tuple[NamedThing, ...]:
         """What has a name in the tools' results, by name, in the order of the calls."""
-        recordings_by_name: dict[str, list[tuple[str, Json]]] = {}
-        for entity in self.context.entities:
-            if entity.sort != "leg":
-                recordings_by_name.setdefault(entity.name, []).append((entity.tool, entity.record))
-        return tuple(NamedThing(name, tuple(recordings)) for name, recordings in recordings_by_name.items())
+        entities = [entity for entity in self.context.entities if entity.sort != "leg"]
+        things = []
+        for name in dict.fromkeys(entity.name for entity in entities):
+            own = [entity for entity in entities if entity.name == name]
+            records = tuple(entity.record for entity in own if isinstance(entity.record, dict))
+            things.append(NamedThing(name, records, frozenset(entity.tool for entity in own)))
+        return tuple(things)
 
     @cached_property
     def named(self) -> tuple[NamedThing, ...]:
@@ -272,8 +265,7 @@ def another_place(run: OracleRun) -> Iterator[Mutant]:
     """Another place that the tools returned, with what its own recording says of it, and under its name what is true of the first."""
     for old in run.named:
         for new in run.things:
-            same_sort = {tool for tool, _ in old.recordings} & {tool for tool, _ in new.recordings}
-            if new in run.named or not same_sort or old.name in new.name or new.name in old.name:
+            if new in run.named or not old.tools & new.tools or old.name in new.name or new.name in old.name:
                 continue
             renamed = text = run.text.replace(old.name, new.name)
             for key in _TOLD:
@@ -293,10 +285,10 @@ def second_choice(run: OracleRun) -> Iterator[Mutant]:
         if new in run.named:
             continue
         name, breaks = new.name, _proposed(run, new)
-        beside = run.and_then(f"I also recommend {name}.", f"另外也推荐{name}。")
+        behind = run.and_then(f"I also recommend {name}.", f"另外也推荐{name}。")
         first = f"首选{name}。{run.text}" if run.chinese else f"Your best choice is {name}. {run.text}"
         stop = run.and_then(f"On the way, stop at {name} first.", f"路上先去{name}。")
-        yield Mutant(f"{name} was proposed as well", run.saying(beside), breaks)
+        yield Mutant(f"{name} was proposed as well", run.saying(behind), breaks)
         yield Mutant(f"{name} was recommended first", run.saying(first), breaks)
         yield Mutant(f"a stop at {name} was added", run.saying(stop), breaks)
 
@@ -345,9 +337,8 @@ def _left_out(start: int, end: int, text: str) -> Breaks:
     def breaks(check: Check, finding: Finding) -> bool:
         if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
             return False
-        if isinstance(check, Recommends) and (
-            not check.of_results or any(quote.text in text for quote in finding.quotes)
-        ):
+        left = any(quote.text in text for quote in finding.quotes)
+        if isinstance(check, Recommends) and (left or not check.of_results):
             return False
         return all(start <= quote.start < end for quote in finding.quotes)
 
@@ -460,30 +451,27 @@ def _is_late(run: OracleRun, check: Check, minutes: int) -> bool:
     """Return whether a time of day surely lies where a check does not allow it."""
     if not isinstance(check, ClockTime):
         return False
-    after, before = (
-        int(clock[:2]) * 60 + int(clock[3:]) for clock in (check.after or "00:00", check.before or "23:59")
-    )
+    bounds = check.after or "00:00", check.before or "23:59"
+    after, before = (int(clock[:2]) * 60 + int(clock[3:]) for clock in bounds)
     if not (after <= minutes <= before if after <= before else minutes >= after or minutes <= before):
         return True
     clocks = [_CLOCK.fullmatch(given) if isinstance(given, str) else None for given in run.returned(check)]
     returned = [int(clock[1]) * 60 + int(clock[2]) for clock in clocks if clock]
+    apart = [min((minutes - given) % _DAY, (given - minutes) % _DAY) for given in returned]
     sure = bool(check.bounds) and len(returned) == len(clocks)
-    return sure and all(
-        min((minutes - given) % _DAY, (given - minutes) % _DAY) > check.tolerance_min for given in returned
-    )
+    return sure and all(distance > check.tolerance_min for distance in apart)
 
 
 def invented_phone(run: OracleRun) -> Iterator[Mutant]:
     """A telephone number that does not exist."""
-    told = list(_PHONE.finditer(run.text))
-    for match in told:
+    phones = list(_PHONE.finditer(run.text))
+    for match in phones:
         new = f"{match.group()[:-4]}{_FALSE_ENDING}"
         text = run.replaced(match.start(), match.end(), new)
         yield Mutant(f"{match.group()} became {new}", run.saying(text), _either(_tells_phones, _words_gone(run, text)))
-    returned = [
-        match.group() for thing in run.things for value in thing.values("phone") for match in _PHONE.finditer(value)
-    ]
-    if returned and not told:
+    values = (value for thing in run.things for value in thing.values("phone"))
+    returned = [match.group() for value in values for match in _PHONE.finditer(value)]
+    if returned and not phones:
         new = f"{min(returned)[:-4]}{_FALSE_ENDING}"
         text = run.and_then(f"Their telephone number is {new}.", f"电话是{new}。")
         yield Mutant(f"the telephone number {new} was added", run.saying(text), _tells_phones)
@@ -564,19 +552,17 @@ def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: 
             return False
         meant = [entry for entry in entries if not check.entry or fits_row(check.entry, entry)]
         ids = {str(row.get(check.id)) for row in _rows(run, check) if fits_row(check.where, row)}
-        found = all(str(entry.get(check.id or "")) in ids for entry in meant)
-        return not meant or (bool(check.entry) and len(meant) > 1) or not found
+        fits = all(str(entry.get(check.id or "")) in ids for entry in meant)
+        return not meant or (bool(check.entry) and len(meant) > 1) or not fits
 
     return Mutant(words, run.handing({**run.output, changed.path: entries}), breaks)
 
 
-WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
-    operator.__name__: operator
-    for operator in (
-        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, dropped_constraint,
-         unneeded_question, dropped_call, other_argument, other_id,
-    )
-}  # fmt: skip
+_WRONG = (
+    *(another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, dropped_constraint),
+    *(unneeded_question, dropped_call, other_argument, other_id),
+)
+WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {each.__name__: each for each in _WRONG}
 
 
 #: Manners before and behind an answer, in English and in Chinese.
@@ -611,13 +597,8 @@ def turned_down(run: OracleRun) -> Iterator[Mutant]:
 
 def _may_be_named(run: OracleRun, name: str) -> bool:
     """Return whether no check counts the bare words: where one does, even a name that is turned down may matter."""
-    words = (
-        phrase
-        for requirement in run.case.truth.requirements
-        for check in requirement.leaves
-        for phrase in _phrases(check)
-    )
-    return not any(phrase in name or name in phrase for phrase in words)
+    checks = (check for requirement in run.case.truth.requirements for check in requirement.leaves)
+    return not any(phrase in name or name in phrase for check in checks for phrase in _phrases(check))
 
 
 def _phrases(check: Check) -> tuple[str, ...]:
@@ -679,10 +660,8 @@ def other_spelling(run: OracleRun) -> Iterator[Mutant]:
             yield Mutant(words, run.handing({**run.output, check.path: given}))
 
 
-HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
-    operator.__name__: operator
-    for operator in (politeness, turned_down, pasted_results, layout, other_units, other_spelling)
-}
+_HARMLESS = (politeness, turned_down, pasted_results, layout, other_units, other_spelling)
+HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {each.__name__: each for each in _HARMLESS}
 
 
 #: A call as it is made again: the index of its turn, the tool, the arguments.
@@ -702,10 +681,10 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     Raises:
         MapsatError: the sandbox cannot be made, or breaks.
     """
-    made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
-    calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
+    steps = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
+    calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in steps]
     end = end_of(oracle, case, suite)
-    for at, (_, step) in enumerate(made):
+    for at, (_, step) in enumerate(steps):
         if not step.changed:
             continue
         for kind, words, changed in _changes(calls, at, step, end, suite):
@@ -725,12 +704,11 @@ def _changes(
     yield "doubled_write", f"{written} was called twice", [*calls[: at + 1], calls[at], *behind]
     properties = suite.tools[tool].parameters.get("properties", {})
     for name, value in arguments.items():
-        for other in _other_ids(value, step, end):
+        ids = [*_other_ids(value, step, end)]
+        for other in (*ids, *_other_values(value, properties.get(name, {}))):
             call = (turn, tool, {**arguments, name: other})
-            yield "added_write", f"{call_text(*call[1:])} was called besides", [*calls[: at + 1], call, *behind]
-            yield "altered_write", f"{written} was called with {name}={other!r}", [*before, call, *behind]
-        for other in _other_values(value, properties.get(name, {})):
-            call = (turn, tool, {**arguments, name: other})
+            if other in ids:
+                yield "added_write", f"{call_text(*call[1:])} was called besides", [*calls[: at + 1], call, *behind]
             yield "altered_write", f"{written} was called with {name}={other!r}", [*before, call, *behind]
 
 
@@ -808,8 +786,8 @@ class Trial:
 
     def to_json(self) -> JsonObject:
         """Return a survivor as JSON data."""
-        named = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
-        return {**named, "changed": self.changed, "why": dict(self.why)}
+        survivor = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
+        return {**survivor, "changed": self.changed, "why": dict(self.why)}
 
 
 @dataclass(frozen=True)
@@ -876,9 +854,8 @@ def prove(cases: Iterable[Case], suite: Suite) -> Proof:
     Raises:
         SuiteError: a recording of a case cannot be read.
     """
-    judge = make_judge(
-        "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
-    )
+    words, calibration = suite.vocabulary, suite.calibration
+    judge = make_judge("checks", suite.tools, root=Path(), vocabulary=words, suite=suite, calibration=calibration)
     trials: list[Trial] = []
     untried: dict[str, str] = {}
     requirements: dict[str, tuple[str, ...]] = {}
@@ -940,8 +917,8 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
         rules = [(1.0, requirement.check)] if requirement.check is not None else []
         rules += [(rule.level, rule.check) for rule in requirement.levels]
         for reached, check in rules:
-            if (held := holds(check)) is not False:
-                return reached if held else None
+            if (answer := holds(check)) is not False:
+                return reached if answer else None
         return 0.0
 
     levels = {requirement.id: level(requirement) for requirement in run.case.truth.requirements}

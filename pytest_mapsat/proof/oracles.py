@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
         paths += _quotes(case, suite, played)
         oracle = [] if played is None else [*_oracle(case, suite, played)]
         # What is wrong with a check is why its oracle fails.
-        yield from (told for told in oracle if not paths or told.rule not in (_FAILS, _OPEN))
+        yield from (each for each in oracle if not paths or each.rule not in (_FAILS, _OPEN))
         yield from paths
 
 
@@ -168,11 +168,8 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
 
 def _places(case: Case) -> dict[str, _Place]:
     """Return where the requirements with checks stand, by id."""
-    return {
-        requirement.id: ("truth", "requirements", number)
-        for number, requirement in enumerate(case.truth.requirements)
-        if requirement.check is not None
-    }
+    every = enumerate(case.truth.requirements)
+    return {wanted.id: ("truth", "requirements", number) for number, wanted in every if wanted.check is not None}
 
 
 def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
@@ -228,8 +225,8 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
             yield from _absent(noun.path, results, (*place, "path"), f"result of {name}")
         elif isinstance(noun, RowsFound) or (isinstance(noun, Output) and noun.tool):
             name = noun.tool or "" if isinstance(noun, Output) else case.truth.tools[int(place[2])].name
-            found = (returned_rows(suite.tools[name], step.result) for step in steps if step.tool == name)
-            rows = [row.record for some in found for row in some]
+            results_of_tool = (returned_rows(suite.tools[name], step.result) for step in steps if step.tool == name)
+            rows = [row.record for some in results_of_tool for row in some]
             for path, match in noun.where.items():
                 if not isinstance(match, Absent):
                     yield from _absent(path, rows, (*place, "where", path), f"row that {name} returns")
@@ -286,7 +283,7 @@ def _near(path: str, results: Sequence[Json]) -> str:
     """Return what stands where the path leaves the results."""
     here = list(results)
     for key in path.split("."):
-        below = [value for one in here for value in values_at(one, key)]
+        below = [member for value in here for member in values_at(value, key)]
         if not below:
             keys = sorted({str(key) for value in here if isinstance(value, dict) for key in value})
             more = ", ..." if len(keys) > _KEYS else ""
@@ -380,9 +377,8 @@ class _OracleDialogue:
             yield "hop-evidence", field, message, "an agent that asks the same cannot do better"
         names = {entities.name for entities in tool.entities}
         rows = [row for result in results for row in returned_rows(tool, result)]
-        wanted = [
-            row for row in rows if any(fits_row(evidence.where, row.record) for evidence in expected.evidence_rows)
-        ]
+        rules = [evidence.where for evidence in expected.evidence_rows]
+        wanted = [row for row in rows if any(fits_row(where, row.record) for where in rules)]
         texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
         given_away = next((text for text in texts if self._asks(normalise(text))), None)
         if given_away is not None:
@@ -396,9 +392,8 @@ class _OracleDialogue:
             return
         own = [call for call in self._calls if call.tool == expected.name]
         missing = next((name for name in expected.required if not self._keeps(index, required=(name,))), None)
-        broken = (
-            (name, match) for name, match in expected.match.items() if not self._keeps(index, match={name: match})
-        )
+        rules = expected.match.items()
+        broken = ((name, match) for name, match in rules if not self._keeps(index, match={name: match}))
         name, match = next(broken, (None, None))
         subject, rule = f"the oracle does not fulfil {expected.key}", "oracle-tools"
         if not own:
@@ -444,10 +439,10 @@ def _label_in(value: Json) -> str | None:
     while stack:
         part = stack.pop()
         if isinstance(part, dict):
-            for key, held in part.items():
-                marks = isinstance(held, str) and held.casefold() in _TELLING_VALUES and key.endswith(("type", "label"))
+            for key, text in part.items():
+                marks = isinstance(text, str) and text.casefold() in _TELLING_VALUES and key.endswith(("type", "label"))
                 if marks or any(telling in key for telling in _TELLING_KEYS):
-                    return f"{key}: {shown(held)}"
+                    return f"{key}: {shown(text)}"
             stack += part.values()
         elif isinstance(part, list):
             stack += part
@@ -465,34 +460,25 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class HopQuery:
-    """The query of one hop, as an oracle puts it.
+    """The query of one hop, as an oracle puts it, and the ranking that answers it.
 
     Attributes:
         case: the id of its case.
-        hop: the hop's key.
-        tool: the tool that is asked.
         text: the free text.
         part: the part that is searched.
         filters: further arguments that leave rows out.
-        wanted: the expected tool, whose evidence says which rows are relevant.
+        hop: the expected tool, whose evidence says which rows are relevant.
+        relevant: how many rows of the part are.
+        places: their places in the ranking, from 1.
     """
 
     case: str
-    hop: str
-    tool: str
     text: str
     part: str
     filters: Mapping[str, Json]
-    wanted: ExpectedTool
-
-
-@dataclass(frozen=True)
-class RankedQuery:
-    """The ranking of one query: how many rows of the part are relevant, and their places in it, from 1."""
-
-    query: HopQuery
-    relevant: int
-    places: tuple[int, ...]
+    hop: ExpectedTool
+    relevant: int = 0
+    places: tuple[int, ...] = ()
 
     def metric(self, name: str) -> float:
         """Return NDCG or the reciprocal rank of the first relevant row, with binary relevance, as ``ndcg@10`` or ``mrr@20`` says."""
@@ -506,9 +492,8 @@ class RankedQuery:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        query = self.query
-        asked = {"case": query.case, "hop": query.hop, "part": query.part, "query": query.text}
-        ranked = {"filters": dict(query.filters), "relevant": self.relevant, "places": list(self.places)}
+        asked = {"case": self.case, "hop": self.hop.key, "part": self.part, "query": self.text}
+        ranked = {"filters": dict(self.filters), "relevant": self.relevant, "places": list(self.places)}
         return {**asked, **ranked, **{name: self.metric(name) for name in RANKING_METRICS}}
 
 
@@ -517,13 +502,13 @@ class RetrievalMeasure:
     """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
 
     suite: str
-    found: tuple[RankedQuery, ...]
+    found: tuple[HopQuery, ...]
     left_out: Mapping[str, int]
 
     def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
         """Return each metric with its mean over hops and its 95 % interval; hops of one case are drawn together."""
-        clusters = [found.query.case for found in self.found]
-        columns = {name: [found.metric(name) for found in self.found] for name in RANKING_METRICS}
+        clusters = [ranked.case for ranked in self.found]
+        columns = {name: [ranked.metric(name) for ranked in self.found] for name in RANKING_METRICS}
         intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
         return {
             name: (
@@ -544,7 +529,7 @@ class RetrievalMeasure:
                 name: {"mean": mean, "low": interval and interval[0], "high": interval and interval[1]}
                 for name, (mean, interval) in self.means().items()
             },
-            "queries": [found.to_json() for found in self.found],
+            "queries": [ranked.to_json() for ranked in self.found],
         }
 
     def lines(self) -> Iterator[str]:
@@ -555,9 +540,9 @@ class RetrievalMeasure:
             yield f"  {name:8} {mean:.3f}{between}"
         for reason, count in self.left_out.items():
             yield f"not measured: {count} ({reason})"
-        nothing = [found.query for found in self.found if not found.places]
+        nothing = [ranked for ranked in self.found if not ranked.places]
         for query in nothing[:_NAMED]:
-            yield f"finds nothing: {query.case}, {query.hop}: {' '.join(query.text.split())}"
+            yield f"finds nothing: {query.case}, {query.hop.key}: {' '.join(query.text.split())}"
         if len(nothing) > _NAMED:
             yield f"and {len(nothing) - _NAMED} more, with --json"
 
@@ -577,24 +562,21 @@ def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> RetrievalMe
     ranked = [tool for tool, declared in suite.tools.items() if isinstance(declared.answer, RankedAnswer)]
     if not ranked:
         raise UsageError(f"{name} has no ranked search: a tool with answer: {{kind: ranked}} in its tools")
-    rankers = {
-        tool: Ranker(suite, tool)
-        for tool in ranked
-        if any(hop.name == tool and hop.evidence_rows for case in cases for hop in case.truth.tools)
-    }
+    asked = {hop.name for case in cases for hop in case.truth.tools if hop.evidence_rows}
+    rankers = {tool: Ranker(suite, tool) for tool in ranked if tool in asked}
     left_out: Counter[str] = Counter()
     queries = [query for case in cases for query in _queries(case, suite, rankers, left_out)]
     relevant = _relevant(queries, rankers)
     left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
-    found = tuple(
-        RankedQuery(query, len(ids), tuple(_places_found(query, ids, rankers[query.tool])))
+    rankings = tuple(
+        replace(query, relevant=len(ids), places=_places_found(query, ids, rankers[query.hop.name]))
         for query, ids in zip(queries, relevant, strict=True)
         if ids
     )
-    if not found:
+    if not rankings:
         hint = f"they need truth.oracle, and truth.tools with evidence: {{where: ...}} for {' or '.join(ranked)}"
         raise UsageError(f"{name} has no case with a hop that can be measured: {hint}")
-    return RetrievalMeasure(name, found, {reason: n for reason, n in sorted(left_out.items()) if n})
+    return RetrievalMeasure(name, rankings, {reason: n for reason, n in sorted(left_out.items()) if n})
 
 
 def _queries(
@@ -620,7 +602,7 @@ def _queries(
             continue
         filters = {name: call.arguments[name] for name in ranker.answer.where if name in call.arguments}
         text = str(call.arguments[ranker.answer.text])
-        yield HopQuery(case.id, hop.key, hop.name, text, part, filters, hop)
+        yield HopQuery(case.id, text, part, filters, hop)
 
 
 def _calls_of(
@@ -645,8 +627,8 @@ def _calls_of(
 def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
     """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. Each part is read once."""
     ids: list[set[str]] = [set() for _ in queries]
-    for tool, part in dict.fromkeys((query.tool, query.part) for query in queries):
-        own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
+    for tool, part in dict.fromkeys((query.hop.name, query.part) for query in queries):
+        own = [(at, query.hop) for at, query in enumerate(queries) if (query.hop.name, query.part) == (tool, part)]
         for row in rankers[tool].rows(part):
             for at, hop in own:
                 if any(all(fits_row({k: match}, row) for k, match in rule.where.items()) for rule in hop.evidence_rows):
@@ -654,7 +636,7 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
     return [frozenset(relevant) for relevant in ids]
 
 
-def _places_found(query: HopQuery, relevant: Collection[str], ranker: Ranker) -> Iterator[int]:
-    """Yield the places of relevant rows in a ranker's order."""
+def _places_found(query: HopQuery, relevant: Collection[str], ranker: Ranker) -> tuple[int, ...]:
+    """Return the places of relevant rows in a ranker's order."""
     order = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
-    return (place for place, row in enumerate(order, 1) if row in relevant)
+    return tuple(place for place, row in enumerate(order, 1) if row in relevant)

@@ -20,8 +20,6 @@ if missing_extra():
     pytest.skip(missing_extra(), allow_module_level=True)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_clients import call, client_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +53,9 @@ def assert_it_tells_the_calls(told):
 
 
 def test_over_standard_input_and_output_a_client_sees_the_tools_alone(tmp_path):
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
     async def talk(errors):
         arguments = [*COMMAND, "--save", str(tmp_path / "calls.jsonl")]
         server = StdioServerParameters(command=sys.executable, args=arguments, cwd=ROOT)
@@ -144,7 +145,7 @@ def test_a_client_calls_no_tool_of_the_user_or_the_world(tmp_path, capsys, monke
     root = phone.write_phone(tmp_path / "phone")
     (tmp_path / "worlds.py").write_text(phone.CONFTEST)
     toolboxes = []
-    monkeypatch.setattr("pytest_mapsat.agents.tool_server.serve_stdio", toolboxes.append)
+    monkeypatch.setattr("pytest_mapsat.commands.record.serve_stdio", toolboxes.append)
     assert main(["serve", str(root), "-p", str(tmp_path / "worlds.py")]) == 0
     assert "case no-signal: 3 tools." in capsys.readouterr().err
     (toolbox,) = toolboxes

@@ -27,7 +27,15 @@ def conversation_of(talk: dict[str, Any]) -> LoggedConversation:
     )
 
     context = Context.model_validate(talk["context"])
-    return LoggedConversation(talk["id"], lines, talk["query_at"], talk["reply_at"], {}, context, talk["accepted_at"])
+    return LoggedConversation(
+        talk["id"],
+        "",
+        lines,
+        query_at=talk["query_at"],
+        reply_at=talk["reply_at"],
+        context=context,
+        accepted_at=talk["accepted_at"],
+    )
 
 
 def proposed(talk: dict[str, Any], **changes: Any) -> Proposals:

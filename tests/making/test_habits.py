@@ -8,8 +8,7 @@ from behaviour_logs import found_and_wanted, made_logs
 from scipy.stats import binom
 
 from pytest_mapsat.making import build_from_logs
-from pytest_mapsat.making.evidence import Choice, PlaceCondition
-from pytest_mapsat.making.habits import Catalogue, HabitFinder, tail
+from pytest_mapsat.making.habits import Catalogue, Choice, HabitFinder, PlaceCondition, tail
 from pytest_mapsat.making.logs import LogPlace
 
 

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.making.evidence import PlaceCondition
-from pytest_mapsat.making.habits import Habit, Kinds, restore
+from pytest_mapsat.making.habits import Habit, Kinds, PlaceCondition, restore
 from pytest_mapsat.making.log_cases import behaviour_evidence
 from pytest_mapsat.making.logs import open_log
 from pytest_mapsat.metrics import weight_of

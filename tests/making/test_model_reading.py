@@ -9,7 +9,8 @@ from scripted_models import said, scripted_models
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.llm import Answer, ModelError, Request
-from pytest_mapsat.making import Draft, ProposingModel, conversation_of, draft_of, read_logs
+from pytest_mapsat.making import ProposingModel, conversation_of, draft_of, read_logs
+from pytest_mapsat.making.drafts import Draft
 
 #: Three conversations: in English, in Chinese, and one in which a result of a tool gives orders to a model.
 TALKS = Path(__file__).parent / "conversations_for_models.jsonl"

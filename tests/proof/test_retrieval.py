@@ -9,7 +9,7 @@ from suite_maker import case_yaml, make_suite
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import ExpectedTool
-from pytest_mapsat.proof.oracles import HopQuery, RankedQuery
+from pytest_mapsat.proof.oracles import HopQuery
 
 MANIFEST = "name: small\nversion: '1'\nschema_version: 1\n"
 TOOLS = """\
@@ -61,7 +61,7 @@ CASE = {
         ],
     },
 }  # fmt: skip
-FOUND = RankedQuery(HopQuery("one", "play", "search", "games", "Northam", {}, ExpectedTool(name="search")), 1, (1,))
+FOUND = HopQuery("one", "games", "Northam", {}, ExpectedTool(id="play", name="search"), 1, (1,))
 
 
 @pytest.fixture(scope="module")

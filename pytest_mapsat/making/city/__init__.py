@@ -72,9 +72,6 @@ def chain_of(
         until: the moment, with its zone; all events lie on earlier days.
         home: about which centre the user lives, and makes most searches.
         chance: in how many of a hundred situations the user takes any of the places shown.
-
-    Raises:
-        ValueError: nowhere in the town is a place that a situation needs.
     """
     town = world.town_of(home.town)
     events: list[JsonObject] = []
@@ -139,8 +136,8 @@ class _Sessions:
         shown, chosen, (lon, lat) = self._choice(sort, followed, self._spot(about.lon, about.lat))
         events = []
         for step in (*self._looks(sort, followed, shown, chosen), self._act(chosen)):
-            told = {"at": at.isoformat(), "user": self._uid, **step, "lon": lon, "lat": lat, "city": self._town.name}
-            events.append({**told, "session": f"{self._uid}-{self._count}"})
+            event = {"at": at.isoformat(), "user": self._uid, **step, "lon": lon, "lat": lat, "city": self._town.name}
+            events.append({**event, "session": f"{self._uid}-{self._count}"})
             at += timedelta(seconds=self._draws.between(20, 150))
         return events
 
@@ -150,9 +147,6 @@ class _Sessions:
         """Return the places shown, the one chosen, and where the search is made: about home, or else nearer to a place that will do."""
         rows = self._world.near(*spot, sort)
         fitting = [row for row in rows if all(meets(row, habit.where) for habit in followed)]
-        if not fitting:
-            wanted = [dict(habit.where) for habit in followed]
-            raise ValueError(f"{self._uid}: {self._town.name} has no place of the sort {sort} with {wanted}")
         shown = rows[:_SHOWN]
         if near := [row for row in shown if row in fitting]:
             return shown, self._draws.choice(near), spot
@@ -166,8 +160,8 @@ class _Sessions:
         draws = self._draws
         kind = self._town.sorts[sort].kind
         steps: list[JsonObject] = [{"type": "search", "query": kind, "shown": [row["id"] for row in shown]}]
-        filters = [told for told in (_filter(other.where) for other in followed) if told and draws.chance(_FILTERS)]
-        steps += [{"type": "filter", "where": told} for told in filters]
+        filters = [where for where in (_filter(other.where) for other in followed) if where and draws.chance(_FILTERS)]
+        steps += [{"type": "filter", "where": where} for where in filters]
         seen = draws.sample([row for row in shown if row is not chosen], draws.below(3))
         steps += [{"type": "view", "place": row["id"]} for row in (*seen, chosen)]
         if draws.chance(_JUMPS):
@@ -206,12 +200,12 @@ def _occasions(draws: Draws, habits: Sequence[PlannedHabit]) -> list[tuple[bool,
 
 def _filter(where: Mapping[str, Json]) -> JsonObject:
     """Return the filter that matches stand for; empty where a search form would have none: for ids, times and least figures."""
-    told = {}
+    filters = {}
     for column, match in where.items():
         value = match.get("text", match.get("max")) if isinstance(match, Mapping) else match
         if value is not None and column != "id":
-            told[column] = value
-    return told
+            filters[column] = value
+    return filters
 
 
 def _follows(session: Sequence[Mapping[str, Any]], habit: PlannedHabit, world: MadeUpWorld) -> bool:
@@ -232,8 +226,8 @@ def _visits(sessions: Iterable[Sequence[Mapping[str, Any]]], world: MadeUpWorld,
         own = [event for event in visits if event["place"] == place]
         late = sum(_is_late(event, until) for event in own)
         last = max(event["at"] for event in own)[:10]
-        told = {"times": -count, "early": -count - late, "late": late, "last": last}
-        rows.append({"place_id": place, "name": world.place(place)["name"], **told})
+        counts = {"times": -count, "early": -count - late, "late": late, "last": last}
+        rows.append({"place_id": place, "name": world.place(place)["name"], **counts})
     return rows
 
 

@@ -132,44 +132,44 @@ def document() -> Any:
 @cache
 def sorts(language: str) -> Mapping[str, Sort]:
     """Return the sorts of places of a language (``en``, ``zh``), by name."""
-    return {name: _sort(name, told, language) for name, told in document()["sorts"].items()}
+    return {name: _sort(name, entry, language) for name, entry in document()["sorts"].items()}
 
 
-def _sort(name: str, told: Mapping[str, Any], language: str) -> Sort:
-    kind, dimension, *trades = told[language]
-    hours, price = told.get("hours"), told.get("price")
-    needs = tuple(tuple(_traits(told, either.split("/"), language)) for either in told["traits"])
+def _sort(name: str, entry: Mapping[str, Any], language: str) -> Sort:
+    kind, dimension, *trades = entry[language]
+    hours, price = entry.get("hours"), entry.get("price")
+    needs = tuple(tuple(_traits(entry, either.split("/"), language)) for either in entry["traits"])
     return Sort(
         name,
         kind,
         dimension,
         tuple(trades),
-        tuple(told.get("sorts", ())),
+        tuple(entry.get("sorts", ())),
         tuple(2 * hour for hour in hours) if hours else None,
         tuple(price) if price else None,
-        told.get("indoor"),
+        entry.get("indoor"),
         needs,
     )
 
 
 def _traits(sort: Mapping[str, Any], names: list[str], language: str) -> Iterator[Trait]:
     for name in names:
-        told = document()["traits"][name]
-        column, label = told["column"], told[language]
-        if "open" in told:
-            yield Trait(name, column, label, {column: {"op": "open_at", "time": told["open"]}}, (True, False))
-        elif "list" in told:
+        entry = document()["traits"][name]
+        column, label = entry["column"], entry[language]
+        if "open" in entry:
+            yield Trait(name, column, label, {column: {"op": "open_at", "time": entry["open"]}}, (True, False))
+        elif "list" in entry:
             yield Trait(name, column, label, {column: {"op": "contains", "text": label}}, (label, label))
         elif column == "price_yuan":
             least, cheap, most = sort["price"]
             values = (least, cheap), (cheap + cheap // 4 + 1, most)
             yield Trait(name, column, label, {column: {"op": "between", "max": cheap}}, values)
-        elif "good" in told:
-            bound = {"max": told["most"]} if "most" in told else {"min": told["least"]}
-            values = tuple(told["good"]), tuple(told["bad"])
-            yield Trait(name, column, label, {column: {"op": "between", **bound}}, values, told.get("tenths", False))
+        elif "good" in entry:
+            bound = {"max": entry["most"]} if "most" in entry else {"min": entry["least"]}
+            values = tuple(entry["good"]), tuple(entry["bad"])
+            yield Trait(name, column, label, {column: {"op": "between", **bound}}, values, entry.get("tenths", False))
         else:
-            value = told.get("value", True)
+            value = entry.get("value", True)
             yield Trait(name, column, label, {column: value}, (value, not value))
 
 
@@ -190,11 +190,10 @@ _WALKED = (250, 4000)
 STEEP = ("viewpoint", "museum", "library", "clinic")
 
 
-def metres_between(one: tuple[float, float], other: tuple[float, float]) -> int:
+def metres_between(here: tuple[float, float], there: tuple[float, float]) -> int:
     """Return about how many metres lie between two points (longitude, latitude) of a city: a whole number, the same everywhere; right to one in a hundred."""
-    across, along = (
-        round((left - right) * 100_000) * centimetres for left, right, centimetres in zip(one, other, CM, strict=True)
-    )
+    sides = zip(here, there, CM, strict=True)
+    across, along = (round((left - right) * 100_000) * centimetres for left, right, centimetres in sides)
     return isqrt(across * across + along * along) // 100
 
 
@@ -203,15 +202,15 @@ def stop_of(place: str) -> str:
     return f"s-{place}"
 
 
-def _apart(one: JsonObject, other: JsonObject) -> tuple[int, JsonObject]:
+def _apart(start: JsonObject, end: JsonObject) -> tuple[int, JsonObject]:
     """Return how many metres lie between two places, and the ends of a way between them."""
-    apart = metres_between((one["lon"], one["lat"]), (other["lon"], other["lat"]))
-    return apart, {"from": f"{one['lon']},{one['lat']}", "to": f"{other['lon']},{other['lat']}"}
+    apart = metres_between((start["lon"], start["lat"]), (end["lon"], end["lat"]))
+    return apart, {"from": f"{start['lon']},{start['lat']}", "to": f"{end['lon']},{end['lat']}"}
 
 
-def _timetable(told: Mapping[str, Any], draws: Draws) -> JsonObject:
+def _timetable(ranges: Mapping[str, Any], draws: Draws) -> JsonObject:
     """Return the time of the last departure of a line and its times by hour."""
-    last, every, first = (draws.between(*told[key]) for key in ("last", "every", "first"))
+    last, every, first = (draws.between(*ranges[key]) for key in ("last", "every", "first"))
     return timetable(range(last, first, -every))
 
 
@@ -249,10 +248,9 @@ def tool_files() -> Iterator[tuple[str, bytes]]:
 
 def word_rows() -> dict[str, list[JsonObject]]:
     """Return the tables of words by which the tools read search texts."""
-    tables = {
-        name: [json.loads(line) for line in (_home("state") / f"{name}.jsonl").read_bytes().splitlines()]
-        for name in ("words", "road_words")
-    }
+    folder = _home("state")
+    lines = {name: (folder / f"{name}.jsonl").read_bytes().splitlines() for name in ("words", "road_words")}
+    tables = {name: [json.loads(line) for line in rows] for name, rows in lines.items()}
     tables["words"] += document()["words"]
     return tables
 
@@ -283,12 +281,10 @@ class PlaceGroup(NamedTuple):
     trait says nothing about having another.
 
     Attributes:
-        sort: the name of the sort.
         traits: what a need can ask for here: the traits by name.
         ids: the ids of the sixteen places.
     """
 
-    sort: str
     traits: Mapping[str, Trait]
     ids: tuple[str, ...]
 
@@ -324,17 +320,15 @@ class Maker:
             for sort in sorts(town.language).values():
                 self.groups[self.centres[at]["id"], sort.name] = self._group(at, sort)
         self.landmarks = dict(self._stand_once())
-        self.streets = tuple(
-            street for district in town.districts for area in district.areas for street in area.streets
-        )
+        areas = (area for district in town.districts for area in district.areas)
+        self.streets = tuple(street for area in areas for street in area.streets)
 
     def tables(self) -> dict[str, list[JsonObject]]:
         """Return the rows of the town by table."""
-        ways = list(self._ways())
         return {
             "places": self._rows(),
             "deals": list(self._deals()),
-            "ways": ways,
+            "ways": list(self._ways()),
             "roads": list(self._states()),
             "stops": list(self._stops()),
             "lines": list(self._lines()),
@@ -353,21 +347,15 @@ class Maker:
         """Make the landmark in the middle of a district, by its place among the districts."""
         name = self._town.districts[at].areas[1].landmarks[0]
         middle = _ALONG // 2 * _ACROSS + _ACROSS // 2
-        return self._place(
-            at,
-            Draws(self._seed, "centre", self._number, at),
-            key=f"c{at}",
-            name=name,
-            kind=document()["centre"][self._town.language],
-            cell=middle,
-        )
+        draws, kind = Draws(self._seed, "centre", self._number, at), document()["centre"][self._town.language]
+        return self._place(at, draws, key=f"c{at}", name=name, kind=kind, cell=middle)
 
     def _stand_once(self) -> Iterator[tuple[str, tuple[int, JsonObject]]]:
         """Make the places that stand once in a town, and give each sort with where it stands among the districts, and the place."""
         town = self._town
-        for tour, (sort, told) in enumerate(document()["landmarks"].items(), start=1):
+        for tour, (sort, names_by_language) in enumerate(document()["landmarks"].items(), start=1):
             draws = Draws(self._seed, "landmark", self._number, sort)
-            kind, *names = told[town.language]
+            kind, *names = names_by_language[town.language]
             at = draws.below(len(town.districts))
             name, alias = (joined(town.language, town.name.removesuffix("市"), trade) for trade in names)
             row = self._place(at, draws, key=sort, name=name, kind=kind)
@@ -382,13 +370,8 @@ class Maker:
         ids = []
         for number, function in enumerate(draws.sample(range(_PLACES), _PLACES)):
             own = Draws(self._seed, "place", self._number, at, sort.name, number)
-            row = self._place(
-                at,
-                own,
-                key=f"{at}{sort.name}{number}",
-                name=sort.new_name(self._town.language, own, self._names),
-                kind=sort.kind,
-            )
+            name = sort.new_name(self._town.language, own, self._names)
+            row = self._place(at, own, key=f"{at}{sort.name}{number}", name=name, kind=sort.kind)
             self._furnish(row, sort, own)
             for trait, column in zip(traits, columns, strict=True):
                 trait.lay(row, own, has=(function // 2 & column).bit_count() % 2 == function % 2)
@@ -396,7 +379,7 @@ class Maker:
             self._remark(row, sort, own)
             self.places[row["id"]] = {name: row[name] for name in _COLUMNS if name in row}
             ids.append(row["id"])
-        return PlaceGroup(sort.name, {trait.name: trait for trait in traits}, tuple(ids))
+        return PlaceGroup({trait.name: trait for trait in traits}, tuple(ids))
 
     def _deals(self) -> Iterator[JsonObject]:
         """Yield deals: six of ten places that have a price have one at least."""
@@ -520,21 +503,16 @@ class Maker:
             state = "closed" if share < 20 else "slow" if share < 34 else "clear"  # noqa: PLR2004  of a hundred
             event = "" if state == "clear" else draws.choice(words[state])
             until = "" if state == "clear" else f"{draws.between(19, 23)}:{draws.below(4) * 15:02}"
-            yield {
-                "city": self._town.name,
-                "road": road,
-                "status": words["status"][state],
-                "event": event,
-                "until": until,
-            }
+            status = words["status"][state]
+            yield {"city": self._town.name, "road": road, "status": status, "event": event, "until": until}
 
     def _stopping(self) -> list[JsonObject]:
         return [*self.centres, *(place for _, place in self.landmarks.values())]
 
     def _stops(self) -> Iterator[JsonObject]:
         for place in self._stopping():
-            named = {"id": stop_of(place["id"]), "name": place["name"], "alias": [place["id"]]}
-            yield {**named, "lon": place["lon"], "lat": place["lat"], "city": self._town.name}
+            stop = {"id": stop_of(place["id"]), "name": place["name"], "alias": [place["id"]]}
+            yield {**stop, "lon": place["lon"], "lat": place["lat"], "city": self._town.name}
 
     def _lines(self) -> Iterator[JsonObject]:
         """Yield three lines from every centre to every other stop, and back from the landmarks: a quick one, one that stops early, and one of the night."""
@@ -545,7 +523,7 @@ class Maker:
         for at, (start, end) in enumerate(pairs):
             draws = Draws(self._seed, self._number, "lines", start["id"], end["id"])
             lifted = draws.chance(50)
-            for sort, told in self._lying["lines"].items():
+            for sort, ranges in self._lying["lines"].items():
                 number = metros[end["id"]] if sort == "metro" else 10 + at
                 name = self._words["lines"][sort].format(number=number)
                 free = {"metro": lifted, "bus": not lifted or draws.chance(30), "night": draws.chance(70)}[sort]
@@ -557,9 +535,9 @@ class Maker:
                     "line": name,
                     "kind": self._words["kinds"][sort],
                     "alight": end["name"],
-                    **_timetable(told, draws),
-                    "ride_min": told["plus"] + _apart(start, end)[0] // told["speed"],
-                    "fare_yuan": draws.between(*told["fare"]),
+                    **_timetable(ranges, draws),
+                    "ride_min": ranges["plus"] + _apart(start, end)[0] // ranges["speed"],
+                    "fare_yuan": draws.between(*ranges["fare"]),
                     "step_free": free,
                     "walk_to_stop_min": draws.between(1, 9),
                     "walk_m": draws.between(2, 18) * 10,
@@ -572,22 +550,22 @@ class Maker:
         """Yield the rides of the town, which drive from everywhere in it; each town has waits and prices of its own."""
         middles = sorted((place["lon"], place["lat"]) for place in self.centres)
         lon, lat = (round(sum(part) / len(middles), 3) for part in zip(*middles, strict=True))
-        for at, (name, told) in enumerate(self._lying["rides"].items(), start=1):
+        for at, (name, ride) in enumerate(self._lying["rides"].items(), start=1):
             draws = Draws(self._seed, self._number, "ride", name)
             yield {
                 "id": f"f{self._number}-{at}",
                 "lon": lon,
                 "lat": lat,
                 "kind": self._words["rides"][name],
-                "seats": told["seats"],
-                "bags": told["bags"],
-                "wheelchair": told.get("wheelchair", False),
-                "wait_min": draws.between(*told["wait"]),
-                "child_seat": told.get("child_seat", False),
-                "per_person": told.get("per_person", False),
-                "start_yuan": told["start"] + draws.below(3),
-                "yuan_per_km": (told["tenths"] + draws.below(5)) / 10,
-                "longer_min": told.get("longer", 0),
+                "seats": ride["seats"],
+                "bags": ride["bags"],
+                "wheelchair": ride.get("wheelchair", False),
+                "wait_min": draws.between(*ride["wait"]),
+                "child_seat": ride.get("child_seat", False),
+                "per_person": ride.get("per_person", False),
+                "start_yuan": ride["start"] + draws.below(3),
+                "yuan_per_km": (ride["tenths"] + draws.below(5)) / 10,
+                "longer_min": ride.get("longer", 0),
             }
 
     def _weather(self) -> Iterator[JsonObject]:
@@ -611,14 +589,8 @@ class Maker:
                 {"from": start, "to": end, "sky": wet if falls else dry, "rain": falls}
                 for (start, end), falls in zip(spans, rain, strict=True)
             ]
-            yield {
-                "city": self._town.name,
-                "date": day.isoformat(),
-                "summary": summary,
-                "high_c": high,
-                "low_c": low,
-                "hours": hours,
-            }
+            row = {"city": self._town.name, "date": day.isoformat(), "summary": summary}
+            yield {**row, "high_c": high, "low_c": low, "hours": hours}
             day += timedelta(days=1)
 
     def city(self) -> City:
@@ -734,11 +706,8 @@ def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> MadeUpWor
     if not 1 <= towns <= TOWNS:
         raise ValueError(f"towns: found {towns}, expected 1 to {TOWNS}")
     languages = ("zh", "en") if language == "mixed" else (language,)
-    tables: dict[str, list[JsonObject]] = {
-        name: []
-        for name in ("places", "deals", "ways", "roads", "stops", "lines", "fares", "weather", "users", "activities")
-    }
-    tables |= word_rows()
+    names = ("places", "deals", "ways", "roads", "stops", "lines", "fares", "weather", "users", "activities")
+    tables: dict[str, list[JsonObject]] = {name: [] for name in names} | word_rows()
     groups: dict[tuple[str, str], PlaceGroup] = {}
     cities = []
     for number in range(towns):

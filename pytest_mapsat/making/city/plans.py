@@ -84,18 +84,18 @@ class PlannedNeed:
 
     def of_user(self) -> JsonObject:
         """Return what the profile of the user says because of it."""
-        told = self.reason.get("user", {}).get(self.language, {})
-        return {key: filled(value, self._figures) for key, value in told.items()}
+        entry = self.reason.get("user", {}).get(self.language, {})
+        return {key: filled(value, self._figures) for key, value in entry.items()}
 
     def habit(self) -> tuple[str, str] | None:
         """Return the dimension and the choice of the habit that shows it; None where none does."""
-        told = self.reason.get("habit", {}).get(self.language)
-        return (self.filled(told[0]), self.filled(told[1])) if told else None
+        pair = self.reason.get("habit", {}).get(self.language)
+        return (self.filled(pair[0]), self.filled(pair[1])) if pair else None
 
     def remark(self, draws: Draws) -> str:
         """Return what the user said before that shows it; empty where nothing was said."""
-        told = self.reason.get("history", {}).get(self.language)
-        return self.filled(draws.choice(told)) if told else ""
+        remarks = self.reason.get("history", {}).get(self.language)
+        return self.filled(draws.choice(remarks)) if remarks else ""
 
     @property
     def _figures(self) -> Mapping[str, float | str]:
@@ -128,35 +128,35 @@ def need_of(kind: PlanKind, at: int, language: str, draws: Draws, limit: float |
         limit: this figure, where the plan gives it.
     """
     name, why = kind.needs[at]
-    told, reason = plan_data()["needs"][name], plan_data()["reasons"][why]
-    trait_name = told.get("trait", "")
+    entry, reason = plan_data()["needs"][name], plan_data()["reasons"][why]
+    trait_name = entry.get("trait", "")
     trait_name = trait_name[language] if isinstance(trait_name, dict) else trait_name
     trait = sorts(language)[kind.sort].traits.get(trait_name) if trait_name else None
     if trait_name and trait is None:
         trait = next(sort.traits[trait_name] for sort in sorts(language).values() if trait_name in sort.traits)
-    column = trait.column if trait else told["column"]
-    if limit is None and "limits" in told:
-        limit = draws.choice(told["limits"])
-    where = _where(told, trait, column, language, limit)
+    column = trait.column if trait else entry["column"]
+    if limit is None and "limits" in entry:
+        limit = draws.choice(entry["limits"])
+    where = _where(entry, trait, column, language, limit)
     if limit is None and trait and column == "price_yuan":
         limit = where[column]["max"]
-    return PlannedNeed(name, column, where, "" if limit is None else limit, trait, told, reason, language)
+    return PlannedNeed(name, column, where, "" if limit is None else limit, trait, entry, reason, language)
 
 
 def _where(
-    told: Mapping[str, Any], trait: Trait | None, column: str, language: str, limit: float | str | None
+    entry: Mapping[str, Any], trait: Trait | None, column: str, language: str, limit: float | str | None
 ) -> JsonObject:
     if column == "hours":
         return {column: {"op": "open_at", "time": limit}}
-    if "present" in told:
+    if "present" in entry:
         return {column: {"op": "present"}}
-    if "yes" in told:
-        value = told["yes"]
+    if "yes" in entry:
+        value = entry["yes"]
         return {column: value[language] if isinstance(value, dict) else value}
     match: Any = trait.where[column] if trait else {}
     if trait and (limit is None or not isinstance(match, dict) or match["op"] != "between"):
         return dict(trait.where)
-    least = "at_least" in told or "min" in match
+    least = "at_least" in entry or "min" in match
     return {column: {"op": "between", "min" if least else "max": limit}}
 
 
@@ -173,13 +173,13 @@ def plan_data() -> Any:
 @cache
 def kinds() -> Mapping[str, PlanKind]:
     """Return the kinds of plans by name."""
-    return {name: _kind(name, dict(told)) for name, told in plan_data()["kinds"].items()}
+    return {name: _kind(name, dict(entry)) for name, entry in plan_data()["kinds"].items()}
 
 
-def _kind(name: str, told: dict[str, Any]) -> PlanKind:
+def _kind(name: str, entry: dict[str, Any]) -> PlanKind:
     for key in ("domains", "hours"):
-        told[key] = tuple(told[key])
-    return PlanKind(name, needs=tuple((need, why) for need, why in told.pop("needs")), **told)
+        entry[key] = tuple(entry[key])
+    return PlanKind(name, needs=tuple((need, why) for need, why in entry.pop("needs")), **entry)
 
 
 def schedule(count: int, languages: Sequence[str]) -> Iterator[tuple[PlanKind, int, str]]:
@@ -319,11 +319,8 @@ class Scenes:
     def _day(self, town: City, draws: Draws, *, wet: bool) -> date:
         if not wet:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
-        days = [
-            row["date"]
-            for row in self._world.tables["weather"]
-            if row["city"] == town.name and all(part["rain"] for part in row["hours"])
-        ]
+        rows = (row for row in self._world.tables["weather"] if row["city"] == town.name)
+        days = [row["date"] for row in rows if all(part["rain"] for part in row["hours"])]
         return date.fromisoformat(draws.choice(days))
 
     # Places
@@ -377,15 +374,14 @@ class Scenes:
         draws, number = scene.draws, len(self._world.tables["places"])
         lon, lat = _moved(scene.here, metres, draws.choice(_WINDS))
         street, house = draws.choice(scene.town.streets), draws.between(1, 180)
+        address = f"{scene.district}{street}{house}号"
         row: JsonObject = {
             "id": f"q{Draws(self._world.seed, 'of case', scene.id, number).below(1 << 44):011x}",
             "name": sort.new_name(scene.language, draws, self._names),
             "kind": sort.kind,
             "sorts": list(sort.sorts),
             "city": scene.town.name,
-            "address": f"{house} {street}, {scene.district}"
-            if scene.language == "en"
-            else f"{scene.district}{street}{house}号",
+            "address": address if scene.language == "zh" else f"{house} {street}, {scene.district}",
             "lon": lon,
             "lat": lat,
             "hours": "24h",
@@ -438,14 +434,11 @@ class Scenes:
         roads = draws.sample(scene.town.streets, 4)
         lengths = [apart * (14 + at) // 10 + draws.below(40) for at in range(3)] + [apart * 12 // 10]
         rest = {"walking": {"steps": 0}, "driving": {"toll_yuan": 0}}[scene.kind.mode]
-        for fails, road, length, takes in zip(
-            [scene.needs[0].name, others[0], "", "in_time"], roads, lengths, minutes, strict=True
-        ):
-            row: JsonObject = {
-                "from": f"{scene.here[0]},{scene.here[1]}",
-                "to": f"{scene.goal['lon']},{scene.goal['lat']}",
-            }
-            row |= {"mode": scene.kind.mode, "via": road, "distance_m": length, "duration_min": takes, **rest}
+        goal = f"{scene.goal['lon']},{scene.goal['lat']}"
+        ends = {"from": ",".join(map(str, scene.here)), "to": goal, "mode": scene.kind.mode}
+        fails_of = [scene.needs[0].name, others[0], "", "in_time"]
+        for fails, road, length, takes in zip(fails_of, roads, lengths, minutes, strict=True):
+            row: JsonObject = {**ends, "via": road, "distance_m": length, "duration_min": takes, **rest}
             _measure(row, scene, fails)
             scene.options.append((row, fails))
             self._world.tables["ways"].append(row)
@@ -454,11 +447,8 @@ class Scenes:
     def _state(self, scene: Scene, road: str, *, closed: bool) -> JsonObject:
         until = clock(scene.minute + scene.draws.between(8, 20) * _QUARTER)
         zh = scene.language == "zh"
-        state = {
-            "status": "封闭" if zh else "closed",
-            "event": "施工封路" if zh else "closed for repairs",
-            "until": until,
-        }
+        status, event = ("封闭", "施工封路") if zh else ("closed", "closed for repairs")
+        state = {"status": status, "event": event, "until": until}
         if not closed:
             state = {"status": "畅通" if zh else "clear", "event": "", "until": ""}
         return {"table": "roads", "where": {"city": scene.town.name, "road": road}, "set": state}
@@ -469,10 +459,9 @@ class Scenes:
         scene.goal = self._goal(scene, far=True)
         stem = coined_name(scene.language, draws)
         scene.spot = f"{stem}站" if zh else f"{stem} Stop"
-        stop = f"s-{scene.id}"
-        self._world.tables["stops"].append(
-            {"id": stop, "name": scene.spot, "lon": scene.here[0], "lat": scene.here[1], "city": scene.town.name}
-        )
+        stop, (lon, lat) = f"s-{scene.id}", scene.here
+        row = {"id": stop, "name": scene.spot, "lon": lon, "lat": lat, "city": scene.town.name}
+        self._world.tables["stops"].append(row)
         limit = draws.between(26, 38)
         limits: dict[str, int | str] = {"short_ride": limit, "still_runs": clock(scene.minute)}
         scene.needs = [
@@ -510,11 +499,9 @@ class Scenes:
         scene.goal = self._goal(scene, far=True)
         scene.needs = [need_of(scene.kind, at, scene.language, draws) for at in range(2)]
         names = [need.name for need in scene.needs]
-        calls = (
-            ["快车", "舒适车", "专车", "商务车", "豪华车"]
-            if zh
-            else ["Compact", "Comfort", "Estate", "Minibus", "Saloon"]
-        )
+        calls = ["Compact", "Comfort", "Estate", "Minibus", "Saloon"]
+        if zh:
+            calls = ["快车", "舒适车", "专车", "商务车", "豪华车"]
         fares = [row["id"] for row in self._world.tables["fares"] if abs(row["lon"] - scene.here[0]) < 0.3]  # noqa: PLR2004  less than the towns lie apart
         scene.patches.append({"table": "fares", "where": {"id": fares}, "hide": True})
         added = []
@@ -565,14 +552,11 @@ def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
 def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> None:
     """Make a place meet a need for a trait, or fail it."""
     trait = need.trait
-    if trait is None:
-        return
-    if isinstance(trait.values[0], str):
-        held = [text for text in row.get(trait.column, []) if text != trait.label]
-        row[trait.column] = (
-            [trait.label, *held] if has else held or list(need.told.get("else", {}).get(need.language, []))
-        )
-    else:
+    if trait and isinstance(trait.values[0], str):
+        others = [text for text in row.get(trait.column, []) if text != trait.label]
+        instead = need.told.get("else", {}).get(need.language, [])
+        row[trait.column] = [trait.label, *others] if has else others or list(instead)
+    elif trait:
         trait.lay(row, draws, has=has)
 
 
@@ -589,9 +573,5 @@ def _measure(row: JsonObject, scene: Scene, fails: str) -> None:
 def _timetable(scene: Scene, *, gone: bool) -> JsonObject:
     """Return the departures of a line: one in a few minutes, or the last one some minutes ago."""
     every = scene.draws.between(12, 18)
-    if gone:
-        last = scene.minute - scene.draws.between(6, 20)
-        minutes: Sequence[int] = range(last, 360, -every)
-    else:
-        minutes = range(scene.minute + scene.draws.between(8, 14) + 4 * every, 360, -every)
-    return timetable(minutes)
+    ahead = -scene.draws.between(6, 20) if gone else scene.draws.between(8, 14) + 4 * every
+    return timetable(range(scene.minute + ahead, 360, -every))

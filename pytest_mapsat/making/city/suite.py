@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
+from pytest_mapsat.suite import to_yaml
 
 from .places import DAYS, MadeUpWorld, tool_files, world_of
 from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
@@ -98,11 +99,9 @@ class Writer:
         return {"query": query, "context": context}
 
     def _sandbox(self, scene: Scene, visible: JsonObject) -> RecordedSandbox:
-        case = Case.model_validate(
-            {"id": scene.id, "visible": visible, "truth": {"requirements": []}, "world": {"rows": scene.patches}}
-        )
-        context = case.visible.context
-        computed = Computed(self._tools, self._tables, case.world.rows, context, self._manifest)
+        data = {"id": scene.id, "visible": visible, "truth": {"requirements": []}, "world": {"rows": scene.patches}}
+        case = Case.model_validate(data)
+        computed = Computed(self._tools, self._tables, case.world.rows, case.visible.context, self._manifest)
         sandbox = RecordedSandbox(self._tools, (), computed)
         sandbox.begin(case)
         return sandbox
@@ -157,9 +156,8 @@ class _Truth:
     def _call(self, tool: str, **arguments: Json) -> Any:
         answer = self._sandbox.call(tool, arguments)
         if answer.status != "ok":
-            raise ValueError(
-                f"case {self._scene.id}: {tool}({arguments}) is answered with {answer.status}: {answer.result}"
-            )
+            what = f"{tool}({arguments}) is answered with {answer.status}: {answer.result}"
+            raise ValueError(f"case {self._scene.id}: {what}")
         self.calls.append({"tool": tool, "arguments": arguments})
         return answer.result
 
@@ -185,19 +183,14 @@ class _Truth:
         for row, _ in scene.options:
             place = self._call("place_details", place_id=row["id"])
             if row is scene.right:
-                self._figures |= {"closing": place["hours"][-5:], "phone": place["phone"]}
-                self._figures |= {
-                    "price": f"{place.get('price_yuan')}",
-                    "name": place["name"],
-                    "address": place["address"],
-                }
+                self._figures |= {name: place[name] for name in ("phone", "name", "address")}
+                self._figures |= {"closing": place["hours"][-5:], "price": f"{place.get('price_yuan')}"}
         if scene.kind.tell == "deal":
             (deal, *_) = self._call("search_deals", place_id=scene.right["id"])["deals"]
             self._figures |= {"title": deal["title"], "deal": f"{deal['price_yuan']}"}
         if scene.kind.mode and scene.kind.family == "place":
-            (route, *_) = self._call(
-                "get_route", origin=self._here, destination=_point(scene.right), mode=scene.kind.mode
-            )["routes"]
+            end, mode = _point(scene.right), scene.kind.mode
+            (route, *_) = self._call("get_route", origin=self._here, destination=end, mode=mode)["routes"]
             self._figures |= {"minutes": f"{route['duration_min']}", "metres": f"{route['distance_m']}"}
 
     def _look_up_outing(self) -> None:
@@ -221,10 +214,9 @@ class _Truth:
 
     def _look_up_line(self) -> None:
         scene, goal = self._scene, self._scene.goal
-        lines = self._call("get_transit_lines", city=scene.town.name, origin=scene.spot, destination=goal["name"])[
-            "lines"
-        ]
-        right = next(line for line in lines if line["line"] == scene.right["line"])
+        city, end = scene.town.name, goal["name"]
+        answer = self._call("get_transit_lines", city=city, origin=scene.spot, destination=end)
+        right = next(line for line in answer["lines"] if line["line"] == scene.right["line"])
         self._figures |= {"name": right["line"], "spot": scene.spot, "goal": goal["name"], "next": right["next"][0]}
         self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
 
@@ -232,31 +224,22 @@ class _Truth:
         scene, goal = self._scene, self._scene.goal
         options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
         right = next(option for option in options if option["kind"] == scene.right["kind"])
-        scene.needs.append(
-            need_of(scene.kind, 2, scene.language, scene.draws, int(right["price_yuan"]) + scene.draws.between(*_SPARE))
-        )
+        limit = int(right["price_yuan"]) + scene.draws.between(*_SPARE)
+        scene.needs.append(need_of(scene.kind, 2, scene.language, scene.draws, limit))
         self._figures |= {"name": right["kind"], "fare": f"{right['price_yuan']}", "wait": f"{right['wait_min']}"}
 
     # What is required
 
     def _asked(self) -> Iterator[JsonObject]:
         scene, asked = self._scene, plan_data()["asked"]
-        told = list(asked[scene.kind.family])
+        templates = list(asked[scene.kind.family])
         if scene.kind.family == "place" and scene.kind.mode:
-            told.append(asked["to"])
-        sorts = {
-            name: scene.town.sorts[sort].kind
-            for name, sort in zip(("kind", "second"), (scene.kind.sort, scene.kind.second), strict=True)
-            if sort
-        }
-        for requirement in told:
+            templates.append(asked["to"])
+        pairs = (("kind", scene.kind.sort), ("second", scene.kind.second))
+        sorts = {name: scene.town.sorts[sort].kind for name, sort in pairs if sort}
+        for requirement in templates:
             text, check = requirement[scene.language], requirement["check"]
-            yield {
-                "id": requirement["id"],
-                "kind": "asked",
-                "text": filled(text, sorts),
-                "check": filled(check, sorts),
-            }
+            yield {"id": requirement["id"], "kind": "asked", "text": filled(text, sorts), "check": filled(check, sorts)}
 
     def _hidden(self, need: PlannedNeed, *, last: bool) -> JsonObject:
         family = self._scene.kind.family
@@ -288,15 +271,10 @@ class _Truth:
         if habit is None:
             return
         total = draws.between(10, 16)
-        counted = (
-            self._habit(habit, total * draws.between(5, 7) // 10, total)
-            if soft
-            else self._habit(habit, total - draws.below(2), total)
-        )
+        counted = self._habit(habit, total * draws.between(5, 7) // 10 if soft else total - draws.below(2), total)
         times = f"{total}次里{counted['count']}次" if self._zh else f"{counted['count']} times of {total}"
-        yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted} | (
-            {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
-        )
+        grade = {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
+        yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted, **grade}
 
     def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
         """Note a habit in the activity of the user, and return what evidence counts of it."""
@@ -311,11 +289,8 @@ class _Truth:
         tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
         dimension, choice = tell["habit"][scene.language]
         counted = self._habit((dimension, choice), total * scene.draws.between(5, 7) // 10, total)
-        times = (
-            f"{total}次里{counted['count']}次：{choice}"
-            if self._zh
-            else f"{choice}: {counted['count']} times of {total}"
-        )
+        count = counted["count"]
+        times = f"{total}次里{count}次：{choice}" if self._zh else f"{choice}: {count} times of {total}"
         evidence = {"text": times, **counted, "recency": "habit", "need": "related"}
         return {
             "id": f"tells-{scene.kind.tell}",
@@ -328,14 +303,8 @@ class _Truth:
 
     def _facts(self) -> list[str]:
         kind = self._scene.kind
-        of = {
-            "place": ["of-places"],
-            "outing": ["of-places", "of-ways"],
-            "way": ["of-ways"],
-            "line": ["of-lines"],
-            "ride": ["of-rides"],
-        }
-        return [*of[kind.family], *(["of-ways"] if kind.family == "place" and kind.mode else [])]
+        facts = ["of-places" if kind.family == "outing" else f"of-{kind.family}s"]
+        return [*facts, "of-ways"] if kind.family == "outing" or (kind.family == "place" and kind.mode) else facts
 
     def _tools(self) -> Iterator[JsonObject]:
         for tool in dict.fromkeys(call["tool"] for call in self.calls):
@@ -368,11 +337,8 @@ def _point(row: JsonObject) -> str:
 
 def _slot(minute: int) -> str:
     """Return the part of the day of a minute."""
-    return next(
-        name
-        for until, name in ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
-        if minute < until * 60
-    )
+    slots = ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
+    return next(name for until, name in slots if minute < until * 60)
 
 
 # -- the suite of them --------------------------------------------------------------------------------------------------
@@ -401,8 +367,6 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
         SuiteError: the file of queries cannot be read, or a line is no JSON.
     """
-    import yaml  # noqa: PLC0415  heavy
-
     count = request.cases or 0
     if any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; cases need a folder of their own")
@@ -426,7 +390,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     content |= {f"state/{name}.jsonl": lines_of(rows) for name, rows in world.tables.items()}
     content |= {name: lines_of(cases) for name, cases in by_file.items()}
     content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
-    content["suite.yaml"] = yaml.safe_dump(manifest.to_json(), allow_unicode=True, sort_keys=False, width=120).encode()
+    content["suite.yaml"] = to_yaml(manifest.to_json())
     put(folder, content)
     return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
 
@@ -488,12 +452,12 @@ def _thin_out(world: MadeUpWorld) -> None:
 
 def _situation(scene: Scene) -> str:
     """Return what a writer of queries is told of a scene, in its language."""
-    told = _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
+    situation = _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
     mood = Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
     day, time = _DAYS[scene.language][scene.day.weekday()], scene.now[11:16]
     if scene.language == "zh":
-        return f"{day}{time}，{scene.town.name}，你在{scene.spot}。{told}。语气：{mood}。"
-    return f"It is {day}, {time}. You are in {scene.town.name}, at {scene.spot}. {told}. Mood: {mood}."
+        return f"{day}{time}，{scene.town.name}，你在{scene.spot}。{situation}。语气：{mood}。"
+    return f"It is {day}, {time}. You are in {scene.town.name}, at {scene.spot}. {situation}. Mood: {mood}."
 
 
 def _named(text: str, scene: Scene) -> str:
@@ -516,11 +480,11 @@ class _Wordings:
     def query(self, scene: Scene) -> str:
         """Return the query of a case. Raises UsageError where all have been given."""
         key = (scene.kind.name, scene.language)
-        told = wordings(scene.language)
-        texts = Draws(self._seed, "wordings", *key).sample(told[scene.kind.name]["queries"], 100)
+        own = wordings(scene.language)
+        texts = Draws(self._seed, "wordings", *key).sample(own[scene.kind.name]["queries"], 100)
         turn = self._turns[key] = self._turns.get(key, -1) + 1
         texts = texts[turn % len(texts) :] + texts[: turn % len(texts)]
-        for opener in ("", *told["openers"]):
+        for opener in ("", *own["openers"]):
             for text in texts:
                 query: str = opener + _named(text, scene)
                 if query not in self._taken:
