@@ -1,22 +1,17 @@
 """The house has a budget: code lines and files, room by room, in ``[tool.mapsat.budget]`` of pyproject.toml."""
 
 import ast
-import io
-import tokenize
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "pytest_mapsat"
-_NO_CODE = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
-}  # fmt: skip
 
 
 def code_lines(text: str) -> int:
     """Return how many lines hold code: no blanks, comments or docstrings."""
-    docstrings: set[int] = set()
+    docstrings, of_texts = set[int](), set[int]()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
             first = node.body[0]
@@ -25,12 +20,15 @@ def code_lines(text: str) -> int:
                 and isinstance(first.value, ast.Constant)
                 and isinstance(first.value.value, str)
             ):
-                docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _NO_CODE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - docstrings)
+                docstrings.update(_lines_of(first))
+        elif isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno != node.lineno:
+            of_texts.update(_lines_of(node))
+    lines = enumerate((line.strip() for line in text.split("\n")), 1)
+    return len({number for number, line in lines if (line and line[0] != "#") or number in of_texts} - docstrings)
+
+
+def _lines_of(node: ast.expr | ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def spent() -> tuple[Counter[str], Counter[str]]:

@@ -6,7 +6,7 @@ caller's arguments, folder, environment and files; whatever else is asked for is
 """
 
 import gc
-import json
+import marshal
 import os
 import selectors
 import shlex
@@ -19,9 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: What of the interpreter's own variables a fork can follow; with others it is started anew.
-_FOLLOWED = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+import warm_client
 
 
 @contextmanager
@@ -35,10 +33,10 @@ def warm_python(folder: Path) -> Iterator[str]:
         yield sys.executable
         return
     place, command = folder / "socket", folder / "python"
-    client = shlex.join([sys.executable, "-I", "-S", __file__, str(place)])
+    client = shlex.join([sys.executable, "-I", "-S", warm_client.__file__, str(place)])
     command.write_text(f'#!/bin/sh\nexec {client} "$@"\n', encoding="utf-8")
     command.chmod(0o755)
-    server = [sys.executable, __file__, "--serve", str(place), str(command)]
+    server = [sys.executable, __file__, str(place), str(command)]
     with subprocess.Popen(server, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -47,30 +45,7 @@ def warm_python(folder: Path) -> Iterator[str]:
         process.stdin.close()
 
 
-# -- the command ---------------------------------------------------------------------------
-
-
-def ask(place: str, arguments: list[str]) -> None:
-    """Let the server play a command line on our files, and end as it ends."""
-    words = [argument for argument in arguments if argument != "-u"]
-    other = {name for name in os.environ if name.startswith("PYTHON")} - _FOLLOWED
-    if not words or words[0][:2] not in {"-m", "-c"} or other:
-        os.execv(sys.executable, [sys.executable, *arguments])
-    if len(words[0]) > 2:
-        words[:1] = [words[0][:2], words[0][2:]]
-    with socket.socket(socket.AF_UNIX) as server:
-        server.connect(place)
-        asked = json.dumps([words, str(Path.cwd()), dict(os.environ)]).encode()
-        socket.send_fds(server, [struct.pack("!I", len(asked))], [0, 1, 2])
-        server.sendall(asked)
-        (pid,) = struct.unpack("!i", _read(server, 4))
-        for number in _FORWARDED:
-            signal.signal(number, lambda number, _: os.kill(pid, number))
-        (status,) = struct.unpack("!i", _read(server, 4))
-    if status < 0:
-        signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
-        os.kill(os.getpid(), -status)
-    os._exit(status)
+# -- the server ----------------------------------------------------------------------------
 
 
 def _read(connection: socket.socket, size: int) -> bytes:
@@ -81,9 +56,6 @@ def _read(connection: socket.socket, size: int) -> bytes:
             raise SystemExit("the warm interpreter is gone")
         data += more
     return data
-
-
-# -- the server ----------------------------------------------------------------------------
 
 
 class _Server:
@@ -106,7 +78,7 @@ class _Server:
     def accept(self) -> None:
         connection, _ = self.listener.accept()
         head, files, _, _ = socket.recv_fds(connection, 4, 3)
-        asked = json.loads(_read(connection, *struct.unpack("!I", head)))
+        asked = marshal.loads(_read(connection, *struct.unpack("!I", head)))
         pid = os.fork()
         if pid == 0:
             for own in (self.events, self.listener, connection, *self.running.values()):
@@ -237,13 +209,10 @@ def _run(kind: str, what: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--serve":
-        _import_all()
-        sys.executable = sys.argv[3]
-        gc.collect()
-        gc.freeze()
-        server = _Server(sys.argv[2])
-        os.write(1, b"ready\n")
-        server.serve()
-    else:
-        ask(sys.argv[1], sys.argv[2:])
+    _import_all()
+    sys.executable = sys.argv[2]
+    gc.collect()
+    gc.freeze()
+    server = _Server(sys.argv[1])
+    os.write(1, b"ready\n")
+    server.serve()

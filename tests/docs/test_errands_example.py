@@ -145,8 +145,8 @@ def test_each_task_has_the_same_scorecard_however_it_is_run(tmp_path, warm):
     names = sorted(whole, key=lambda name: (hash_of(name), name))
     shuffled = [f"{suite}/cases/{name.partition('-')[0]}.yaml::case[{name}]" for name in names]
     assert typed("shuffled", *shuffled) == whole
-    for dist in ("load", "loadscope", "loadfile", "loadgroup", "worksteal"):
-        assert typed(dist, suite, "-n", "4", "--dist", dist) == whole, dist
+    for dist in ("load", "loadfile"):  # the others are tried in tests/plugin/test_carried_dialogues.py
+        assert typed(dist, suite, "-n", "3", "--dist", dist) == whole, dist
     assert typed("isolated", suite, "--mapsat-isolate=on") == whole
     assert typed("at-once", suite, "--mapsat-concurrency=8") == whole
     for name in whole:

@@ -75,7 +75,7 @@ def endless():
         ((200, {}, b'{"bookings": [{"code": 1}]}'), "a row of bookings has no id, by which rows are told apart"),
         ((200, {}, b'{"bookings": [{"id": 1}, {"id": "1"}]}'), "two rows of bookings have the id 1"),
         ((200, {}, endless), "answered with more than 67,108,864 bytes; the rest was not read"),
-        ((200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (1 << 27))), "answered with more than 67,108,864 bytes"),
+        ((200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (1 << 27), 1)), "answered with more than 67,108,864 bytes"),
         ((302, {"Location": "http://example.com/"}, b""), "answered 302 .a redirect, which is not followed"),
         ((500, {}, b"it broke"), "answered 500: it broke"),
         ((200, {}, b"[" * 100_000), "answered with no JSON"),

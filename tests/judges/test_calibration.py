@@ -198,11 +198,11 @@ def card_of(number: int, outcome: str, rates: Misread) -> Scorecard:
 
 
 @pytest.mark.long_proof
-@pytest.mark.parametrize("metric", ["ar", "pass_rate"])
-def test_the_widened_bounds_hold_the_truth_in_19_of_20_mixtures_of_right_and_wrong_answers(metric):
+def test_the_widened_bounds_hold_the_truth_in_19_of_20_mixtures_of_right_and_wrong_answers():
     random = np.random.default_rng(7)
     sets = stored()
-    held = plain = tried = 0
+    held = {"ar": 0, "pass_rate": 0}
+    plain = tried = 0
     for name in sets:  # each set judged by a table that has not seen it
         table = calibrate({other: some for other, some in sets.items() if other != name})
         rates = Misread(red_of_right=table.red_of_right.upper, green_of_wrong=table.green_of_wrong.upper)
@@ -213,14 +213,14 @@ def test_the_widened_bounds_hold_the_truth_in_19_of_20_mixtures_of_right_and_wro
             for _ in range(3):
                 right = random.random(100) < share
                 outcomes = [random.choice(ends[bool(one)]) for one in right]
-                bounds = summarise([card_of(number, str(one), rates) for number, one in enumerate(outcomes)])[
-                    metric
-                ].bounds
+                summary = summarise([card_of(number, str(outcome), rates) for number, outcome in enumerate(outcomes)])
                 tried += 1
-                held += bounds[0] - 1e-9 <= right.mean() <= bounds[1] + 1e-9
+                for metric in held:
+                    low, high = summary[metric].bounds
+                    held[metric] += low - 1e-9 <= right.mean() <= high + 1e-9
                 plain += outcomes.count("passed") / 100 <= right.mean() <= 1 - outcomes.count("failed") / 100
-    assert held / tried >= 0.95
-    assert held > plain  # it is the widening that does it
+    assert min(held.values()) / tried >= 0.95
+    assert min(held.values()) > plain  # it is the widening that does it
 
 
 def test_what_is_shown_of_a_share_ends_at_0_and_1_however_far_errors_widen_it():

@@ -5,7 +5,6 @@ import random
 
 import pytest
 from behaviour_logs import found_and_wanted, made_logs
-from scipy.stats import binom
 
 from pytest_mapsat.making import build_from_logs
 from pytest_mapsat.making.habits import Catalogue, Choice, HabitFinder, PlaceCondition, tail
@@ -40,6 +39,8 @@ def test_attributes_that_go_together_do_not_pass_for_habits(tmp_path):
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.75])
 @pytest.mark.parametrize("total", [1, 9, 30, 120])
 def test_the_tail_is_that_of_the_binomial_distribution(share, total):
+    from scipy.stats import binom
+
     for hits in (0, 1, total // 2, total):
         assert tail([share] * total, hits) == pytest.approx(binom.sf(hits - 1, total, share), rel=1e-9)
 

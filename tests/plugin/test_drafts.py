@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tiny_suite
 from saved_runs import saved
-from workers import EVERYWHERE
+from workers import EVERYWHERE, THOROUGHLY
 
 from pytest_mapsat.cli import main
 
@@ -78,7 +78,7 @@ def test_only_the_drafts_among_the_collected_files_are_told(drafts):
     assert saved(drafts)["accounting"]["drafts"] == ["d-1"]
 
 
-@EVERYWHERE
+@THOROUGHLY
 def test_a_run_of_nothing_but_drafts_is_a_usage_error(only_drafts, workers):
     result = only_drafts.runpytest(GOOD, *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -89,7 +89,7 @@ def test_each_episode_stands_in_the_journal_before_its_item_is_reported(many, wo
                     file.write(report.nodeid + "\\n")
         """
     )
-    assert many.runpytest_subprocess(GOOD, SAVE, *workers).ret == 0
+    assert many.runpytest(GOOD, SAVE, *workers).ret == 0
     assert len(set((many.path / "reported").read_text().splitlines())) == 12
 
 
@@ -152,17 +152,16 @@ def test_going_on_from_another_run_is_refused_with_what_differs(ran, options, sa
     assert (ran.path / "run.json").exists()
 
 
-def test_going_on_with_another_source_or_another_suite_is_refused(many):
-    many.runpytest_subprocess(GOOD, SAVE)
-    source = (many.path / "good.py").read_text()
-    (many.path / "good.py").write_text(source + "\n# changed\n")
-    result = many.runpytest_subprocess(GOOD, "--mapsat-resume=run.json")
+def test_going_on_with_another_source_or_another_suite_is_refused(ran):
+    source = (ran.path / "good.py").read_text()
+    (ran.path / "good.py").write_text(source + "\n# changed\n")
+    result = ran.runpytest(GOOD, "--mapsat-resume=run.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*the source of the agent, its helpers and conftests: it had *"])
-    (many.path / "good.py").write_text(source)
-    manifest = many.path / "benchmark_cases" / "suite.yaml"
+    (ran.path / "good.py").write_text(source)
+    manifest = ran.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(manifest.read_text() + "description: another one\n")
-    result = many.runpytest_subprocess(GOOD, "--mapsat-resume=run.json")
+    result = ran.runpytest(GOOD, "--mapsat-resume=run.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*the suite tiny: it had *"])
 
@@ -250,7 +249,7 @@ def test_what_the_infrastructure_stopped_is_told_with_its_reason_and_played_agai
 def test_a_run_may_read_the_run_file_that_it_replaces(ran):
     for workers in ((), ("-n", "2")):
         options = ("--mapsat-agent=recorded:run.json", "--mapsat-judge=recorded:run.json", SAVE, *workers)
-        ran.runpytest_subprocess(*options).assert_outcomes(passed=12)
+        ran.runpytest(*options).assert_outcomes(passed=12)
 
 
 def test_a_journal_that_cannot_be_written_loses_nothing_that_can_be_kept(many):

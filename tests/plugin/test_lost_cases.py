@@ -79,10 +79,12 @@ def test_lost_cases_are_errors_of_setup(kitchen: pytest.Pytester, workers: tuple
     assert (kitchen.path / "j.xml").read_text().count(f"Failed: {REASON}") == 3
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-@pytest.mark.parametrize("agent", ["recovers", "improves"])
+@pytest.mark.parametrize(
+    ("agent", "workers"),
+    [("recovers", ()), ("recovers", ("-n", "2")), ("improves", ())],
+)
 def test_with_reruns_junit_has_each_test_once_and_no_failed_attempt_as_a_pass(
-    kitchen: pytest.Pytester, workers: tuple[str, ...], agent: str
+    kitchen: pytest.Pytester, agent: str, workers: tuple[str, ...]
 ) -> None:
     pytest.importorskip("pytest_rerunfailures")
     options = (f"--mapsat-agent=kitchen:{agent}", "--junitxml=j.xml", "-k", "nav-one", "-p", "no:cacheprovider")

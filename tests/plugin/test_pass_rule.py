@@ -1,6 +1,7 @@
 """--mapsat-trials=K/N: failed trials are missed, the case decides, and nothing red turns green."""
 
 import pytest
+from workers import THOROUGHLY
 
 #: Names the closed charger in the second of four episodes, counted over all processes.
 FLAKY = """\
@@ -70,7 +71,7 @@ def test_a_trial_that_passed_bears_the_failure_of_its_case(flaky: pytest.Pyteste
     )
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@THOROUGHLY
 def test_every_case_that_fails_is_one_failure(flaky: pytest.Pytester, workers: tuple[str, ...]) -> None:
     result = flaky.runpytest(
         "--mapsat-agent=bad:agent", "--mapsat-trials=1/2", "-p", "no:cacheprovider", "--junitxml=j.xml", *workers

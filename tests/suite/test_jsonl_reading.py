@@ -194,7 +194,7 @@ def test_a_damaged_packed_file_is_refused(tmp_path, content):
 
 
 def test_a_packed_line_that_unpacks_without_end_is_refused(tmp_path):
-    bomb = gzip.compress(b'{"id": "' + b"x" * (64 * 1024 * 1024))
+    bomb = gzip.compress(b'{"id": "' + b"x" * (64 * 1024 * 1024), 1)
     (problem,) = problems_of(tmp_path, bomb, "cases.jsonl.gz")
     assert "longer than" in problem.message
 
