@@ -57,14 +57,15 @@ _MODULES = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose errors look like all the others of this command."""
+    """An argument parser whose errors look like the other errors of the command."""
 
     def error(self, message: str) -> NoReturn:
+        """Exit with a usage error."""
         self.exit(EXIT_ERROR, f"{self.prog}: {printed(message)}\n{self.prog}: see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
-    """Run the command.
+    """Run the ``mapsat`` command, and return its exit status.
 
     Args:
         arguments: the command line without the program's name; that of the process by default.
@@ -126,6 +127,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
+    """Run one command, and turn its errors into a message and an exit status."""
     from pytest_mapsat.model import MapsatError, OptimisedError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.user_code import listening  # noqa: PLC0415
 
@@ -146,11 +148,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _without_prefix(message: str, options: argparse.Namespace) -> str:
-    """Return a message about options of a run as this command has them: without a prefix."""
+    """Return a message about options of a run with the option names of this command, which lack the prefix."""
     names = (name.replace("_", "-") for name in vars(options))
     return re.sub(rf"--mapsat-({'|'.join(names)})(?![\w-])", r"--\1", message)
 
 
 def _fail(message: str) -> int:
+    """Print an error and return the exit status of a usage error."""
     sys.stderr.write("".join(f"mapsat: {line}\n" for line in printed(message).splitlines()))
     return EXIT_ERROR

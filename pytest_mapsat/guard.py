@@ -27,11 +27,11 @@ _OURS = "mapsat-"
 
 
 class RefusedTool(BaseException):  # no framework may hand it to the model as the error of a tool
-    """A tool of the agent would have run for real."""
+    """A call of a real tool by the agent was refused."""
 
 
 class Scope:
-    """One episode, as the calls of its agent's tools know it.
+    """One episode, as the guarded tools know it.
 
     Attributes:
         episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools.
@@ -47,7 +47,7 @@ class Scope:
 
     @contextmanager
     def replying(self) -> Iterator[None]:
-        """Count what is called in this context as the agent's; the episode is under way until the reply ends, however late, and ``end`` is called."""
+        """Mark calls made in this context as the agent's, until its reply ends or ``end`` is called."""
         _under_way.append(self)
         try:
             with _entered(_Here(self, answers=False)):
@@ -56,14 +56,14 @@ class Scope:
             _under_way.remove(self)
 
     def end(self) -> None:
-        """End the episode; threads that the agent may have left behind stay refused."""
+        """End the episode; threads that the agent left behind stay refused."""
         if self in _under_way:
             _under_way.remove(self)
         _left.update(thread for thread in threading.enumerate() if not _is_ours(thread))
 
 
 class _Here(NamedTuple):
-    """What a context belongs to. ``scope``: the episode, None where an episode is under way, but which one is not known."""
+    """The episode of a context. ``scope``: None where an episode is under way, but it is unknown which."""
 
     scope: Scope | None
     answers: bool
@@ -79,12 +79,13 @@ _sandboxed: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 def not_the_agents() -> Any:
-    """Return a context manager in which tools run for real, because it is not the agent that calls them."""
+    """Return a block in which tools run for real, because the agent does not call them."""
     return _entered(_OUTSIDE)
 
 
 @contextmanager
 def _entered(here: _Here | None) -> Iterator[None]:
+    """Set the episode of this context inside a block."""
     before = _here.get()
     _here.set(here)
     try:
@@ -94,7 +95,7 @@ def _entered(here: _Here | None) -> Iterator[None]:
 
 
 def handed_on(function: Callable[..., _T]) -> Callable[..., _T]:
-    """Return a function that another thread may run, whose calls belong to the episode of this context."""
+    """Return a function whose calls belong to this context's episode, also when another thread runs it."""
     here = _here.get()
 
     def run(*given: Any, **options: Any) -> _T:
@@ -105,11 +106,12 @@ def handed_on(function: Callable[..., _T]) -> Callable[..., _T]:
 
 
 def _is_ours(thread: threading.Thread) -> bool:
+    """Return whether a thread is one of ours."""
     return thread is threading.main_thread() or thread.name.startswith(_OURS)
 
 
 def now() -> _Here | None:
-    """Return the episode whose agent calls; None: no agent does, and tools run as ever."""
+    """Return the episode whose agent is calling; None where no agent is, and tools run as usual."""
     here = _here.get()
     if here is not None:
         return None if here is _OUTSIDE else here
@@ -118,7 +120,7 @@ def now() -> _Here | None:
 
 
 class GuardedCall(NamedTuple):
-    """A call that an agent makes, and that may reach the body of a tool.
+    """A call of a tool by an agent, which may reach the tool's real body.
 
     Attributes:
         framework: its name.
@@ -140,7 +142,7 @@ class GuardedCall(NamedTuple):
 
     @property
     def episode(self) -> Any:
-        """What has the sandbox answer, where ``is_answered``."""
+        """The episode whose sandbox answers, where ``is_answered``."""
         return self.here.scope and self.here.scope.episode
 
     @property
@@ -149,18 +151,18 @@ class GuardedCall(NamedTuple):
         return self.episode.names if self.episode else ()
 
     def is_answered(self, *things: Any) -> bool:
-        """Return whether the sandbox answers: the agent was given to ``sandboxed``, or any of some objects, or an adapter plays it."""
+        """Return whether the sandbox answers: the agent or one of these objects was given to ``sandboxed``, or an adapter plays it."""
         scope = self.here.scope
         return scope is not None and (
             self.here.answers or scope.answers or any(map(is_sandboxed, (self.thing, *things)))
         )
 
     def real(self) -> Any:
-        """Run the body: it is no tool's, or one that the sandbox answers."""
+        """Run the body for real: it is not a tool's, or the sandbox answers for it."""
         return self.body(*self.given, **self.options)
 
     def inside(self) -> Any:
-        """Run an agent, all of whose tools the sandbox answers."""
+        """Run a body that is itself an agent; the sandbox answers all its tools."""
         here = self.here if self.here is _LOST else self.here._replace(answers=True)
         with _entered(here):
             result = self.real()
@@ -171,7 +173,7 @@ class GuardedCall(NamedTuple):
         return result
 
     def arguments(self, names: Iterable[str] = ()) -> dict[str, Any]:
-        """Return the arguments by name, as the signature of the body has them, and where it has none by some names; without what frameworks add for themselves."""
+        """Return the arguments by name, from the body's signature or from the given names; without those that frameworks add for themselves."""
         bound = inspect.signature(self.body).bind(*self.given, **self.options)
         arguments = dict(bound.arguments)
         for name, parameter in bound.signature.parameters.items():
@@ -182,7 +184,7 @@ class GuardedCall(NamedTuple):
         return {name: value for name, value in arguments.items() if not _is_of_a_framework(value)}
 
     def refuse(self, tool: str, remedy: str = "") -> NoReturn:
-        """Refuse a call of a tool that would run for real: the run's set-up is at fault, and not the agent.
+        """Refuse a call that would run a real tool: the set-up of the run is at fault, not the agent.
 
         Args:
             tool: its name.
@@ -201,12 +203,13 @@ class GuardedCall(NamedTuple):
 
 
 async def _awaited(here: _Here, result: Awaitable[Any]) -> Any:
+    """Await a result in the context of an episode."""
     with _entered(here):
         return await result
 
 
 def guarded(framework: str, thing: Any, name: str, body: Any, meet: Callable[[GuardedCall], Any]) -> Any:
-    """Return what is called in place of a body: in an episode ``meet`` decides what becomes of the call."""
+    """Return a replacement for a tool's body: inside an episode, ``meet`` decides what a call does."""
 
     def called(*given: Any, **options: Any) -> Any:
         here = now()
@@ -226,17 +229,17 @@ def guarded(framework: str, thing: Any, name: str, body: Any, meet: Callable[[Gu
 
 
 def is_stand_in(function: Any) -> bool:
-    """Return whether a function is one that ``sandboxed`` has returned in place of another."""
+    """Return whether ``sandboxed`` has made this function."""
     return getattr(function, "mapsat_answers", False) is True
 
 
 def is_sandboxed(thing: Any) -> bool:
-    """Return whether an object of a framework was given to ``sandboxed``."""
+    """Return whether an object was given to ``sandboxed``."""
     return _sandboxed.get(id(thing)) is thing
 
 
 def sandboxed(tools: _T) -> _T:
-    """Have the sandbox answer tools wherever they are called in an episode; everywhere else they run as ever.
+    """Have the sandbox answer these tools inside episodes; elsewhere they run as usual.
 
     Args:
         tools: an agent or a graph of a framework, whose tools are meant, and those of the agents that it runs; a tool, a set of tools, a
@@ -266,7 +269,7 @@ def sandboxed(tools: _T) -> _T:
 
 
 def _stand_in(function: Any) -> Any:
-    """Return a function that the sandbox answers in an episode."""
+    """Return a replacement for a function, which the sandbox answers inside episodes."""
 
     def meet(call: GuardedCall) -> Any:
         return call.episode.call(call.name, call.arguments()).value if call.episode else call.refuse(call.name)
@@ -277,5 +280,6 @@ def _stand_in(function: Any) -> Any:
 
 
 def _is_of_a_framework(thing: Any) -> bool:
+    """Return whether an object belongs to a framework that we have an adapter for."""
     modules = [f"{kind.__module__}." for kind in type(thing).__mro__]
     return any(module.startswith(f"{package}.") for module in modules for package in _PACKAGES)

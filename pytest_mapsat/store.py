@@ -57,8 +57,8 @@ def store_folder() -> Path:
             return Path(chosen).expanduser().absolute()
         return (Path(base) if base else Path.home() / ".cache") / "pytest-mapsat"
     except RuntimeError:  # a user whom the system does not know
-        whose = f"of {chosen}" if chosen else "of the user"
-        raise UsageError(f"the home folder {whose} is not known; name a folder with {FOLDER_VARIABLE}") from None
+        owner = f"of {chosen}" if chosen else "of the user"
+        raise UsageError(f"the home folder {owner} is not known; name a folder with {FOLDER_VARIABLE}") from None
 
 
 @contextmanager

@@ -25,7 +25,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class WrittenBlock(NamedTuple):
-    """A block as the source has it. ``text``: None where it is no literal; ``unread``: the keywords that are none."""
+    """A ``with`` block of a case, as its source has it. ``text``: None where it is no literal; ``unread``: the keywords whose values are no literals."""
 
     kind: str
     text: str | None
@@ -37,7 +37,7 @@ class WrittenBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class BodySource:
-    """What the source of a function shows.
+    """What the source of a decorated function shows without running it.
 
     Attributes:
         path: its file, as messages name it.
@@ -86,6 +86,8 @@ def slug(text: str) -> str:
 
 
 class _BodyReader:
+    """Reads the source of one function: its blocks, the problems in them, and whether anything outside them can fail."""
+
     def __init__(self, path: str, definition: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> None:
         self._path = path
         self._definition = definition
@@ -94,6 +96,7 @@ class _BodyReader:
         self._problems: list[Problem] = []
 
     def read(self) -> BodySource:
+        """Return what the source shows."""
         body = self._definition.body
         self._look(self._definition, None)
         places: dict[str | None, int] = {}
@@ -102,14 +105,15 @@ class _BodyReader:
             if block.text is not None and first != block.line:
                 message = f"two blocks have the text {shown(block.text)}: the other stands on line {first}"
                 self._wrong(block.line, message, "a block is one requirement")
-        found = tuple(self._blocks), can_fail(body, outside=True), self._keywords(), self._digest()
-        return BodySource(self._path, self._definition.lineno, *found, tuple(self._problems))
+        parts = tuple(self._blocks), can_fail(body, outside=True), self._keywords(), self._digest()
+        return BodySource(self._path, self._definition.lineno, *parts, tuple(self._problems))
 
     def _wrong(self, line: int, message: str, hint: str) -> None:
+        """Note a problem at a line."""
         self._problems.append(Problem(self._path, line, message, hint))
 
     def _look(self, node: ast.AST, inside: WrittenBlock | None) -> None:
-        """Note the blocks in a node, and what is wrong with them; ``inside``: the block that it stands in."""
+        """Note the blocks below a syntax node, and what is wrong with them; ``inside``: the block around the node."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Expr) and (only_tells(child.value) or _asks(child.value)):
                 message = "it tells whether something holds, and what comes of it is lost"
@@ -129,6 +133,7 @@ class _BodyReader:
             self._look(child, blocks[0] if blocks else inside)
 
     def _keywords(self) -> dict[Any, DocumentLines]:
+        """Return the line of each keyword of the decorator."""
         calls = (each for each in self._definition.decorator_list if isinstance(each, ast.Call))
         call = next((each for each in calls if ast.unparse(each.func).rpartition(".")[2] == "case"), None)
         if call is None:
@@ -142,13 +147,15 @@ class _BodyReader:
         return lines
 
     def _digest(self) -> str:
+        """Return a digest of the function's code without comments and blank lines."""
         first, last = self._definition.body[0].lineno, self._definition.end_lineno
         lines = (line.rstrip() for line in self._text.splitlines()[first - 1 : last])
-        told = [line for line in lines if line and not line.lstrip().startswith("#")]
-        return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
+        code = [line for line in lines if line and not line.lstrip().startswith("#")]
+        return hashlib.sha256("\n".join(code).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _lines_of_keywords(call: ast.Call) -> dict[Any, DocumentLines]:
+    """Return the line of each keyword argument of a call."""
     return {keyword.arg: DocumentLines(keyword.value.lineno) for keyword in call.keywords if keyword.arg}
 
 
@@ -166,11 +173,12 @@ def _blocks_of(node: ast.AST) -> Iterator[WrittenBlock]:
 
 
 def _literal(value: ast.expr) -> object:
+    """Return the value of an expression that is a literal; None for any other."""
     return value.value if isinstance(value, ast.Constant) else None
 
 
 def _asks(value: ast.expr) -> bool:
-    """Return whether an expression only asks the episode something."""
+    """Return whether an expression only reads from the episode."""
     value = value.operand if isinstance(value, ast.UnaryOp) else value
     match value:
         case ast.Call(ast.Attribute(ast.Name("episode"), name)):
@@ -179,7 +187,7 @@ def _asks(value: ast.expr) -> bool:
 
 
 def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
-    """Return whether something in statements can fail a test, ``outside``: in no block.
+    """Return whether one of the statements can fail a test; ``outside``: they stand in no block.
 
     That is an assertion that does not always hold, a raise, ``with pytest.raises``, and a call that stands for itself, such as that of a helper.
     """
@@ -195,12 +203,12 @@ def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
                 return True
             case ast.With() if any(ast.unparse(item.context_expr).startswith("pytest.") for item in node.items):
                 return True
-            case ast.Expr(ast.Call() | ast.Await(ast.Call())) if not _only_asks(node.value):
+            case ast.Expr(ast.Call() | ast.Await(ast.Call())) if not _cannot_fail(node.value):
                 return True
         nodes += ast.iter_child_nodes(node)
     return False
 
 
-def _only_asks(value: ast.expr) -> bool:
-    """Return whether a call that stands for itself fails nothing."""
+def _cannot_fail(value: ast.expr) -> bool:
+    """Return whether a call that is a whole statement can fail nothing."""
     return _asks(value) or only_tells(value) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "print")

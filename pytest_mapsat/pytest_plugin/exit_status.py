@@ -38,7 +38,7 @@ class ExitStatus:
         config.add_cleanup(self._end)
 
     def begin(self, session: pytest.Session) -> None:
-        """Note the session of a run that comes to a result: without one it cannot end green."""
+        """Note the session of a run that decides something: from now on a sudden end is not green."""
         self._session = session
 
     def decide(
@@ -68,7 +68,7 @@ class ExitStatus:
 
     @property
     def is_over(self) -> bool:
-        """Whether pytest has let go of its run."""
+        """Whether pytest has ended its run."""
         return self._config is None
 
     @property
@@ -77,12 +77,13 @@ class ExitStatus:
         return self._session is not None and self._status is None and self._session.exitstatus == pytest.ExitCode.OK
 
     def kept(self, status: int | pytest.ExitCode | None) -> int | pytest.ExitCode | None:
-        """Return the status that pytest ends with: the run's own, or an internal error, where this would be green and the run is not."""
+        """Return the status to end with: the run's own; an internal error where pytest would be green and the run is not."""
         if status != pytest.ExitCode.OK or self._session is None:
             return status
         return pytest.ExitCode.INTERNAL_ERROR if self._status is None else self._status
 
     def _end(self) -> None:
+        """Keep the exit status, now that pytest has ended the run."""
         global _latest  # noqa: PLW0603 (as above)
         if self._session is not None:
             self._status = int(self.kept(self._session.exitstatus) or 0)
@@ -90,7 +91,7 @@ class ExitStatus:
         self.under_way = tuple
         _latest = self._around or self
 
-    def of_sudden_end(self) -> int:
+    def status_of_sudden_exit(self) -> int:
         """Return the status of a process that somebody's ``os._exit(0)`` ends now, and say so where the run is not over."""
         if os.getpid() != self._process:
             return 0
@@ -101,6 +102,7 @@ class ExitStatus:
         return pytest.ExitCode.INTERNAL_ERROR
 
     def _tell(self, config: pytest.Config) -> None:
+        """Say on the terminal that the run ended without a decision."""
         capture = config.pluginmanager.get_plugin("capturemanager")
         if capture is not None:
             capture.suspend(in_=True)
@@ -117,4 +119,4 @@ _latest: ExitStatus | None = None
 
 def _guarded_exit(status: int) -> NoReturn:
     """End the process, as ``os._exit`` does, but not as a green run that is none."""
-    _leave(status if status or _latest is None else _latest.of_sudden_end())
+    _leave(status if status or _latest is None else _latest.status_of_sudden_exit())

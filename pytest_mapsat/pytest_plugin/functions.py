@@ -49,7 +49,7 @@ Declare = Callable[[LocatedDocument, Path], tuple[Suite, CaseEntry]]
 
 
 class Functions:
-    """A plugin that makes cases of decorated test functions.
+    """A plugin that makes cases of functions with the decorator ``@case``.
 
     Args:
         declare: adds a case, written as one in YAML, to the suite of its file, and returns both.
@@ -68,7 +68,7 @@ class Functions:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: Any, name: str, obj: object) -> Generator[None, Any, Any]:
-        """Make cases of the items that are made of a decorated function."""
+        """Make a case of each item of a decorated function."""
         del name
         if isinstance(obj, type) and issubclass(obj, unittest.TestCase):
             for method in vars(obj).values():
@@ -82,14 +82,14 @@ class Functions:
         asked += ["mapsat_environment"] if is_overridden(collector, "mapsat_environment") else []
         if declaration is not None and asked:
             pytest.mark.usefixtures(*asked)(getattr(obj, "__func__", obj))
-        made = yield
+        items = yield
         if declaration is not None:
             try:
-                for item in made if isinstance(made, list) else ():
+                for item in items if isinstance(items, list) else ():
                     self._make(item, declaration)
             except SuiteError as error:
                 raise collector.CollectError(printed(error)) from None
-        return made
+        return items
 
     @pytest.hookimpl(trylast=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -108,6 +108,7 @@ class Functions:
         metafunc.parametrize("episode", range(1, self._trials + 1), ids=ids)
 
     def _make(self, item: pytest.Function, declaration: Declaration) -> None:
+        """Make a case of one item: write it as a document, add it to its suite, and keep its parameter for the run."""
         source = read_body(item.function)
         written = _Written(item, declaration, source, several=self._trials > 1)
         document = written.document()
@@ -147,7 +148,7 @@ class _Written:
             (self._lines.children[above[0]] if above else self._lines).children[last] = lines
 
     def document(self) -> LocatedDocument:
-        """Return it with its lines. Raises SuiteError."""
+        """Return the case as a document that knows its lines. Raises SuiteError."""
         data = self._declaration.written
         data["id"] = self._id(data.pop("id", None))
         data["visible"]["query"] = self._text(data["visible"]["query"], "query")
@@ -158,10 +159,11 @@ class _Written:
         return LocatedDocument(data, self._lines)
 
     def _wrong(self, line: int, message: str, hint: str = "") -> None:
+        """Note a problem at a line."""
         self._problems.append(Problem(self._source.path, line, message, hint))
 
     def _text(self, text: str, keyword: str) -> str:
-        """Return a text with its parameters filled in; a name that is none is a problem."""
+        """Return a text with the item's parameters filled in; an unknown parameter is a problem."""
         for hole in _HOLE.finditer(text):
             if hole[1] and hole[1] not in self._params:
                 line = self._source.keywords.get(keyword, DocumentLines(self._source.line)).line
@@ -170,6 +172,7 @@ class _Written:
         return _HOLE.sub(lambda hole: str(self._params.get(hole[1], hole[0])) if hole[1] else hole[0][0], text)
 
     def _id(self, given: object) -> object:
+        """Return the id of the case: the given one, else the name of the function with its parameters."""
         if given is not None and not isinstance(given, str):
             return given
         item = self._item
@@ -184,7 +187,7 @@ class _Written:
         return name
 
     def _requirements(self, given: Any) -> list[Any]:
-        """Return those that were given, those of the blocks, and that of the rest; in this order, each once."""
+        """Return the given requirements, those of the blocks, and that of the code outside blocks, in this order, each once."""
         source, listed, lines = self._source, [], []
         for each in given if isinstance(given, list) else ():
             listed.append({"id": slug(str(each.get("text", ""))), **each} if isinstance(each, dict) else each)
@@ -213,7 +216,7 @@ class _Written:
 
 
 def _filled(value: Any, params: Mapping[str, Any]) -> Any:
-    """Return plain data with the parameters in its texts filled in."""
+    """Return plain data with the item's parameters filled into its texts."""
     if isinstance(value, str):
         return _HOLE.sub(lambda hole: str(params[hole[1]]) if hole[1] in params else hole[0], value)
     if isinstance(value, Mapping):
@@ -232,16 +235,18 @@ _SKIPPING = (pytest.skip.Exception, pytest.xfail.Exception)
 
 
 def _fails(error: BaseException) -> bool:
+    """Return whether an exception fails a test, rather than skipping or ending it."""
     return isinstance(error, AssertionError | pytest.fail.Exception) and not isinstance(error, _SKIPPING)
 
 
 def blocks_for(
     case: PythonCase, context: JudgedDialogue, *, stops: Callable[[RequirementKind], bool] = lambda _: False
 ) -> Blocks:
-    """Return the blocks for the body of a case, which nothing has been noted in."""
+    """Return fresh blocks for the body of a case."""
     requirements = context.case.truth.requirements if context.case else ()
 
     def ever_there(table: str, row_id: object) -> bool:
+        """Return whether a row was in the tables at the start or at the end of the episode."""
         key = context.end.key(table)
         return any(row.get(key) == row_id for row in context.end.tables[table].rows)
 
@@ -258,7 +263,7 @@ def blocks_for(
 def call_body(
     item: pytest.Function, context: JudgedDialogue, blocks: Blocks
 ) -> Generator[None, Any, BaseException | None]:
-    """Have pytest call the body of an item with an episode; return what it raised where that is the test's own error.
+    """Have pytest call the body of a case with its episode; return the exception that it raised, if that is the body's own.
 
     Raises:
         BaseException: the body was not reached, or pytest is to end.
@@ -278,7 +283,7 @@ def call_body(
 
 
 def _of_body(item: pytest.Function, error: BaseException) -> TracebackType | None:
-    """Return the traceback from the frame of the body on; None where it did not come by it."""
+    """Return the part of an exception's traceback from the body on; None where the body is not in it."""
     code, trace = unwrap(item.function).__code__, error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not code:
         trace = trace.tb_next
@@ -286,7 +291,7 @@ def _of_body(item: pytest.Function, error: BaseException) -> TracebackType | Non
 
 
 def stamp_of(case: PythonCase, context: JudgedDialogue) -> str:
-    """Return the digest of a case in Python: of what it says, and of its body."""
+    """Return a digest of a case in Python: of its declaration and of its body."""
     return digest([noun_digest(context.case) if context.case else "", case.digest])
 
 
@@ -297,6 +302,6 @@ Listed = TypeAdapter(list[tuple[str, int, CaseEntry]])
 
 
 def listed_items(items: Iterable[pytest.Item]) -> bytes:
-    """Return what a worker tells of its cases in Python, for the process that gathers their scorecards."""
+    """Return a worker's cases in Python as JSON, for the controller."""
     params = [item.stash[PYTHON_CASE].param for item in items if PYTHON_CASE in item.stash]
     return Listed.dump_json([(param.nodeid, param.trial, param.entry) for param in params])

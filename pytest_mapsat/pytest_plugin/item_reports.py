@@ -49,7 +49,7 @@ _MISSED = "mapsat_missed"
 
 
 class Completion:
-    """Says in the reports of built-in items what only this plugin knows."""
+    """Completes the reports of built-in items with what only this plugin knows."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
@@ -107,7 +107,7 @@ class Completion:
 
 
 def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
-    """Return a part of a report with all its texts changed."""
+    """Return a part of a report with a change made to each of its texts."""
     if isinstance(part, str):
         return change(part)
     if isinstance(part, list | tuple):
@@ -119,7 +119,7 @@ def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
 
 
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
-    """Return the command that runs one case again, from the folder that pytest was started in.
+    """Return the command that runs one case again, as typed in the folder where pytest was started.
 
     What pytest was told of ini files and plugins, the new run is told too.
     """
@@ -159,8 +159,10 @@ def text_of(
     )
 
 
-def told_each(item: pytest.Item, report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Show each exception of a group in a report as pytest shows a single one, with its source; a group it would show as Python does."""
+def show_each_exception(
+    item: pytest.Item, report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException]
+) -> None:
+    """Show each exception of a group in a report as pytest shows a single exception, with its source."""
     if not isinstance(excinfo.value, BaseExceptionGroup):
         return
     shown: list[Any] = [
@@ -168,23 +170,25 @@ def told_each(item: pytest.Item, report: pytest.TestReport, excinfo: pytest.Exce
     ]
     with suppress(AttributeError, IndexError):  # somebody else shows exceptions in a way of their own
         chain = [(*each.chain[-1][:2], None) for each in shown]
-        told = type(shown[0])(chain)
-        told.reprcrash = replace(chain[-1][1], message=str(excinfo.value.message))
-        report.longrepr = told
+        traceback = type(shown[0])(chain)
+        traceback.reprcrash = replace(chain[-1][1], message=str(excinfo.value.message))
+        report.longrepr = traceback
 
 
 @dataclass
 class _Case:
-    """The trials of one case, as far as they have ended."""
+    """The outcomes of one case's trials so far."""
 
     name: str
     trials: dict[int, Outcome] = field(default_factory=dict)
     texts: dict[int, str] = field(default_factory=dict)
 
     def count(self, outcome: Outcome) -> int:
+        """Return how many trials ended with an outcome."""
         return list(self.trials.values()).count(outcome)
 
-    def told(self, rule: PassRule) -> str:
+    def shortfall(self, rule: PassRule) -> str:
+        """Say by which trials a case failed, and how many it needs."""
         failed = ", ".join(str(trial) for trial, outcome in sorted(self.trials.items()) if outcome == "failed")
         return f"{self.name} passed {self.count('passed')} of {rule.trials} trials, {rule.needed} are needed; failed: trial {failed}"
 
@@ -212,7 +216,7 @@ class Passes:
         return ("missed", "m", ("MISSED", {"yellow": True})) if hasattr(report, _MISSED) else None
 
     def undecided(self) -> list[str]:
-        """Return the cases in which a trial failed, and of which too few trials have ended to decide."""
+        """Return the cases with a failed trial of which too few trials have ended to decide."""
         return [
             case.name
             for case in self._cases.values()
@@ -220,6 +224,7 @@ class Passes:
         ]
 
     def _take(self, report: pytest.TestReport, key: str, name: str, trial: int) -> None:
+        """Count the report of one trial, and turn it into what the pass rule makes of it."""
         case = self._cases.setdefault(key, _Case(name))
         failed = report.outcome == "failed" and report.when == "call"  # one that is lost is an error of set-up
         case.trials[trial] = "failed" if failed else "passed" if report.outcome == "passed" else "unevaluated"
@@ -229,16 +234,18 @@ class Passes:
             first = case.texts[min(case.texts)]
             report.outcome, report.when = "failed", "call"
             if not failed:
-                report.longrepr = f"{case.told(self._rule)}\n\nof trial {min(case.texts)}:\n{first}"
+                report.longrepr = f"{case.shortfall(self._rule)}\n\nof trial {min(case.texts)}:\n{first}"
             else:
-                report.sections.insert(0, ("pass rule", case.told(self._rule)))
+                report.sections.insert(0, ("pass rule", case.shortfall(self._rule)))
         elif failed:
             self._miss(report, case)
 
     def _outcome(self, case: _Case) -> Outcome:
+        """Return the outcome of a case by its trials so far."""
         return self._rule.outcome(case.count("passed"), case.count("failed"))
 
     def _miss(self, report: pytest.TestReport, case: _Case) -> None:
+        """Turn the report of a failed trial into that of a missed one."""
         place = Path(report.nodeid.partition("::")[0])
         line = next((line for line in report.longreprtext.splitlines() if line.strip()), "")
         report.__dict__[_MISSED] = True
@@ -252,17 +259,17 @@ def _ended() -> TypeAdapter[Ended]:
 
 
 def packed(ended: Ended) -> str:
-    """Return an episode that has ended as text; its turns stay in the journal, or go with its line."""
+    """Return an ended episode as text, for the controller; its turns stay in the journal, or go along in its line."""
     return _ended().dump_json(ended._replace(card=without_turns(ended.card))).decode()
 
 
 def unpacked(text: str) -> Ended:
-    """Return the episode that ``packed`` gave."""
+    """Return the episode that ``packed`` made a text of."""
     return _ended().validate_json(text)
 
 
 def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[bytes]:
-    """Yield the scorecards of episodes with their dialogues, a line each, out of the journal where they stand there.
+    """Yield the scorecards of episodes with their dialogues, one JSON line each, from the journal where it has them.
 
     Raises:
         MapsatError: there is no line of one of them.
@@ -278,7 +285,7 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
 
 
 def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, Tool], journal: Journal | None) -> Ended:
-    """Return an episode with the calls that came once it had been judged: where one is of a tool that writes, what it has passed is not known."""
+    """Return an episode with the calls that arrived after it was judged; if one of them writes, what the episode has passed is undecided."""
     card = episode.card
     with suppress(MapsatError):  # there may be no journal to keep its dialogue
         card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
@@ -296,7 +303,7 @@ def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, T
 def with_unknown_end(
     episode: Ended, why: str, judge: Callable[[Scorecard, Trajectory], Scorecard | None], journal: Journal | None
 ) -> Ended:
-    """Return an episode whose end turned out not to be known once it had been judged: judged again, what rests on the end is undecided."""
+    """Return an episode whose end state proved unknown after it was judged: judged again, with what depends on the end undecided."""
     card, dialogue = episode.card, b""
     with suppress(MapsatError):  # there may be no journal to keep its dialogue: it is not judged again
         dialogue = next(lines_of([episode], journal))
@@ -332,12 +339,13 @@ def was_expected(report: pytest.TestReport) -> bool:
 
 
 def _first_line(report: pytest.TestReport) -> str:
+    """Return the first line of a report's text."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
     return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
 
 
 def _skip(report: pytest.TestReport) -> str:
-    """Say who skipped an item: a line of code, or the mark that it bears."""
+    """Say by what an item was skipped, and why."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else _first_line(report)
     return f"skipped by {getattr(report, 'mapsat_by', '') or 'a mark'}: {scrubbed(text.removeprefix('Skipped: '))}"

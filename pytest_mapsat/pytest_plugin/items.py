@@ -35,7 +35,7 @@ _OURS = Path(__file__).resolve().parents[1]
 
 
 class CaseParam(NamedTuple):
-    """What a parametrised test carries until it runs: where the case is, not the case. ``nodeid``: of a case in Python, its test."""
+    """Where the case of a parametrised test is; the case itself is loaded when the test runs. ``nodeid``: the test, for a case in Python."""
 
     suite: Suite
     entry: CaseEntry
@@ -49,7 +49,7 @@ class CaseParam(NamedTuple):
 
 
 class PythonCase(NamedTuple):
-    """What a test that is a case carries.
+    """What the item of a case in Python keeps until it runs.
 
     Attributes:
         param: its case and trial.
@@ -68,19 +68,19 @@ PYTHON_CASE = pytest.StashKey[PythonCase]()
 
 
 def is_built_in(item: pytest.Item) -> bool:
-    """Say whether an item is a case itself, of a file of a suite or in Python, and none that only asks for cases."""
+    """Return whether an item is itself a case, from a file or in Python, rather than a user's test that asks for cases."""
     return isinstance(item.parent, CaseFile) or PYTHON_CASE in item.stash
 
 
 class CaseItem(LeanItem):
-    """One case: pytest's own test function, which has no lines of code to be found, and mostly no fixture but its own."""
+    """One case as pytest's own test function; it has no source lines, and mostly no fixtures but ours."""
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Say where the case stands: in its file, whose first line stands for the function that there is not."""
+        """Return where the case is: its file, with the file's first line in place of a function's."""
         return self.path, 0, self.name
 
     def setup(self) -> None:
-        """Load the case; by way of its fixtures where anybody else has a say in them, or looks at them."""
+        """Load the case; through fixtures only where a plugin or conftest overrides or watches them."""
         file, option = self.parent, self.config.option
         shown = any(getattr(option, name, False) for name in ("setupshow", "setuponly", "setupplan"))
         alone = OWN_FIXTURES.issuperset(self.fixturenames) and len(definitions(self, "mapsat_case")) == 1
@@ -101,7 +101,7 @@ class CaseFile(LeanModule):
     load: Callable[[CaseParam], Case]
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Read the file's entries, then collect those that the run is of as any module does."""
+        """Read the file's entries, then collect those that belong to the run, as pytest collects a module."""
         try:
             self.entries = self.taken(self.suite, self.suite.entries(self.path))
         except SuiteError as error:
@@ -114,7 +114,7 @@ class CaseFile(LeanModule):
         return super().collect() if self.entries else []
 
     def istestfunction(self, obj: object, name: str) -> bool:
-        """Say that ``case`` is a test, whatever ``python_functions`` says. A ``__test__`` of its own would be a keyword of every item."""
+        """Return true for ``case``, whatever ``python_functions`` says: an attribute ``__test__`` would become a keyword of every item."""
         return name == "case" and callable(obj)
 
 
@@ -146,7 +146,7 @@ def param_of(item: pytest.Item) -> CaseParam:
 
 
 def agent_of(item: pytest.Item) -> str:
-    """Return what tells the parameter of a parametrised ``mapsat_agent`` from the others, or an empty text."""
+    """Return a text that tells the parameters of a parametrised ``mapsat_agent`` apart; empty where it has none."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or "mapsat_agent" not in callspec.params:
         return ""
@@ -162,12 +162,12 @@ def wanted_of(item: pytest.Item, source: object = None) -> Wanted:
 
 
 def is_ours(file: str | Path) -> bool:
-    """Say whether a file of code is ours."""
+    """Return whether a code file belongs to this package."""
     return Path(file).is_relative_to(_OURS)
 
 
 def raised_at(excinfo: pytest.ExceptionInfo[BaseException], rootpath: Path) -> str:
-    """Return ``file:line`` of the last line of somebody's own code that led to an exception; empty where there is none."""
+    """Return ``file:line`` of the last line of the user's code on the way to an exception; empty where there is none."""
     for entry in reversed(excinfo.traceback):
         path = Path(str(entry.path))
         if path.is_relative_to(rootpath) and not is_ours(path) and "site-packages" not in path.parts:
@@ -176,13 +176,13 @@ def raised_at(excinfo: pytest.ExceptionInfo[BaseException], rootpath: Path) -> s
 
 
 def is_case(nodeid: str) -> bool:
-    """Say whether a node id is that of a built-in item: the test ``case`` of a file of cases."""
+    """Return whether a node id is that of a case from a file."""
     path, _, name = nodeid.partition("::")
     return name.startswith("case[") and path.endswith(CASE_SUFFIXES)
 
 
 def case_name(case: str, trial: int, trials: int) -> str:
-    """Return how node ids name a case: by its id, with the trial behind it when there is more than one."""
+    """Return the name of a case in node ids: its id, followed by the trial where there are several."""
     return case if trials == 1 else f"{case}-t{trial}"
 
 
@@ -199,12 +199,13 @@ def case_marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
     # others are those of many cases: marks are what costs most of an item of ours.
     first = next(iter(entry.domains), "none")
     header = {"case": entry.id, "domain": first, "difficulty": entry.difficulty, "language": entry.language}
-    named = pytest.mark.mapsat(**{**entry.attributes, **header})
-    return [named, *_shared_marks(entry.domains, entry.difficulty, entry.language)]
+    mark = pytest.mark.mapsat(**{**entry.attributes, **header})
+    return [mark, *_shared_marks(entry.domains, entry.difficulty, entry.language)]
 
 
 @lru_cache(maxsize=1024)
 def _shared_marks(domains: tuple[str, ...], difficulty: str, language: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the marks of a domain, a difficulty and a language, made once for all cases that share them."""
     others = domains[1:]
     mapsat = [pytest.mark.mapsat(domain=domain, difficulty=difficulty, language=language) for domain in others]
     return (*mapsat, *(getattr(pytest.mark, domain) for domain in domains))
@@ -215,7 +216,7 @@ def _case(mapsat_case: object) -> None:
 
 
 def _test_of(path: Path, fixtures: Sequence[str]) -> FunctionType:
-    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours.
+    """Return the test function of a case file, which names that file as its own: reports then show no file of ours.
 
     It asks for further fixtures by a mark, and for none without need: each costs a trivial case a tenth of its time.
     """
@@ -233,7 +234,7 @@ class HookError(MapsatError):
 
 
 def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: Any) -> Any:
-    """Return what the hook returns.
+    """Call a hook of ours and return its result; an exception of a plugin names the plugin and the hook.
 
     Raises:
         HookError: a plugin raised.
@@ -249,7 +250,7 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
 
 
 def sandbox_of(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
-    """Return what the plugins make the sandbox of a case by; None where none of them does.
+    """Return the sandbox factory that a plugin gives for a case; None where no plugin does.
 
     Raises:
         HookError: a plugin raised, or it stands in the suite's own folder.
@@ -266,29 +267,29 @@ def sandbox_of(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactor
                 "a conftest.py outside of it, or into a package"
             )
     with waiting():
-        made: SandboxFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
-    return made
+        factory: SandboxFactory | None = call_hook(config, caller, config=config, case=case, suite=suite)
+    return factory
 
 
 def call_each(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: Any) -> list[str]:
-    """Call the hook of each plugin on its own, so that one that breaks keeps no other from its turn; return what broke.
+    """Call a hook for each plugin separately, so that a broken plugin does not stop the others; return the error messages.
 
     Raises:
         KeyboardInterrupt: the user interrupted the run.
     """
     plugins = list(dict.fromkeys(implementation.plugin for implementation in reversed(caller.get_hookimpls())))
-    told = []
+    faults = []
     for plugin in plugins:
         others = [other for other in plugins if other is not plugin]
         try:
             call_hook(config, config.pluginmanager.subset_hook_caller(caller.name, others), **arguments)
         except HookError as error:
-            told.append(str(error))
-    return told
+            faults.append(str(error))
+    return faults
 
 
 def _plugin(config: pytest.Config, caller: pluggy.HookCaller, error: BaseException) -> str:
-    """Return the name of the plugin whose function was under way; of a conftest, its place below the root."""
+    """Return the name of the plugin in whose hook an exception was raised; for a conftest, its path below the root."""
     names = {
         getattr(implementation.function, "__code__", None): implementation.plugin_name
         for implementation in caller.get_hookimpls()

@@ -35,7 +35,7 @@ _LEAST_PATIENCE = 60.0
 
 
 def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
-    """Return the way to models, where anybody in a run of this name is one."""
+    """Return the client for models; None where neither the agent, nor the user, nor the judge is a model."""
     if not asks_models(settings.request):
         return None
     from pytest_mapsat.llm import SpendingLimits, open_door  # noqa: PLC0415 (only where a model is asked)
@@ -45,7 +45,7 @@ def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
 
 
 def replay_models(config: pytest.Config, settings: Settings) -> Replay | None:
-    """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
+    """Start recording and replaying the agent's own model calls, if asked for; return the recorder.
 
     Raises:
         UsageError: the agent is not in this process, or nothing is to be kept.
@@ -71,7 +71,7 @@ def replay_models(config: pytest.Config, settings: Settings) -> Replay | None:
 
 
 def load_own_tools(settings: Settings, root: Path) -> OwnTools | None:
-    """Return the user's own tools, where misses are to be answered by them."""
+    """Load the user's own tools, if they are to answer calls that no recording answers."""
     if not settings.tools:
         return None
     from pytest_mapsat.recording import OwnTools  # noqa: PLC0415 (only where they are named)
@@ -82,7 +82,7 @@ def load_own_tools(settings: Settings, root: Path) -> OwnTools | None:
 def open_agent_memory(
     settings: Settings, source: Source | None, root: Path, client: LiteLLMClient | None
 ) -> MemorySource | None:
-    """Return where the agent's memories come from; None where it has none.
+    """Return the memory store of the agent; None where it has none.
 
     Raises:
         UsageError: there is no such memory, or it is of no use with what else was asked for.
@@ -106,7 +106,7 @@ def open_agent_memory(
 
 
 def connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:
-    """Return the client of the cluster that episodes are handed to; None where they are played here.
+    """Return the client of the dask cluster that plays the episodes; None where they are played here.
 
     Raises:
         UsageError: something else was asked for that only this process can do, or there is no cluster there that can be used.
@@ -133,25 +133,25 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool, car
 
 
 def source_for(config: pytest.Config, settings: Settings, spec: str, *, client: LiteLLMClient | None) -> Source:
-    """Return the agent of a run: what a plugin makes of the spec, else what the spec names, in processes of its own where that is asked for.
+    """Return the agent of a run: what a plugin makes of the spec, else what the spec names; in processes of its own if asked for.
 
     Raises:
         pytest.UsageError: it cannot be used with what else was asked for.
         UsageError: it cannot be resolved.
     """
-    made = call_hook(config, config.hook.pytest_mapsat_make_agent, config=config, spec=spec)
-    if made is None:
+    agent = call_hook(config, config.hook.pytest_mapsat_make_agent, config=config, spec=spec)
+    if agent is None:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
         return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
     for option, given in {"--mapsat-isolate": settings.isolation, "--mapsat-executor": settings.executor}.items():
         reason = "what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
         _refuse(option, {reason: given})
-    return source_of(made, spec)
+    return source_of(agent, spec)
 
 
 def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path, timeout: float) -> Source | None:
-    """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
+    """Return the agent of a spec in a process of its own for each episode; None where it is not the user's own code."""
     from pytest_mapsat.agents.isolated import isolated_source  # noqa: PLC0415 (only where it is asked for)
     from pytest_mapsat.agents.keeper import unreadable  # noqa: PLC0415 (likewise)
 
@@ -178,7 +178,7 @@ def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path
 
 
 def _refuse(option: str, reasons: Mapping[str, object], way_out: str = "leave one of them out") -> None:
-    """Raise UsageError for the first of the reasons that holds."""
+    """Raise UsageError with the first reason that applies."""
     for reason, holds in reasons.items():
         if holds:
             raise UsageError(f"{option}: {reason}: {way_out}")

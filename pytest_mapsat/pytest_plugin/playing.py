@@ -17,7 +17,7 @@ from pytest_mapsat.runs.request import CeilingReachedError, metrics_of
 from pytest_mapsat.runs.runner import Played
 
 from .functions import blocks_for, call_body, stamp_of
-from .item_reports import Completion, packed, text_of, told_each
+from .item_reports import Completion, packed, show_each_exception, text_of
 from .items import PYTHON_CASE, CaseFile, is_built_in, is_ours, param_of, wanted_of
 from .private import definitions
 
@@ -33,7 +33,7 @@ _SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
 
 @contextmanager
 def as_outcomes() -> Iterator[None]:
-    """Have what keeps an episode from being played or judged end its item as pytest ends one.
+    """Turn errors that keep an episode from being played or judged into a skip or a failure of its item.
 
     Raises:
         pytest.skip.Exception: it would have cost too much.
@@ -55,7 +55,7 @@ def keep(item: pytest.Item, ended: Ended) -> Scorecard:
 
 
 class Items:
-    """Plays the built-in items and the cases in Python of one process, and hands on the episodes that they have brought."""
+    """Plays the cases of one process, built-in and in Python, and hands their episodes to the reporter."""
 
     def __init__(self, session: MapsatSession) -> None:
         self._session = session
@@ -65,7 +65,7 @@ class Items:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Run a built-in item: pass, fail with the reasons, or skip what is undecided, and what is lost until its report is made."""
+        """Run a built-in item: pass, fail with the reasons, or skip if it is undecided or lost."""
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
@@ -76,12 +76,12 @@ class Items:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_pyfunc_call")
     def pytest_call_body(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Play the dialogue of a case in Python before pytest calls its body, in whatever way others have it call functions."""
+        """Play the dialogue of a case in Python before pytest or another plugin calls its body."""
         __tracebackhide__ = True
         return (yield from self._call(pyfuncitem)) if PYTHON_CASE in pyfuncitem.stash else (yield)
 
     def _call(self, item: pytest.Function) -> Generator[None, object, object]:
-        """Play the dialogue of a case in Python, have pytest call its body, and keep the episode; raise what the body comes to."""
+        """Play the dialogue of a case in Python, have pytest call its body, keep the episode, and raise its outcome."""
         __tracebackhide__ = True
         own, param, agent = item.stash[PYTHON_CASE], param_of(item), item.funcargs.get("mapsat_agent")
         wanted = wanted_of(item, agent)
@@ -119,7 +119,7 @@ class Items:
         return True
 
     def _text_of(self, item: pytest.Item, case: Case, card: Scorecard) -> str:
-        """Return what a built-in item says of its episode, which it now bears the properties of."""
+        """Return the text of an item's outcome, and put the episode's properties on the item."""
         others = [pair for pair in item.user_properties if not pair[0].startswith("mapsat.")]
         item.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
         if card.outcome != "failed" and not card.lost:
@@ -129,7 +129,7 @@ class Items:
         return text_of(self._session.config, request, card, case, place=self._session.place(param), metrics=metrics)
 
     def _conclude(self, card: Scorecard, text: str) -> None:
-        """End a built-in item as its episode has ended."""
+        """Fail, skip or pass a built-in item by the outcome of its episode."""
         if card.outcome == "failed":
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
@@ -139,7 +139,7 @@ class Items:
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Give back the environment of a fixture before the fixture is torn down."""
         if (getattr(item, "funcargs", None) or {}).get("mapsat_environment") is not None:
-            scopes = {getattr(made, "scope", "") for made in definitions(item, "mapsat_environment")[-1:]}
+            scopes = {getattr(definition, "scope", "") for definition in definitions(item, "mapsat_environment")[-1:]}
             if nextitem is None or scopes != {"session"}:
                 self._session.environments.close()
 
@@ -147,7 +147,7 @@ class Items:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
+        """Hand an item's episodes to the reporter; on a worker, inside the item's report."""
         report = yield
         if lost := self._why_lost(item, report, call):
             seconds = report.duration
@@ -160,7 +160,7 @@ class Items:
         ended = item.stash.get(ENDED, None)
         if call.excinfo is not None and call.when == "call" and (text := item.stash.get(TEXT, "")):
             del item.stash[TEXT]
-            told_each(item, report, call.excinfo)
+            show_each_exception(item, report, call.excinfo)
             report.sections.append(("mapsat", text))
         if is_built_in(item):
             card = ended[-1].card if ended else None
@@ -178,7 +178,7 @@ class Items:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Keep the teardown of an attempt that is run again from ending the test in JUnit, which would count the attempt as a pass."""
+        """Hide the teardown of an attempt that is rerun: JUnit would count the attempt as passed."""
         attempt = report.nodeid, getattr(report, "node", None)
         repeated = self._session.is_controller and report.when == "teardown" and attempt in self._repeated
         if repeated:
@@ -195,7 +195,7 @@ class Items:
                 report.when = "teardown"
 
     def _why_lost(self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
-        """Return why a test that has run tells nothing of the agent; empty where it does, or where its author skips it."""
+        """Return why a finished test says nothing about the agent; empty where it does, or where its author skipped it."""
         built_in = is_built_in(item)
         raised = None if call.excinfo is None else call.excinfo.value
         if report.when == "teardown":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def definitions(item: pytest.Item, fixture: str) -> Sequence[Any]:
-    """Return the definitions of a fixture that an item may get it from; empty where they are not known.
+    """Return the definitions of a fixture that an item may use; empty where they are unknown.
 
     The public ways to a fixture set it up. Whether there is more than one, or whose it is, they do not say.
     """
@@ -26,7 +26,7 @@ def definitions(item: pytest.Item, fixture: str) -> Sequence[Any]:
 
 
 def is_overridden(node: pytest.Collector, fixture: str) -> bool:
-    """Say whether anybody else defines a fixture of ours for the items of a file; where that is not known, somebody may."""
+    """Return whether a conftest, plugin or class overrides one of our fixtures for a file's items; true where that is unknown."""
     try:
         return len(node.session._fixturemanager.getfixturedefs(fixture, node) or ()) > 1  # noqa: SLF001
     except (AttributeError, TypeError):
@@ -38,7 +38,7 @@ _ON_DEMAND = ("extra_keyword_matches", "user_properties", "_report_sections")
 
 
 class LeanItem(pytest.Function):
-    """A test function without what pytest keeps for each of them and rarely reads."""
+    """A test function without the attributes that pytest keeps for every item and rarely reads."""
 
     @cached_property
     def extra_keyword_matches(self) -> set[str]:  # type: ignore[override]
@@ -47,20 +47,22 @@ class LeanItem(pytest.Function):
 
     @cached_property
     def user_properties(self) -> list[tuple[str, object]]:  # type: ignore[override]
-        """What reports say besides."""
+        """Further properties of the item in reports."""
         return []
 
     @cached_property
     def _report_sections(self) -> list[tuple[str, str, str]]:  # type: ignore[override]
+        """Captured output of the item."""
         return []
 
 
 class LeanModule(pytest.Module):
-    """A module that makes its items lean, one by one: 100,000 of them take a fifth less memory than made by pytest's public ways."""
+    """A module that makes lean items one by one: 100,000 of them take a fifth less memory than pytest's usual items."""
 
     item_class: type[LeanItem]
 
     def _genfunctions(self, name: str, funcobj: object) -> Iterator[pytest.Function]:
+        """Yield the items of a function, each made lean at once."""
         for item in super()._genfunctions(name, funcobj):
             item.__class__ = self.item_class
             _slim(item)
@@ -68,7 +70,7 @@ class LeanModule(pytest.Module):
 
 
 def _slim(item: Any) -> None:
-    """Drop what is made again when the item is run, and share what is equal for all items of a file."""
+    """Drop what an item makes again when it runs, and share what is equal for all items of a file."""
     with suppress(AttributeError):
         for name in _ON_DEMAND:
             delattr(item, name)
@@ -83,11 +85,12 @@ def _slim(item: Any) -> None:
 
 @lru_cache(maxsize=64)
 def _shared_scopes(scopes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """Return equal scopes as one object."""
     return dict(scopes)
 
 
 def ini_lines(path: Path, name: str) -> list[str] | None:
-    """Return the lines of a setting in one of pytest's ini files; None where the file is not there, or holds no settings of pytest.
+    """Return the lines of a setting in an ini file of pytest; None where there is no such file or it has no pytest section.
 
     Raises:
         UsageError: it cannot be read.
@@ -108,7 +111,7 @@ def ini_lines(path: Path, name: str) -> list[str] | None:
 def user_scheduling(
     config: pytest.Config, log: Any, named: Callable[[str], tuple[str, int]], suites: Sequence[Suite]
 ) -> Any:
-    """Return a scheduler of pytest-xdist that gives the tasks of one user and trial to one worker, and anything else to any.
+    """Return a scheduler for pytest-xdist that sends all tasks of one user and trial to one worker.
 
     Args:
         config: that of the controller.
@@ -129,13 +132,13 @@ def user_scheduling(
 
 
 def keeping_scheduling(config: pytest.Config, log: Any) -> Any:
-    """Return a scheduler of pytest-xdist that deals like ``--dist worksteal`` and takes no item back from a worker: its episode may be under way there."""
+    """Return a scheduler like ``--dist worksteal`` that takes no item back from a worker, where its episode may be under way."""
     from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  only where there are workers
 
     class KeepingScheduling(WorkStealingScheduling):  # type: ignore[misc]  # it has no types
         def check_schedule(self) -> None:
             # A worker runs its last item once it has another one, or knows that none comes.
-            idle = [node for node, held in self.node2pending.items() if len(held) <= 1 and not node.shutting_down]
+            idle = [node for node, places in self.node2pending.items() if len(places) <= 1 and not node.shutting_down]
             for place, node in enumerate(idle):
                 self._send_tests(node, -(-len(self.pending) // (len(idle) - place)))
                 if len(self.node2pending[node]) <= 1:
@@ -145,7 +148,7 @@ def keeping_scheduling(config: pytest.Config, log: Any) -> Any:
 
 
 def queue_of_worker(config: pytest.Config) -> Any:
-    """Return the queue of a worker of pytest-xdist, which holds the places of its items; None where this is no worker.
+    """Return the queue of item indexes of a pytest-xdist worker; None in any other process.
 
     No hook tells a worker what is to come. Without its queue, only the next item is known.
     """

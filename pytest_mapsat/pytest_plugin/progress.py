@@ -26,7 +26,7 @@ _NARROWEST = 30
 
 
 def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
-    """Say whether somebody looks at a terminal of pytest's own that a line may be shown on.
+    """Return whether a person watches a terminal that a progress line can be shown on.
 
     Not so with ``-q``, in a pipe, a log of CI, or a terminal that knows no cursor; with another reporter than pytest's; and where what tests
     print goes to the terminal as well (``-s``, live logs, a debugger).
@@ -43,7 +43,7 @@ def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
 
 
 class Progress:
-    """A plugin of the controller: tells what has ended of how many cases, and what is under way in this process."""
+    """A plugin of the controller: one line that says how many cases have ended, and which are under way in this process."""
 
     def __init__(self, config: pytest.Config, ledger: Ledger, flights: Flights, case_of: Callable[[str], str]) -> None:
         self._terminal = os.dup(sys.stdout.fileno())  # past pytest's capturing
@@ -78,7 +78,7 @@ class Progress:
                 self._wipe()
 
     def pytest_unconfigure(self) -> None:
-        """Let go of the terminal."""
+        """Remove the line and stop its thread."""
         with self._lock:
             self._over.set()
             if self._terminal >= 0:
@@ -96,7 +96,7 @@ class Progress:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Make room for what pytest writes; note that an item is over whose worker has died."""
+        """Remove the line while pytest writes; end an item whose worker has died."""
         with self._room():
             if report.when not in ("setup", "call", "teardown"):  # xdist's, for such an item
                 self._end(report.nodeid)
@@ -110,6 +110,7 @@ class Progress:
             return (yield)
 
     def _keep_away(self) -> None:
+        """Remove the line and show none until it is allowed again."""
         with self._lock:
             self._running = False
             self._wipe()
@@ -119,23 +120,24 @@ class Progress:
     pytest_testnodedown = pytest_enter_pdb = pytest.hookimpl(tryfirst=True, optionalhook=True)(_keep_away)
 
     def pytest_leave_pdb(self) -> None:
-        """Come back."""
+        """Show the line again after the debugger."""
         self._running = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self) -> None:
-        """Give the terminal back."""
+        """Remove the line and draw no other."""
         self._over.set()
         with self._lock:
             self._wipe()
 
     def _end(self, nodeid: str) -> None:
+        """Note that an item has ended."""
         if self._begun.pop(nodeid, None) is not None:
             self._done += 1
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Keep the line away while pytest writes."""
+        """Remove the line while pytest writes in the block."""
         with self._lock:
             line = self._shown
             self._wipe()
@@ -144,6 +146,7 @@ class Progress:
                 self._show(line)
 
     def _work(self) -> None:
+        """Redraw the line a few times a second, until told to stop; runs in a thread of its own."""
         pause = _FIRST
         while not self._over.wait(pause):
             pause = _EVERY
@@ -168,6 +171,7 @@ class Progress:
         return live_line(self._tally, done=self._done, of=self._of, under_way=shown, seconds=seconds, width=width)
 
     def _show(self, line: str) -> None:
+        """Draw the line over the previous one."""
         if line and not self._is_at_the_edge():
             self._shown = line
             self._write(f"{_BELOW}{line}{_BACK}")
@@ -178,11 +182,13 @@ class Progress:
         return filled > 0 and width > 0 and filled % width == 0
 
     def _wipe(self) -> None:
+        """Erase the line from the terminal."""
         if self._shown:
             self._write(f"{_BELOW}{_BACK}")
             self._shown = ""
 
     def _write(self, text: str) -> None:
+        """Write to the terminal and flush it."""
         with suppress(OSError):  # a terminal that has gone is no error
             os.write(self._terminal, text.encode("utf-8", "replace"))
 

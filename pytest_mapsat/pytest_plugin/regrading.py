@@ -27,16 +27,16 @@ _T = TypeVar("_T")
 
 
 def _modules_of(nodeids: Iterable[str], here: Path) -> list[Path]:
-    """Return the modules of the cases in Python among some node ids, which begin at the root of the project.
+    """Return the files of the cases in Python with these node ids; the ids are relative to the project's root.
 
     Raises:
         UsageError: one is not there, in the current folder or above it.
     """
     names = sorted({name for nodeid in nodeids if (name := nodeid.partition("::")[0]).endswith(".py")})
     places = {name: [folder / name for folder in (here, *here.parents) if (folder / name).is_file()] for name in names}
-    if missing := [name for name, found in places.items() if not found]:
+    if missing := [name for name, paths in places.items() if not paths]:
         raise UsageError(f"the run has cases of {listed(missing)}, which is not in this folder or above it")
-    return [found[0] for found in places.values()]
+    return [paths[0] for paths in places.values()]
 
 
 def with_bodies(
@@ -46,7 +46,7 @@ def with_bodies(
     *,
     fixtures: bool = False,
 ) -> _T:
-    """Return what some work comes to that may need the functions of cases in Python.
+    """Do a piece of work for which the functions of cases in Python are collected, and return its result.
 
     Args:
         nodeids: those of the cases of a run, which begin at the root of the project.
@@ -66,8 +66,8 @@ def with_bodies(
         raise OptimisedError
     plugin = Regrading(suites, work, fixtures=fixtures)
     alone = ["-n0"] if find_spec("xdist") else []
-    told = StringIO()
-    with redirect_stdout(told):
+    output = StringIO()
+    with redirect_stdout(output):
         pytest.main([*map(str, modules), "--mapsat-agent=off", "-k", "", "-m", "", *alone], plugins=[plugin])
     if plugin.error is not None:
         raise plugin.error
@@ -79,12 +79,14 @@ def with_bodies(
             + "\n"
         )
     if not plugin.result:
-        raise UsageError(f"the cases in Python cannot be collected: {told.getvalue().strip() or 'pytest says no more'}")
+        raise UsageError(
+            f"the cases in Python cannot be collected: {output.getvalue().strip() or 'pytest says no more'}"
+        )
     return plugin.result[0]
 
 
 class Regrading(Generic[_T]):
-    """A plugin of a run of pytest in which no test is called but by the work that it is for.
+    """A plugin for a run of pytest in which bodies of cases in Python are called over saved dialogues only.
 
     Attributes:
         kept: the cases whose labels were kept, as their functions ask for fixtures.
@@ -110,6 +112,7 @@ class Regrading(Generic[_T]):
         self.error: BaseException | None = None
 
     def _declare(self, document: LocatedDocument, path: Path) -> tuple[Suite, CaseEntry]:
+        """Return the case of a saved run's suite that a collected function declares."""
         root = find_suite(path)
         suite = self._opened.get(root or self._root)
         if suite is None:
@@ -121,7 +124,7 @@ class Regrading(Generic[_T]):
         return suite, entry
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Have cases made of decorated functions."""
+        """Register the plugin that makes cases of decorated functions."""
         self._root = config.rootpath
         self._markers = config.addinivalue_line
         config.pluginmanager.register(self._functions, "mapsat-functions")
@@ -139,20 +142,20 @@ class Regrading(Generic[_T]):
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Have pytest call a body with the episode that it is played over."""
+        """Have pytest call the body of a case with the episode of a saved dialogue."""
         if not self._now:
             return (yield)
         yield from call_body(pyfuncitem, *self._now.pop())
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what keeps a function from being called."""
+        """Note why a function could not be called."""
         if not report.passed and self._now:
             crash = getattr(report.longrepr, "reprcrash", None)
             self._why = getattr(crash, "message", "") or report.longreprtext.strip() or str(report.outcome)
 
     def play(self, card: Scorecard, context: JudgedDialogue) -> tuple[Decided | None, str]:
-        """Play the function of an episode's case over it.
+        """Call the function of an episode's case over its saved dialogue, and return its decisions.
 
         Returns:
             What it came to, or the labels as they are where it asks for fixtures that are not to be set up; and the digest of case and function.
@@ -176,19 +179,20 @@ class Regrading(Generic[_T]):
 
 
 def _fixtures_of(item: pytest.Function) -> tuple[str, ...]:
-    """Return the fixtures that an item asks for; those that an installed plugin gives to every test are none of them."""
+    """Return the fixtures that an item asks for, without those that an installed plugin gives to every test."""
     asked = [name for name in item.fixturenames if name not in {"request", *item.callspec.params}]
     own = item._fixtureinfo.argnames  # noqa: SLF001
     return tuple(name for name in asked if name in own or not _is_installed(item, name))
 
 
 def _is_installed(item: pytest.Function, name: str) -> bool:
+    """Return whether a fixture comes from an installed package."""
     made_by = definitions(item, name)
-    return bool(made_by) and all("site-packages" in made.func.__code__.co_filename for made in made_by)
+    return bool(made_by) and all("site-packages" in definition.func.__code__.co_filename for definition in made_by)
 
 
 def _as_labelled(card: Scorecard, names: Iterable[str]) -> Decided:
-    """Return the labels that an episode has of some requirements."""
+    """Return the decisions about some requirements that a scorecard already holds."""
     labels = {label.requirement: label for label in card.labels}
     findings = {
         name: Finding(

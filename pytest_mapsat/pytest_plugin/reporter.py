@@ -44,7 +44,7 @@ from .items import call_each
 from .private import keeping_scheduling, user_scheduling
 from .progress import Progress, is_wanted
 from .settings import Settings
-from .upcoming import worth_a_word
+from .upcoming import concurrency_hint
 
 if TYPE_CHECKING:
     from pytest_mapsat.reports import ReportTarget
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Beginning:
-    """What a run that comes to a result does with files before its first episode.
+    """What the controller does with files before the first episode: baselines, earlier results, the journal.
 
     Attributes:
         begun: whether it has begun.
@@ -73,7 +73,7 @@ class Beginning:
         self.journal_path = self._place_of_journal()
 
     def begin(self) -> None:
-        """Read what is gone on from, move away what stands where this run writes, and begin the journal."""
+        """Read baselines and the run to resume, move existing files out of the way, and begin the journal."""
         if self.begun or not self._decides:
             return
         self.begun = True
@@ -105,6 +105,7 @@ class Beginning:
                 journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
 
     def _journal(self, request: dict[str, Any]) -> Journal | None:
+        """Begin the journal; None where there is no place for one."""
         path = self.journal_path
         if path is None:
             return None
@@ -117,11 +118,12 @@ class Beginning:
 
     @property
     def needs_lines(self) -> bool:
-        """Whether dialogues are needed at the end, although no journal may take them: for files, or for what own tools answered."""
+        """Whether dialogues must be kept to the end even if no journal can be written."""
         settings = self._settings
         return settings.save is not None or bool(settings.reports or settings.tools)
 
     def _place_of_journal(self) -> Path | None:
+        """Return the path of the journal; None where there is no place for one."""
         if self._settings.save is not None:
             return journal_of(self._settings.save)
         cache = getattr(self._config, "cache", None)
@@ -134,7 +136,7 @@ class Beginning:
         return folder / "journal"
 
     def note(self, entry: dict[str, Any]) -> None:
-        """Write what is no episode into the journal, where there is one."""
+        """Write an entry that is not an episode into the journal, if there is one."""
         if self._episodes.journal is not None:
             try:
                 self._episodes.journal.note(entry)
@@ -175,7 +177,7 @@ class RunReports:
                 raise UsageError(f"{option}{target.path}: the run file of --mapsat-save goes there")
 
     def write(self, run: Run, lines: Callable[[], Iterable[bytes]]) -> list[str]:
-        """Write all reports; one that fails takes no other with it.
+        """Write all reports; if one fails, the others are still written.
 
         Args:
             run: the run, without dialogues.
@@ -189,6 +191,7 @@ class RunReports:
         from pytest_mapsat.reports import opening, write_reports  # noqa: PLC0415 (only where reports are asked for)
 
         def dialogues(numbers: Sequence[int]) -> Iterator[Scorecard]:
+            """Yield the scorecards at some places of the run, with their dialogues."""
             wanted = frozenset(numbers)
             return (Scorecard.model_validate_json(line) for number, line in enumerate(lines()) if number in wanted)
 
@@ -205,7 +208,7 @@ class RunReports:
         return faults
 
     def tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
-        """Say where the reports are, and print what GitHub is to read."""
+        """Print where the reports are, and the annotations that GitHub reads."""
         for target in () if brief else self._written:
             write_line(terminal, f"report   {target.place}")
         for command in self._commands:
@@ -274,7 +277,7 @@ class Reporter:
         self._started_at = datetime.now(UTC)
 
     def _refuse(self) -> None:
-        """Refuse bounds and files that cannot be used, before anything runs."""
+        """Refuse thresholds and output files that cannot be used, before anything runs."""
         options = self.settings.request.options
         if options.fail_under or options.max_drop:
             known = all_metrics(self.metric_sets)
@@ -288,7 +291,7 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Begin at once where this run was asked for by name: no later step then reads the result of an earlier one."""
+        """Begin the run at once where it was asked for by name, so that no later CI step reads an earlier result."""
         if self._decides:
             self.exit_status.begin(session)
         if self.settings.agent_named or typed(self.config, "save") or self.settings.resume is not None:
@@ -300,7 +303,7 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker where the journal stands, and what it needs of the start of the run."""
+        """Give a worker the path of the journal and the other facts of the start."""
         self._nodes += 1
         if self._told_by_workers is None:
             folder = TemporaryDirectory(prefix="mapsat-")
@@ -318,7 +321,7 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Have no episode played twice: a user's tasks go to one worker where dialogues are carried, and where episodes run ahead items stay where they are."""
+        """Choose a scheduler that plays no episode twice: one worker for each user's tasks, or one that takes no items back."""
         suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
         dist = config.getoption("dist")
         if suites and dist in ("load", "worksteal"):
@@ -329,15 +332,15 @@ class Reporter:
     # -- collection ------------------------------------------------------------------------
 
     def collected(self) -> None:
-        """This process has collected its items; called where there are no workers."""
+        """Note that this process has collected its items; called where there are no workers."""
         self._collection_known(bool(self._ledger.collected))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Take over what a worker is to run."""
+        """Take over the list of items that a worker has collected."""
         if self._told_by_workers is not None:
-            told = self._told_by_workers / f"{node.gateway.id}.json"
-            self.suites.meet(told.read_bytes() if told.exists() else b"[]")
+            listing = self._told_by_workers / f"{node.gateway.id}.json"
+            self.suites.add_listed(listing.read_bytes() if listing.exists() else b"[]")
         cases = [nodeid for nodeid in ids if self.suites.case_of(nodeid)]
         every = getattr(self.config.option, "dist", "") == "each"
         self._ledger.expect(cases, self._nodes if every else 1)
@@ -345,7 +348,7 @@ class Reporter:
         self._collection_known(bool(cases))
 
     def _collection_known(self, any_case: bool) -> None:
-        """Fix what the suites are now, and refuse to go on from a run of others."""
+        """Note the suites of the run, and refuse to resume a run of other suites."""
         if not any_case or not self._decides:
             return
         self.beginning.begin()
@@ -365,16 +368,16 @@ class Reporter:
         )
 
     def _tell_too_few_trials(self) -> None:
-        """Tell once, before anything runs, what the comparison to come will not be able to see."""
+        """Warn once, before anything runs, of a difference that the planned comparison is too small to show."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is None or self._trials_told:
             return
         self._trials_told = True
         trials = self.settings.request.options.trials
         for path, baseline in zip(self.settings.compare, self.beginning.baselines, strict=True):
-            if told := too_few_trials(path, baseline, trials):
+            if fault := too_few_trials(path, baseline, trials):
                 terminal.ensure_newline()
-                write_line(terminal, f"mapsat: {told}", yellow=True)
+                write_line(terminal, f"mapsat: {fault}", yellow=True)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
@@ -389,7 +392,7 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the episodes that come with a report; their turns are in the journal."""
+        """Keep the episodes that arrive with a report; their turns are in the journal."""
         worker = getattr(report, "worker_id", "") or getattr(getattr(report, "node", None), "gateway", None) or ""
         worker = worker if isinstance(worker, str) else str(worker.id)
         ended = self.fresh.pop(report.nodeid, [])
@@ -422,7 +425,7 @@ class Reporter:
             self._workers.add(worker)
 
     def _is_left_out(self, report: pytest.TestReport) -> bool:
-        """Say whether its author has skipped a case in Python: by a mark or, where no agent was named, in any way."""
+        """Return whether the author of a case in Python skipped it: by a mark or, where no agent was named, in any way."""
         by_mark = not getattr(report, "mapsat_by", "") or self.settings.only_python
         return (
             report.skipped
@@ -434,11 +437,11 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what a worker tells at its end; one that died tells nothing. One that was used wrongly ends the run likewise."""
-        told = getattr(node, "workeroutput", {})
-        if told.get("exitstatus") == pytest.ExitCode.USAGE_ERROR:
+        """Take over what a worker reports when it ends. One that died reports nothing; a usage error of one ends the run."""
+        output = getattr(node, "workeroutput", {})
+        if output.get("exitstatus") == pytest.ExitCode.USAGE_ERROR:
             raise pytest.UsageError(f"the worker {node.gateway.id} could not be used, as it says itself")
-        output = told.get("mapsat")
+        output = output.get("mapsat")
         if error or output is None:
             return
         self._ledger.leave_out(output)
@@ -447,7 +450,7 @@ class Reporter:
         self._take_over(output)
 
     def _take_over(self, outcome: dict[str, Any]) -> None:
-        """Take over what a process tells of its episodes, this one among them."""
+        """Add what a process reports of its episodes, this process among them."""
         self.episodes.fault = self.episodes.fault or outcome["fault"]
         self._unasked += outcome["unasked"]
         self._late += outcome["late"]
@@ -467,7 +470,7 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Decide the gate, write the run file, and set the exit status where the gate does not hold."""
+        """Decide the gate, write the run file, and set the exit status where the gate fails."""
         if not self._decides:
             self._tell_undecided(session)
             return
@@ -504,7 +507,7 @@ class Reporter:
         )
 
     def _tell_undecided(self, session: pytest.Session) -> None:
-        """Say that nothing was decided where bounds are given and pytest only shows what it would do. What looks like a run is not green."""
+        """Say that nothing was decided where thresholds are given and pytest only shows what it would run; that is not green."""
         if not (self.settings.request.options.fail_under or self.settings.compare):
             return
         self._undecided = "gate     not decided: pytest was told to run no case"
@@ -514,7 +517,7 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
-        """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
+        """Do one step of the end; an exception is reported, and the other steps still run."""
         try:
             step()
         except Exception as error:  # noqa: BLE001  (the end of a session raises nothing)
@@ -522,6 +525,7 @@ class Reporter:
             self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(reason)}")
 
     def _conclude(self) -> None:
+        """Turn the scorecards into the run, decide it, save it and write its reports."""
         self._take_over(self._session.outcome())
         options = self.settings.request.options
         excused = tuple(sorted(self._excused - self._our_cases))
@@ -560,26 +564,27 @@ class Reporter:
         )
 
     def _is_ignored(self) -> bool:
-        """Say whether an agent was named, and neither a case nor a test of the user's has run with it."""
+        """Return whether an agent was named, and no case and no test of the user's has used it."""
         if not self.settings.agent_named or self._ledger.any_deselected or getattr(self.config.option, "lf", False):
             return False
         return not (self._ledger.collected or self._ledger.has_episodes or self._broken)
 
     def _has_only_drafts(self) -> bool:
-        """Say whether all cases that there were are drafts, so that nothing has run with the agent."""
+        """Return whether nothing has run because all cases are drafts."""
         return bool(self._ledger.drafts) and not (
             self._ledger.collected or self._ledger.has_episodes or self._broken or self._ledger.any_deselected
         )
 
     def _why_nothing_ran(self) -> str:
-        """Say why nothing has run with the agent; empty where something has."""
+        """Return why nothing has run with the agent; empty where something has."""
         if self._has_only_drafts():
-            return f"usage error: every case that was collected is a draft: {self.suites.drafts_told()}"
+            return f"usage error: every case that was collected is a draft: {self.suites.drafts_note()}"
         if self._is_ignored():
             return f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}"
         return ""
 
     def _save(self, run: Run, path: Path) -> None:
+        """Write the run file."""
         if not self.beginning.begun:
             put_aside(path)
         former = self.beginning.moved.get(os.path.realpath(path))
@@ -588,11 +593,13 @@ class Reporter:
         self.beginning.note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
+        """Write the answers of the user's own tools into the suites as recordings."""
         kinds: tuple[ProvenanceKind, ...] = ("recorded", "miss")
         with_gaps = [card for card in self._cards if any(card.card.sandbox.get(kind) for kind in kinds)]
         self._own_answers = kept_lines(*keep_answers(self._lines(with_gaps), self.suites.of_cases()))
 
     def _lines(self, cards: Iterable[Ended]) -> Iterable[bytes]:
+        """Yield the scorecards of the run with their dialogues, one JSON line each."""
         return lines_of(cards, self.episodes.journal)
 
     # -- telling ---------------------------------------------------------------------------
@@ -602,7 +609,7 @@ class Reporter:
         self._tell(terminalreporter, brief=self.config.get_verbosity() < -1)
 
     def pytest_unconfigure(self) -> None:
-        """Tell at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
+        """Print at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
         if self.settings.agent_named and self.exit_status.is_open:
             self._faults.append("the run ended before anything was collected")
             self.exit_status.decide(red=True, ours=True)
@@ -615,6 +622,7 @@ class Reporter:
         self._ledger, self._cards, self._run = Ledger(), [], None
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
+        """Print the summary; ``brief``: the gate alone."""
         if self._told or not (self._run or self._faults or self._undecided):
             return
         self._told = True
@@ -641,14 +649,14 @@ class Reporter:
         self._reports.tell(terminal, brief=brief)
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
-        """Tell of a run that was stopped how its missing episodes are played, in one piece to be copied."""
+        """Print the command that plays the missing episodes of a run that was stopped."""
         journal, run = self.episodes.journal, self._run
         if self._why and run is not None and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
             write_line(terminal, f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
 
     def _notes(self) -> Iterator[str]:
-        """Give what else there is to say of the run."""
+        """Yield the further notes of the summary."""
         if self._undecided:
             yield self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
@@ -659,9 +667,9 @@ class Reporter:
             yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
-            yield from worth_a_word(self._run)
+            yield from concurrency_hint(self._run)
         if self._ledger.drafts and not self._has_only_drafts():
-            yield f"drafts   {self.suites.drafts_told()}"
+            yield f"drafts   {self.suites.drafts_note()}"
         if self._hidden:
             yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {listed(map(printable, self._hidden))}"
         for told_of in self._own_answers:
@@ -671,7 +679,7 @@ class Reporter:
 
 
 def _partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:
-    """Return why not all of a suite is run, as far as options say it."""
+    """Return the options by which a run is only a part of its suites."""
     option = config.option
     reasons = [f"-k {option.keyword!r}"] if option.keyword else []
     reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 
 class CaseRun(NamedTuple):
-    """A case that was run: what it is worth, and what happened."""
+    """A case that was run: its scorecard and its episode."""
 
     scorecard: Scorecard
     episode: Episode
@@ -97,7 +98,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
 
 
 class MapsatSession:
-    """Suites, source, runner, episodes; the hooks of the start and the end."""
+    """One process of a run: its suites, agent, runner and episodes, with the hooks of start and end."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.config = config
@@ -147,7 +148,7 @@ class MapsatSession:
         self._ahead = self._run_ahead()
 
     def described(self) -> Settings:
-        """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
+        """Return the settings with a digest of the agent's source, by which a resumed run is recognised."""
         files = (getattr(plugin, "__file__", None) for plugin in self.config.pluginmanager.get_plugins())
         conftests = {Path(file) for file in files if file and Path(file).name == "conftest.py"}
         spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
@@ -187,7 +188,7 @@ class MapsatSession:
             raise pytest.fail.Exception(printed(error), pytrace=False) from None
 
     def load(self, param: CaseParam) -> Case:
-        """Load and validate a case, and have plugins look at it. Raises SuiteError, HookError."""
+        """Load and validate a case, and call the hooks that may refuse it. Raises SuiteError, HookError."""
         case = param.suite.load(param.entry)
         call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
         return case
@@ -197,7 +198,7 @@ class MapsatSession:
         return make_sandbox(case, param_of(request.node).suite)
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
-        """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
+        """Return a callable that runs the case of a parametrised test; an agent from a fixture is made now."""
         item = request.node
         agent = request.getfixturevalue("mapsat_agent") if self._source is None else None
         # Where the item's teardown looks for it.
@@ -205,6 +206,7 @@ class MapsatSession:
 
         @cache
         def run() -> CaseRun:
+            """Run the case once; later calls return the same result."""
             scorecard = self.episode(item, case, agent, environment)
             played = Played(case, scorecard.trajectory, None)
             return CaseRun(scorecard, self.runner(agent).context(param_of(item).suite, played).episode)
@@ -228,14 +230,14 @@ class MapsatSession:
         return self._runners[spec]
 
     def outcome(self) -> dict[str, Any]:
-        """Return what this process tells at the end of its episodes, as plain data.
+        """Return what this process reports about its episodes when it ends, as plain data.
 
         ``fault``: why the journal could not be written. ``unasked``: how many episodes were played for a later task of their user alone.
         ``notes``: what each line of the summary is about, what it says, and of how many. ``late``: the episodes of which more became known
         once they had been judged, by case and trial: the calls that came, or why the end is not known.
         """
         strays = 0 if self._replay is None else self._replay.strays
-        ahead = [] if self._ahead is None else self._ahead.told()
+        ahead = [] if self._ahead is None else self._ahead.notes()
         shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
         own_calls = sys.modules.get("pytest_mapsat.agents.own_calls")
         spans = own_calls.spans_told() if own_calls is not None else ()
@@ -252,7 +254,7 @@ class MapsatSession:
         }
 
     def judged_again(self, card: Scorecard, trajectory: Trajectory) -> Scorecard | None:
-        """Return an episode of this run judged by another trajectory; None where its case is not in a suite of the run."""
+        """Return an episode judged again with another trajectory; None where no suite of the run has its case."""
         suite = self.suites.of_cases().get(card.id)
         entry = None if suite is None else suite.listed(card.id)
         if suite is None or entry is None:
@@ -271,20 +273,21 @@ class MapsatSession:
         return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
 
     def _tell_environment(self, name: str) -> None:
+        """Print which environment episodes act on."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None and self.is_controller:
             terminal.ensure_newline()
             terminal.write_line(printed(f"mapsat: episodes act on {name}"))
 
     def _environment_of(self, suite: Suite, case: Case) -> object | None:
-        """Return what an episode of a case acts on: what a hook gives, else what the suite or the file of the service declares. Raises MapsatError."""
+        """Return the environment of a case's episodes: from a hook, else as the suite or the service file declares. Raises MapsatError."""
         caller = self.config.hook.pytest_mapsat_environment
         with waiting():
-            made = call_hook(self.config, caller, config=self.config, case=case, suite=suite)
-        return self._declared_by(suite) if made is None else made
+            environment = call_hook(self.config, caller, config=self.config, case=case, suite=suite)
+        return self._declared_by(suite) if environment is None else environment
 
     def _declared_by(self, suite: Suite) -> object | None:
-        """Return the environment of a suite, else that of the service. Raises UsageError."""
+        """Return the environment that a suite declares, else that of the service file. Raises UsageError."""
         service = getattr(self._source, "file", None)
         terms = suite.manifest.environment or getattr(service, "environment", None)
         if terms is None:
@@ -305,6 +308,7 @@ class MapsatSession:
         wanted = wanted_of(item, agent)
 
         def run() -> Scorecard:
+            """Play and grade the episode, or fetch one that ran ahead."""
             ended = self.played(runner, param, case, wanted, environment)
             if isinstance(ended, Scorecard):
                 return ended
@@ -325,7 +329,7 @@ class MapsatSession:
             return runner.play(param.suite, case, trial=param.trial, environment=environment)
 
     def _run_ahead(self) -> Upcoming | None:
-        """Return what runs episodes ahead of their items, where more than one may be under way."""
+        """Return the plugin that plays episodes ahead of their items; None where one episode runs at a time."""
         option = self.config.option
         usual = AT_ONCE if self._source is not None and self._source.waits else 1
         if self._cluster is not None:
@@ -340,14 +344,14 @@ class MapsatSession:
         return upcoming
 
     def give_up(self) -> int:
-        """End the waiting for episodes that are no longer wanted; return how many were left behind in a reply."""
+        """Stop waiting for episodes that are no longer needed; return how many agents were still busy."""
         for runner in self._runners.values():
             if runner.elsewhere is not None:
                 runner.elsewhere.stop()
         return leave_behind()
 
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
-        """Return the plan of an item's episode; None where it has been run already."""
+        """Return the plan by which an item's episode can run ahead; None where it has been run already."""
         param, runner = param_of(item), self.runner()
         wanted = wanted_of(item)
         self.join_run()
@@ -365,29 +369,30 @@ class MapsatSession:
         return Planned(wanted.key, play, grade, printed.context(), alone)
 
     def join_run(self) -> None:
-        """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
-        told, self._told = self._told, {}
-        if not told:
+        """On a worker, open the journal that the controller has begun, and read the run that is resumed."""
+        start, self._told = self._told, {}
+        if not start:
             return
-        self.episodes.keeps_lines = told["keeps_lines"]
-        if told["resume"]:
-            self.episodes.finished = read_finished(Path(told["resume"]))
-        if told["journal"]:
+        self.episodes.keeps_lines = start["keeps_lines"]
+        if start["resume"]:
+            self.episodes.finished = read_finished(Path(start["resume"]))
+        if start["journal"]:
             with suppress(FileNotFoundError):  # the controller could begin none
-                self.episodes.journal = Journal(Path(told["journal"]))
+                self.episodes.journal = Journal(Path(start["journal"]))
 
     def _nodeid(self, param: CaseParam) -> str:
-        """Return the built-in item's node id; for a suite outside the root, from the suite's own folder on."""
+        """Return the node id of a built-in item; for a suite outside the root, relative to the suite's own folder."""
         if param.nodeid:
             return param.nodeid
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
     def place(self, param: CaseParam) -> str:
-        """Return what to give pytest for a case, from where it was started."""
+        """Return the argument by which pytest runs one case, from the folder where it was started."""
         name = param.nodeid.partition("::")[2] or f"case[{self._name(param)}]"
         return f"{os.path.relpath(param.entry.path, self.root)}::{name}"
 
     def _name(self, param: CaseParam) -> str:
+        """Return the name of a case and its trial in node ids."""
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
 
     @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
@@ -395,6 +400,8 @@ class MapsatSession:
         """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert. On a worker, tell of the latter."""
         if place := self._told.get("in_python"):
             Path(place, f"{self._worker}.json").write_bytes(listed_items(session.items))
+        gc.freeze()  # what is collected stays to the end: looking through it for garbage again and again takes a tenth of a run
+        self.config.add_cleanup(gc.unfreeze)
         if registry.without_assertions():
             try:
                 added_checks()
@@ -423,6 +430,8 @@ class MapsatSession:
         if self._own_tools is not None:
             self._own_tools.close()
         shutdown()
+        for suite in self.suites.opened.values():
+            suite.close()
         if self._client is not None:
             if self.is_controller:
                 self._client.forget_run()
@@ -431,6 +440,7 @@ class MapsatSession:
     # -- inside ----------------------------------------------------------------------------
 
     def _make_runner(self, source: Source) -> Runner:
+        """Return a runner for an agent, with everything that this process shares between runners."""
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
         memories = None
@@ -453,7 +463,7 @@ class MapsatSession:
         )
 
     def _elsewhere(self, request: RunRequest) -> Elsewhere | None:
-        """Return the way in which episodes are played on the cluster; None where there is none."""
+        """Return what plays episodes on the dask cluster; None where there is none."""
         if self._cluster is None:
             return None
         from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an extra)
@@ -465,7 +475,7 @@ class MapsatSession:
         return Elsewhere(submit, request, self.root, self.settings.cache, rounds=rounds, conftests=conftests)
 
     def _moved(self, spec: str) -> str:
-        """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
+        """Return the spec of a recorded file, with its new path if the start of the run has moved it."""
         kind, _, place = spec.partition(":")
         moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None

@@ -47,7 +47,7 @@ CacheMode = Literal["auto", "only", "refresh", "off"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for, checked.
+    """What the command line, ini file and suites ask for, checked.
 
     Attributes:
         request: what the run file says of it.
@@ -91,12 +91,12 @@ class Settings:
     executor: str
 
     def with_options(self, **changes: object) -> Settings:
-        """Return the settings with other options in the request."""
+        """Return the settings with some options of the request replaced."""
         options = self.request.options.model_copy(update=changes)
         return replace(self, request=self.request.model_copy(update={"options": options}))
 
     def with_request(self, **changes: object) -> Settings:
-        """Return the settings with something else in the request."""
+        """Return the settings with some fields of the request replaced."""
         return replace(self, request=self.request.model_copy(update=changes))
 
 
@@ -138,17 +138,19 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def _given(config: pytest.Config, name: str) -> Any:
-    """Return what an option was given, on the command line, else in the ini file."""
+    """Return the text of an option, from the command line, else from the ini file."""
     option = OPTIONS[name]
     given = config.getoption(option.dest) if option.typed else None
     return config.getini(option.dest) if given is None and option.ini else given
 
 
 def _text(config: pytest.Config, name: str) -> str:
+    """Return the text of an option, empty where it was not given."""
     return str(_given(config, name) or "").strip()
 
 
 def _read(name: str, text: str, reader: Callable[[str], _T]) -> _T:
+    """Return an option's text as its reader understands it; an error names the option."""
     try:
         return reader(text)
     except (ValueError, UsageError) as error:
@@ -157,11 +159,12 @@ def _read(name: str, text: str, reader: Callable[[str], _T]) -> _T:
 
 
 def _value(config: pytest.Config, name: str) -> Any:
+    """Return the value of an option by its kind in the table of options."""
     return _read(name, _text(config, name), OPTIONS[name].read)
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:
-    """Return the absolute path that an option was given, from where pytest was started; None where none was."""
+    """Return the absolute path of an option, relative to where pytest was started; None where it was not given."""
     text = _text(config, name)
     return (config.invocation_params.dir / text).absolute() if text else None
 
@@ -174,7 +177,7 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 
 
 def _refuse_keys(config: pytest.Config) -> None:
-    """Refuse keys of an ini file that are none, or none any more."""
+    """Refuse ini keys with our prefix that do not exist, or no longer do."""
     # pytest has no public way to unregistered keys.
     written = "" if config.inipath is None else config.inipath.read_text(encoding="utf-8", errors="replace")
     lines = [*written.splitlines(), *(config.getoption("override_ini") or ())]
@@ -193,11 +196,11 @@ def _refuse_empty(config: pytest.Config) -> None:
 
 
 def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
-    """Return what the run file says of what was asked for; rates of models go into ``rates``."""
+    """Return the request as the run file will have it; collect the rates of models in ``rates``."""
     fail_under, origin = _expressions(config, "fail-under")
     drops, drops_from = _drops(config)
     rule, trials = _trials(config)
-    judge = _unrated("judge", _value(config, "judge"), rates)
+    judge = _without_rates("judge", _value(config, "judge"), rates)
     sample = _text(config, "sample")
     # Whatever is not read as it stands.
     read: dict[str, Any] = {
@@ -211,8 +214,8 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "fail_under": fail_under,
         "fail_under_from": origin,
         "allow_undecided": _read("allow-undecided", _value(config, "allow-undecided"), _allowance),
-        "on_miss": _unrated("unrecorded", _value(config, "unrecorded"), rates),
-        "agent_memory": _unrated("agent-memory", _value(config, "agent-memory"), rates),
+        "on_miss": _without_rates("unrecorded", _value(config, "unrecorded"), rates),
+        "agent_memory": _without_rates("agent-memory", _value(config, "agent-memory"), rates),
         "judge_votes": _votes(config, judge),
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
         "http": _http(config),
@@ -224,22 +227,23 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     options = RunOptions(**read)
     agent, user = agent_spec(config), _value(config, "user")
     return RunRequest(
-        agent=_unrated("agent", agent, rates),
+        agent=_without_rates("agent", agent, rates),
         agent_build=_read("agent-build", _text(config, "agent-build"), _build),
-        user=_unrated("user", user, rates),
+        user=_without_rates("user", user, rates),
         judge=judge,
         options=options,
     )
 
 
 def _build(text: str) -> str:
+    """Return the name of the agent's build, checked."""
     if len(text) > _MOST_TOLD or not text.isprintable():
         raise ValueError(f"found {text[:_MOST_TOLD]!r}, expected at most {_MOST_TOLD} characters, on one line")
     return text
 
 
 def _http(config: pytest.Config) -> str:
-    """Return how services are spoken to; a file of the ini file's folder as seen from where pytest was started."""
+    """Return the form in which services are addressed; the path of a service file is made relative to where pytest was started."""
     form = _text(config, "http")
     if not form.endswith((".yaml", ".yml")):
         return form
@@ -247,12 +251,13 @@ def _http(config: pytest.Config) -> str:
 
 
 def _allowance(text: str) -> str:
+    """Return the share of undecided labels that is allowed, checked."""
     parse_allowance(text)
     return text
 
 
 def _votes(config: pytest.Config, judge: str) -> int:
-    """Return how many evaluations a judge gives: one that asks no model gives one."""
+    """Return how many votes a judge casts on each label; a judge that asks no model casts one."""
     usual = default_votes(judge)
     votes: int = _value(config, "judge-votes") or usual
     if usual == 1 and votes > 1 and typed(config, "judge-votes"):
@@ -274,6 +279,7 @@ def _trials(config: pytest.Config) -> tuple[str, int]:
 
 
 def _shard(text: str) -> str:
+    """Return the shard as number and count, checked."""
     match = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if text and (match is None or int(match[1]) > int(match[2])):
         raise ValueError(f"found {text!r}, expected I/N as in 2/8, I from 1 to N")
@@ -281,7 +287,7 @@ def _shard(text: str) -> str:
 
 
 def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
-    """Return how much means may fall; nothing where there is no run to compare with."""
+    """Return by how much each mean may fall; nothing where there is no run to compare with."""
     if _compared(config):
         return _expressions(config, "max-drop")
     lonely = next((name for name in ("max-drop", "inconclusive") if typed(config, name)), None)
@@ -297,7 +303,7 @@ def _compared(config: pytest.Config) -> tuple[Path, ...]:
 
 
 def _cases(config: pytest.Config) -> tuple[Path, ...]:
-    """Return the suites that belong to the run besides what pytest itself collects."""
+    """Return the suites of ``--mapsat-cases``, which are collected in addition to pytest's arguments."""
     typed_here = config.getoption("mapsat_cases") is not None
     base = config.invocation_params.dir if typed_here else config.rootpath
     paths = [base / text for text in _given(config, "cases")]
@@ -310,7 +316,7 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
 
 
 def _tools(config: pytest.Config) -> str:
-    """Return the spec of the tools that are asked where no recording answers; empty where none are."""
+    """Return the spec of the tools that answer calls without a recording; empty where none do."""
     mode, tools = _value(config, "unrecorded"), _text(config, "tools")
     if mode not in ("strict", "record"):
         raise pytest.UsageError(f"--mapsat-unrecorded: found {mode!r}, expected strict or record")
@@ -329,8 +335,8 @@ def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
     return _read("report", "", lambda _: parse_reports(texts, config.invocation_params.dir)) if texts else ()
 
 
-def _unrated(name: str, spec: str, rates: dict[str, int]) -> str:
-    """Return the spec of a model without its rates, which change no answer; the least rate of all models holds for them together."""
+def _without_rates(name: str, spec: str, rates: dict[str, int]) -> str:
+    """Return a model's spec without its rates, which change no answer; the lowest rate given applies to all models."""
     head, mark, query = spec.partition("?")
     if not mark or head.partition(":")[0] not in _MODEL_KINDS:
         return spec
@@ -351,7 +357,7 @@ def _unrated(name: str, spec: str, rates: dict[str, int]) -> str:
 
 
 def _executor(config: pytest.Config) -> str:
-    """Return the address of the scheduler of dask that episodes are handed to; empty where they are played here."""
+    """Return the address of the dask scheduler that plays the episodes; empty where they are played here."""
     spec: str = _value(config, "executor")
     if spec == "local":
         return ""
@@ -368,6 +374,7 @@ def _executor(config: pytest.Config) -> str:
 
 
 def _hosts(config: pytest.Config) -> frozenset[str]:
+    """Return the hosts that an isolated agent may connect to."""
     hosts = frozenset(filter(None, map(str.strip, _text(config, "allow-hosts").split(","))))
     if odd := [host for host in sorted(hosts) if not re.fullmatch(r"[\w.-]+(:[0-9]{1,5})?", host)]:
         raise pytest.UsageError(
@@ -377,7 +384,7 @@ def _hosts(config: pytest.Config) -> frozenset[str]:
 
 
 def _isolation(config: pytest.Config) -> Isolation | None:
-    """Return how agents are kept apart; None where they are not."""
+    """Return the terms on which agents are isolated; None where they are not."""
     text = _text(config, "isolate") or "off"
     if text == "off":
         return None
@@ -386,7 +393,7 @@ def _isolation(config: pytest.Config) -> Isolation | None:
     for part in () if text == "on" else text.split(","):
         kind, _, value = part.strip().partition(":")
         if kind == "env":
-            passed |= _passed(config, value)
+            passed |= _variable_passed_on(config, value)
         elif kind == "memory":
             memory = _memory(value)
         else:
@@ -406,8 +413,8 @@ def _isolation(config: pytest.Config) -> Isolation | None:
     return Isolation((), passed, memory)
 
 
-def _passed(config: pytest.Config, name: str) -> dict[str, str]:
-    """Return a variable that is passed on. One that is not set is an error where it was typed: the agent would look for it."""
+def _variable_passed_on(config: pytest.Config, name: str) -> dict[str, str]:
+    """Return the value of an environment variable that an isolated agent gets; one that is not set is an error if it was typed."""
     option = f"--mapsat-isolate=env:{name}"
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,255}", name):
         shown_name = name.partition("=")[0] + "=..." if "=" in name else repr(name)
@@ -422,6 +429,7 @@ def _passed(config: pytest.Config, name: str) -> dict[str, str]:
 
 
 def _memory(text: str) -> int:
+    """Return the memory limit of an isolated agent, megabytes."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not _LEAST_MEMORY <= int(text) <= _MOST_MEMORY:
         raise pytest.UsageError(
             f"--mapsat-isolate=memory: found {text!r}, expected megabytes, a whole number from {_LEAST_MEMORY} to {_MOST_MEMORY}"
@@ -435,14 +443,14 @@ def _memory(text: str) -> int:
 
 
 def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
-    """Return the settings with what the suites of the run say of options that were not given.
+    """Return the settings with the values that the run's suites set for options that were not given.
 
     Raises:
         UsageError: two suites say different things.
     """
     values: dict[str, tuple[object, Suite]] = {}
     for suite in suites:
-        for option, value in _says(suite, settings).items():
+        for option, value in _values_of_suite(suite, settings).items():
             other, by = values.setdefault(option, (value, suite))
             if other != value:
                 names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
@@ -457,13 +465,13 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
 
 
 def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
-    """Check that a suite that is met while cases are collected says nothing else than what the run has begun with.
+    """Refuse a suite, met while cases are collected, whose option values differ from those the run began with.
 
     Raises:
         SuiteError: it does; with the manifest's line.
     """
     request = settings.request
-    for option, value in _says(suite, settings).items():
+    for option, value in _values_of_suite(suite, settings).items():
         if option == "sample":
             continue  # its own sample is drawn as it says
         now = getattr(request if option == "user" else request.options, _field_of(option))
@@ -476,12 +484,12 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
 
 
 def _field_of(option: str) -> str:
-    """Return the option of a run file that a suite's word on an option becomes."""
+    """Return the field of the request that an option in a suite sets."""
     return "asserted" if option == "fail-on" else fields_of(OPTIONS[option])[0]
 
 
-def _says(suite: Suite, settings: Settings) -> dict[str, object]:
-    """Return what a suite says of options that were not given; of its sample where one was asked for."""
+def _values_of_suite(suite: Suite, settings: Settings) -> dict[str, object]:
+    """Return the option values that a suite sets, for options that were not given."""
     values = {}
     for name, option in _OF_SUITES.items():
         value = attrgetter("asserted" if name == "fail-on" else option.suite)(suite.manifest)
@@ -492,6 +500,7 @@ def _says(suite: Suite, settings: Settings) -> dict[str, object]:
 
 
 def _shown(value: object) -> str:
+    """Return a value as it is written in messages."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -125,21 +125,21 @@ class Suites:
         self.touched.add(root)
         return suite
 
-    def meet(self, told: bytes) -> None:
-        """Take over the cases in Python that a worker has collected, as ``listed_items`` tells them. Raises SuiteError."""
-        for nodeid, trial, entry in Listed.validate_json(told):
+    def add_listed(self, listing: bytes) -> None:
+        """Add the cases in Python that a worker has collected, from the JSON of ``listed_items``. Raises SuiteError."""
+        for nodeid, trial, entry in Listed.validate_json(listing):
             self._of_module(entry.path).declare_listed(entry)
             self.in_python[nodeid] = entry.id, trial
 
     def leave_out(self, nodeid: str) -> None:
-        """Take back a case in Python that its author has skipped: it is no case of the run."""
+        """Remove a case in Python from the run, because its author has skipped it."""
         case, _ = self.in_python[nodeid]
         self.ledger.deselect([nodeid])
         for suite in self.used():
             suite.withdraw(case)
 
     def case_of(self, nodeid: str) -> str:
-        """Return how the case of a test that is one is called, with its trial; empty for any other test."""
+        """Return the case name of a test, with its trial; empty where the test is not a case."""
         if nodeid in self.in_python:
             return case_name(*self.in_python[nodeid], self.settings.request.options.trials)
         return nodeid.partition("::case[")[2].removesuffix("]") if is_case(nodeid) else ""
@@ -166,21 +166,22 @@ class Suites:
                 self.touch(root)
 
     def names(self) -> Callable[[str], tuple[str, int]]:
-        """Return what tells the case and trial of a built-in item from its node id."""
+        """Return a function that gives the case and trial of a node id."""
         trials = self.settings.request.options.trials
 
         @cache
         def known() -> dict[str, tuple[str, int]]:
-            found: dict[str, tuple[str, int]] = {}
+            """Return case and trial by the name in node ids, of all suites in use."""
+            cases: dict[str, tuple[str, int]] = {}
             for suite in self.used():
                 for entry in suite.readable():
-                    found |= {
+                    cases |= {
                         case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
                     }
-            return found
+            return cases
 
         return lambda nodeid: (
-            self.in_python.get(nodeid) or _named(nodeid.partition("::case[")[2].removesuffix("]"), known())
+            self.in_python.get(nodeid) or _case_and_trial(nodeid.partition("::case[")[2].removesuffix("]"), known())
         )
 
     def argument_paths(self) -> list[Path]:
@@ -196,19 +197,19 @@ class Suites:
         return {entry.id: suite for suite in self.used() for entry in suite.readable()}
 
     def why_none(self) -> str:
-        """Say why no case may have been collected."""
+        """Return why no case was collected."""
         if self.ledger.drafts:
-            return self.drafts_told()
+            return self.drafts_note()
         if self.samples:
             return "no case of the sample is among what was to be collected"
-        if unknown := list(self._named_in_vain()):
+        if unknown := list(self._unknown_cases()):
             return "; ".join(unknown[:_SHOWN])
         places = (*self.settings.cases, *self.argument_paths(), self.config.rootpath / "benchmark_cases")
         return (
             f"looked for a suite in: {looked_for(places, self.config.invocation_params.dir)} (mapsat init writes one)"
         )
 
-    def drafts_told(self) -> str:
+    def drafts_note(self) -> str:
         """Say how many drafts were left out, and how they are reviewed; empty where there were none."""
         by_root: dict[str, list[str]] = {}
         for case, root in sorted(self.ledger.drafts.items()):
@@ -218,8 +219,8 @@ class Suites:
             for root, cases in by_root.items()
         )
 
-    def _named_in_vain(self) -> Iterator[str]:
-        """Yield which cases an argument names that its file does not have, each with what may have been meant."""
+    def _unknown_cases(self) -> Iterator[str]:
+        """Yield a message for each case that an argument names and its file does not have, with a suggestion."""
         trials = self.settings.request.options.trials
         for argument in self.config.args:
             place, _, name = argument.partition("::case[")
@@ -239,17 +240,17 @@ class Suites:
                 yield f"{printable(place)} has no case {shown(name)}{f', {hint}' if hint else ''}"
 
     def _asked_for(self) -> list[Suite]:
-        """Return the suites that the run is known to be of before anything is collected."""
+        """Return the suites that the command line names, before anything is collected."""
         roots = dict.fromkeys(find_suite(path) for path in (*self._added(), *self.argument_paths()))
         return [self.opened[root] for root in roots if root in self.opened]
 
     def _added(self) -> tuple[Path, ...]:
-        """Return the places that are added to what pytest collects: always those of --mapsat-cases, the default only where no path was given."""
+        """Return the places to collect from in addition: those of --mapsat-cases; the default ones only where no path was given."""
         given = self.config.args_source is pytest.Config.ArgsSource.ARGS
         return self.settings.cases if self.config.getoption("mapsat_cases") is not None or not given else ()
 
     def add_defaults(self) -> None:
-        """Add the suites to what pytest collects.
+        """Add the places of suites to pytest's arguments.
 
         Raises:
             pytest.UsageError: a place that was named holds no cases.
@@ -260,7 +261,7 @@ class Suites:
         self.config.args[:] = self._without_overlaps(self.config.args)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Take the files that hold cases of a suite."""
+        """Collect the files that hold cases of a suite."""
         if self.settings.only_python or not file_path.name.endswith(CASE_SUFFIXES):
             return None
         root = find_suite(file_path)
@@ -291,7 +292,7 @@ class Suites:
     # -- hooks ------------------------------------------------------------------------------
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Give a test the cases of its file; a test of the user's own, all cases of the suites."""
+        """Parametrise a case file's test with the file's cases, and a user's test with all cases of the suites."""
         file, trials = metafunc.definition.getparent(CaseFile), self.settings.request.options.trials
         values: list[Any] = []
         if file is not None:
@@ -307,7 +308,7 @@ class Suites:
         metafunc.parametrize("mapsat_case", values, indirect=True)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note every built-in item, so that none can go missing."""
+        """Note every built-in item, so that none can be lost unnoticed."""
         if is_built_in(item):
             self.ledger.expect([item.nodeid])
         if PYTHON_CASE in item.stash:
@@ -340,7 +341,7 @@ class Suites:
             )
 
     def _keep_shard(self, items: list[pytest.Item]) -> None:
-        """Deselect the cases of other shards; tests that are of no case stay in all of them."""
+        """Deselect the cases of other shards; tests that are no cases run in every shard."""
         cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
         mine = cases_of_shard(cases.values(), self.settings.request.options.shard)
         others = [item for item in items if cases.get(item, "") not in ("", *mine)]
@@ -349,7 +350,7 @@ class Suites:
         self.config.hook.pytest_deselected(items=others)
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Say of which sample the run is."""
+        """Print which sample of the suite is run."""
         return [
             f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.accepted())} cases {suite.manifest.sample}"
             for suite in self.used()
@@ -375,6 +376,7 @@ class Suites:
     # -- inside -----------------------------------------------------------------------------
 
     def _case_files(self) -> list[tuple[Suite, Path]]:
+        """Yield the case files of the run's suites, for tests that ask for all cases."""
         suites = [(self.open(root), path) for path in self.settings.cases if (root := find_suite(path))]
         suites = suites or [(suite, root) for root, suite in sorted(self.opened.items()) if suite.inventory.cases]
         return [
@@ -382,7 +384,7 @@ class Suites:
         ]
 
     def _taken(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> tuple[CaseEntry, ...]:
-        """Return those cases that the run is of, without drafts, which are noted. Their ids are no other suite's: a run file, a baseline and a report know a case by its id alone.
+        """Return the entries that belong to the run, without drafts; an id that another suite has too is refused, as reports know cases by id.
 
         Raises:
             SuiteError: another suite of this run has a case of the same id, or a sequence of its cases is broken.
@@ -405,7 +407,7 @@ class Suites:
                     raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
 
     def _draw(self, suite: Suite) -> None:
-        """Draw the sample that was asked for, if any. Raises UsageError."""
+        """Draw the sample of a suite, if one was asked for. Raises UsageError."""
         options = self.settings.request.options
         if options.sample:
             self.samples[suite.root] = frozenset(entry.id for entry in entries_of(suite, options))
@@ -421,7 +423,7 @@ class Suites:
                 )
 
     def _without_overlaps(self, arguments: list[str]) -> list[str]:
-        """Leave out what another argument reaches anyway: pytest 8 would collect the narrower one only."""
+        """Drop arguments that lie inside another argument: pytest 8 would collect the narrower one only."""
         kept: list[str] = []
         for argument in dict.fromkeys(arguments):
             path = self._argument_path(argument)
@@ -432,10 +434,12 @@ class Suites:
         return kept
 
     def _argument_path(self, argument: str) -> Path:
+        """Return the absolute path of a pytest argument."""
         path = self.config.invocation_params.dir / argument.partition("::")[0]
         return Path(os.path.abspath(path))  # noqa: PTH100  a/../b is not below a, and resolve() would leave links
 
     def _refuse_empty(self, path: Path) -> None:
+        """Refuse a place that was named and holds no cases."""
         root = find_suite(path)
         if root is None and not (path.is_dir() and any(path.rglob("suite.yaml"))):
             raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
@@ -444,8 +448,8 @@ class Suites:
             raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
 
 
-def _named(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
-    """Return the case and trial of a name between the brackets of a node id, which other parameters may be joined to."""
+def _case_and_trial(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
+    """Return the case and trial of a node id's brackets, where further parameters may be joined to them."""
     if name in places:
         return places[name]
     parts = name.split("-")
@@ -454,7 +458,7 @@ def _named(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
 
 
 def _refuse_name(place: str) -> None:
-    """Refuse a file whose node id could be sent to no worker and kept in no cache of pytest's, or would steer a terminal. Raises SuiteError."""
+    """Refuse a case file with a name that xdist, pytest's cache or a terminal cannot take. Raises SuiteError."""
     try:
         place.encode()
     except UnicodeEncodeError:

@@ -35,7 +35,7 @@ _printing: ContextVar[Printed | None] = ContextVar("mapsat_printed", default=Non
 
 
 class Printed:
-    """What the agent of one episode printed and logged."""
+    """What the agent printed and logged in one episode."""
 
     def __init__(self) -> None:
         self._texts: list[tuple[str, str]] = []
@@ -43,13 +43,13 @@ class Printed:
         self.records: list[logging.LogRecord] = []
 
     def context(self) -> Context:
-        """Return a context in which what is printed comes here."""
+        """Return a context in which prints and log records are kept here."""
         context = copy_context()
         context.run(_printing.set, self)
         return context
 
     def add(self, stream: str, text: str) -> None:
-        """Keep what was printed on a stream, or say that it was too much."""
+        """Keep a text printed on a stream, cut where it is too long."""
         left = self._left[stream]
         if left > 0:
             self._left[stream] = left - len(text)
@@ -57,13 +57,13 @@ class Printed:
             self._texts.append((stream, text if len(text) <= left else cut))
 
     def print(self) -> None:
-        """Print all of it where this process prints now."""
+        """Print the kept texts on the process's streams."""
         for stream, text in self._texts:
             getattr(sys, stream).write(text)
 
 
 class Keeper(logging.Handler):
-    """Keeps apart what episodes print and log, for as long as a session runs its items."""
+    """Keeps the output of episodes that run ahead, until their items run."""
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Keeper(logging.Handler):
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Keep what episodes print apart until the block ends."""
+        """Redirect the output of episodes until the block ends."""
         plugin = self._config.pluginmanager.get_plugin("logging-plugin")  # made after our own
         handlers = (getattr(plugin, name, None) for name in ("caplog_handler", "report_handler"))
         self._of_items = [handler for handler in handlers if isinstance(handler, logging.Handler)]
@@ -97,7 +97,7 @@ class Keeper(logging.Handler):
             yield
 
     def route(self) -> None:
-        """Make the streams of now look who prints; a fixture may have put others in their place."""
+        """Patch the current streams so that output of an episode is kept; a fixture may have replaced the former ones."""
         for name in _STREAMS:
             stream: TextIO | None = getattr(sys, name)
             attributes: dict[str, Any] | None = getattr(stream, "__dict__", None)
@@ -106,17 +106,17 @@ class Keeper(logging.Handler):
             self._routed[id(stream)] = stream
             attributes.setdefault("close", stream.flush)  # an agent may not close what all print on
             if self._captures:
-                attributes["write"] = _looking(name, stream.write)
+                attributes["write"] = _redirecting(name, stream.write)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record that an episode logged."""
+        """Keep a log record of an episode."""
         printed = _printing.get()
         if printed is not None and len(printed.records) < _MOST_LOGGED:
             record.msg, record.args = record.getMessage(), None
             printed.records.append(record)
 
     def print(self, printed: Printed) -> None:
-        """Print and log again what an episode did: its item is running now."""
+        """Print and log an episode's output, now that its item runs."""
         printed.print()
         now = logging.getLogger().handlers
         for record in printed.records:
@@ -125,7 +125,7 @@ class Keeper(logging.Handler):
                     handler.handle(record)
 
     def _route_all(self) -> None:
-        """Route the streams of items as well as those of the time between them."""
+        """Patch the streams that items write to, and those used between items."""
         self.route()
         capture = self._config.pluginmanager.get_plugin("capturemanager")
         if capture is not None and self._captures:
@@ -134,6 +134,7 @@ class Keeper(logging.Handler):
             capture.suspend_global_capture()
 
     def _unroute(self) -> None:
+        """Undo the patching of streams."""
         while self._routed:
             attributes = vars(self._routed.popitem()[1])
             attributes.pop("write", None)
@@ -141,11 +142,14 @@ class Keeper(logging.Handler):
 
 
 def _is_of_item(record: logging.LogRecord) -> bool:
+    """Return whether a log record is the item's own, not an episode's that runs ahead."""
     del record
     return _printing.get() is None
 
 
-def _looking(name: str, write: Callable[[str], int]) -> Callable[[str], int]:
+def _redirecting(name: str, write: Callable[[str], int]) -> Callable[[str], int]:
+    """Return a ``write`` for a stream that keeps the text where an episode prints, and else prints it."""
+
     def look(text: str) -> int:
         printed = _printing.get()
         if printed is None or not isinstance(text, str):
@@ -164,8 +168,8 @@ AT_ONCE = 16
 _LONG, _FEW = 20.0, 4
 
 
-def worth_a_word(run: Run) -> Iterator[str]:
-    """Yield what would have saved time, where an agent was waited for in turn: nothing where it was not long.
+def concurrency_hint(run: Run) -> Iterator[str]:
+    """Yield the hint that a wider run would have saved time, where the agent was waited for long enough.
 
     Args:
         run: its episodes were played one after another, as no more were asked for.
@@ -180,7 +184,7 @@ def worth_a_word(run: Run) -> Iterator[str]:
 
 
 class Upcoming:
-    """Offers the episodes of the items that come next, and hands them out when these have come.
+    """Starts the episodes of the next items, and hands them out when the items run.
 
     Args:
         session: makes plans and loads cases.
@@ -228,7 +232,7 @@ class Upcoming:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Let the episodes of the next items begin; forget that of an item that did not ask."""
+        """Start the episodes of the next items; drop that of an item that did not ask for it."""
         self._now = (item,) if nextitem is None else (item, nextitem)
         self._asked = False
         self._offer()
@@ -241,6 +245,7 @@ class Upcoming:
                 self._as_it_was = Surroundings()
 
     def _routed(self) -> Generator[None, object, object]:
+        """Patch the streams again before a phase of an item."""
         self._keeper.route()
         return (yield)
 
@@ -250,7 +255,7 @@ class Upcoming:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self) -> Generator[None, object, object]:
-        """Know the streams that a fixture puts in place, as ``capsys`` does, before anybody else prints on them."""
+        """Patch the streams that a fixture such as ``capsys`` has replaced."""
         try:
             return (yield)
         finally:
@@ -259,12 +264,12 @@ class Upcoming:
     # -- what the session asks -------------------------------------------------------------
 
     def case(self, param: CaseParam) -> Case | None:
-        """Return the case of an item whose episode was offered."""
+        """Return the case of an item whose episode has been started."""
         case, _ = self._offers.get((param.suite.root, param.id, param.trial, ""), (None, None))
         return case
 
     def ask(self, wanted: Wanted) -> Scorecard | Played | None:
-        """Return the scorecard of an episode that has run ahead, or does now (of a case in Python the episode); None where it is to be run in its item's turn."""
+        """Wait for an item's episode and return it, graded unless the case is in Python; None where it is to be played in the item's turn."""
         if wanted.source is not None or not self._ahead.knows(wanted.key):
             return None
         self._asked = True
@@ -278,10 +283,10 @@ class Upcoming:
             self._keeper.print(printed)
 
     def in_turn(self) -> AbstractContextManager[None]:
-        """Count an episode that is run now as one of those under way, once it may begin."""
+        """Return a block that counts an episode played in its item's turn among those under way."""
         return self._ahead.elsewhere()
 
-    def told(self) -> list[tuple[str, int]]:
+    def notes(self) -> list[tuple[str, int]]:
         """Return what the summary says of it: sentences, with how many items or agents each is about."""
         notes = [
             (f"in its own turn: the fixture {name!r} may be meant for it", count)
@@ -294,6 +299,7 @@ class Upcoming:
     # -- inside ----------------------------------------------------------------------------
 
     def _offer(self) -> None:
+        """Start episodes of the next items while there is room."""
         room = min(self._ahead.room, self._width)  # more would keep those waiting that can begin
         if room <= 0:
             return
@@ -306,6 +312,7 @@ class Upcoming:
                     return
 
     def _offered(self, item: pytest.Item) -> bool:
+        """Start the episode of one item; return whether it could be started."""
         if not is_built_in(item) or _may_not_run(item):
             return False
         own = OWN_FIXTURES | (item.callspec.params.keys() if PYTHON_CASE in item.stash else frozenset())  # type: ignore[attr-defined]
@@ -327,11 +334,12 @@ class Upcoming:
         return True
 
     def _forget(self, key: Key) -> None:
+        """Drop an episode and its output."""
         self._ahead.drop(key)
         self._offers.pop(key, None)
 
     def _upcoming(self) -> Sequence[pytest.Item]:
-        """Return the items that come next, the one under way first, as far as this process knows them."""
+        """Return the next items, the running one first, as far as this process knows them."""
         if self._queue is not None:
             with self._queue.lock() as waiting:
                 places = [place for place in waiting if isinstance(place, int)]
@@ -342,13 +350,13 @@ class Upcoming:
 
 
 def _is_aside(item: pytest.Item, name: str) -> bool:
-    """Say whether a fixture comes from a plugin whose own tests alone it is for; one of the user's that takes its place is not."""
+    """Return whether a fixture serves only its own plugin's tests, so that episodes need not wait for it."""
     made_by = definitions(item, name)  # where this is unknown, the item runs in its own turn
-    return bool(made_by) and all(made.func.__module__.partition(".")[0] in _ASIDE for made in made_by)
+    return bool(made_by) and all(definition.func.__module__.partition(".")[0] in _ASIDE for definition in made_by)
 
 
 def _may_not_run(item: pytest.Item) -> bool:
-    """Say whether an item bears a mark by which it may be skipped."""
+    """Return whether a mark may skip an item."""
     if any(True for name in ("skip", "skipif") for _ in item.iter_markers(name)):
         return True
     return any(not mark.kwargs.get("run", True) for mark in item.iter_markers("xfail"))

@@ -173,6 +173,11 @@ class Suite:
         self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
         name_secrets(self.manifest.redact)  # readers of a suite print and write what its tools and agents say
 
+    def close(self) -> None:
+        """Close the files that are kept open between cases; a later read opens them again."""
+        self.reader.close()
+        self._recording_reader.close()
+
     def manifest_place(self, key: str) -> tuple[Path, int]:
         """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
         path = self._manifest_path
