@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.model import Evidence, Json, Match, Recommends, Requirement, Tool, any_true, same
+from pytest_mapsat.model import Evidence, Json, Match, Recommends, Requirement, Tool, any_true, open_at, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text, lexicon_of, read
 from pytest_mapsat.recording import changes_something
-from pytest_mapsat.sandbox import open_at
 
 from .worlds import package_data
 

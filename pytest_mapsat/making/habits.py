@@ -12,8 +12,7 @@ from itertools import chain, takewhile
 from math import log
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.model import Json, JsonObject, Match, digest
-from pytest_mapsat.sandbox import distance_m, opening_hours, tokens
+from pytest_mapsat.model import Json, JsonObject, Match, digest, distance_m, opening_hours, tokens
 
 from .evidence import FieldCondition, Sort, is_figure, language_of, opens, plain
 from .logs import Event, LogPlace, UserLog

@@ -10,7 +10,17 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_obvious
-from pytest_mapsat.model import Json, JsonObject, Meaning, ParameterMatch, Problem, Step, SuiteError, Tool, shown
+from pytest_mapsat.model import (
+    Json,
+    JsonObject,
+    Meaning,
+    ParameterMatch,
+    Problem,
+    Step,
+    SuiteError,
+    Tool,
+    shown,
+)
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
 

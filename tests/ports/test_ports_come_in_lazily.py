@@ -20,7 +20,7 @@ def agent(message, tools, context):
 
 @pytest.mark.parametrize(
     ("manifest", "imported"),
-    [("", "none"), ("metrics: [msb, pipa]\n", "pytest_mapsat.ports.pipa")],
+    [("", "none"), ("metrics: [msb, pipa]\n", "pytest_mapsat.ports.pipa, pytest_mapsat.ports.pipa.labels")],
 )
 def test_a_port_is_imported_where_a_suite_names_it(pytester: pytest.Pytester, manifest, imported) -> None:
     root = pytester.path / "benchmark_cases"
