@@ -36,17 +36,17 @@ class BaselineSource(AgentSource):
 
     @property
     def spec(self) -> str:  # type: ignore[override]
-        """The text it is resolved from."""
+        """Return the spec of the baseline, such as ``baseline:silent``."""
         return f"baseline:{self.name}"
 
     @property
     def needs_dialogue(self) -> bool:
-        """Whether a run must hand it what it says in a case."""
+        """Return whether the run must supply the dialogue that this baseline plays."""
         return self.name in ("surface", "profile")
 
     @property
     def agent(self) -> object:  # type: ignore[override]
-        """The baseline itself: there is nothing behind it."""
+        """Return the source itself: a baseline has no separate agent object."""
         return self
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:
@@ -87,7 +87,7 @@ class _Prepared(Conversation):
 
 
 def _by_heart(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
-    """Play a dialogue: in each reply its calls, then its text, and with the last one the output."""
+    """Make the tool calls of a fixed dialogue and yield its replies; the last one has the output."""
     if dialogue is None:
         raise InfrastructureError(f"baseline:{name} plays in runs and in mapsat lint --baselines only")
     turns, output = dialogue

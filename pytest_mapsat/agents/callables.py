@@ -75,7 +75,7 @@ class CallableConversation(Conversation):
             kept.forget()  # it is still in its reply
 
     def close(self) -> None:
-        """Give back what an agent of a framework holds: connections, processes."""
+        """Release what an agent of a framework holds, such as connections and processes."""
         self._scope.end()
         if self._close is None:
             return
@@ -85,6 +85,7 @@ class CallableConversation(Conversation):
                 wait([_submit(result)], timeout=_CLOSING)
 
     def _answer(self, message: str) -> Reply:
+        """Return the agent's reply to a message; make the agent for the episode first, if that is not done."""
         if self._agent is None:
             self._agent = self._make()
             if self._adapted:
@@ -93,7 +94,7 @@ class CallableConversation(Conversation):
         return checked(self._call(function, self._arguments(takes, message)))
 
     def _arguments(self, takes: tuple[str, ...], message: str = "") -> dict[str, Any]:
-        """Return the arguments of a callable that takes those of some names."""
+        """Return the keyword arguments for a callable, by the names that it takes."""
         makers: dict[str, Callable[[], Any]] = {
             "message": lambda: message,
             "tools": lambda: self._toolbox,
@@ -103,6 +104,7 @@ class CallableConversation(Conversation):
         return {name: makers[name]() for name in takes}
 
     def _make(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
+        """Return what to call as the agent in this episode, from the factory if it is one, and the arguments it takes."""
         source = self._source
         if not source.is_factory:
             return source.function, source.takes
@@ -123,6 +125,7 @@ class CallableConversation(Conversation):
         return _product(agent, source.spec)
 
     def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Call a function and return its result; run an awaitable on the shared event loop until it is done."""
         result = function(**arguments)
         if not inspect.isawaitable(result):
             return result
@@ -165,7 +168,7 @@ class CallableSource(AgentSource):
 
     @property
     def waits(self) -> bool:  # type: ignore[override]
-        """Whether it is a coroutine, as far as that can be told before it is called."""
+        """Return whether the agent is a coroutine, as far as is known before it is called."""
         if self.adapter is not None:
             return self.adapter.waits
         replies = [getattr(self.function, name, None) for name in ("reply", "__call__")]
@@ -226,7 +229,7 @@ def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSou
 
 
 def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
-    """Return the adapter for what a factory has made; None: it is called as it is.
+    """Return the adapter for what a factory has made; None where no adapter is for it and it is called as it is.
 
     Raises:
         AgentFault: it is not what the spec says, or cannot be played.
@@ -256,7 +259,7 @@ def _entry(target: object) -> Callable[..., Any] | None:
 
 
 def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """Return what is called of an object that a factory has made, and the arguments that it takes. Raises AgentFault where it is no agent."""
+    """Return what to call of an object that a factory has made, and its arguments. Raises AgentFault if it is no agent."""
     function = None if inspect.isclass(product) else _entry(product)
     if function is None:
         raise AgentFault(
@@ -273,6 +276,7 @@ def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str,
 
 
 def _what(target: object) -> str:
+    """Return a description of an object for messages: None, its module, its class or its type."""
     if target is None:
         return "None"
     if inspect.ismodule(target):
@@ -348,6 +352,7 @@ class EventLoop:
         self._thread.start()
 
     def _run(self) -> None:
+        """Run the loop until it has ended, again after each exception that comes out of it."""
         while not self._ended and not self._loop.is_closed():
             # A SystemExit in a task or a callback comes out here; who waits for the task hears of it there.
             with suppress(BaseException):
@@ -359,13 +364,13 @@ class EventLoop:
         return self._asyncio.run_coroutine_threadsafe(self._outcome(awaitable), self._loop)
 
     def answers(self) -> bool:
-        """Return whether the loop still turns."""
+        """Return whether the loop runs a callback within half a second."""
         turned = Event()
         self._loop.call_soon_threadsafe(turned.set)
         return turned.wait(_PATIENCE)
 
     def dismiss(self) -> None:
-        """End the loop as soon as it turns, whatever still waits in it."""
+        """Have the loop cancel its tasks and end, and do not wait for it."""
         self._asyncio.run_coroutine_threadsafe(self._end(), self._loop)
 
     def stop(self) -> None:
@@ -374,6 +379,7 @@ class EventLoop:
         self._thread.join(2 * _PATIENCE)
 
     async def _end(self) -> None:
+        """Cancel all tasks and stop the loop; leave it running if a task does not end in time."""
         tasks = self._asyncio.all_tasks() - {self._asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -384,7 +390,7 @@ class EventLoop:
         self._loop.stop()
 
     async def _outcome(self, awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-        """Await, and hand an exception over as a value: a SystemExit that is raised in a task would stop the loop."""
+        """Return the value awaited and None, or None and the exception: a SystemExit raised in a task would stop the loop."""
         try:
             return await awaitable, None
         except self._asyncio.CancelledError:
@@ -413,7 +419,7 @@ def _submit(awaitable: Awaitable[Any]) -> Future[tuple[Any, BaseException | None
 
 
 def _cancel(future: Future[Any]) -> None:
-    """Cancel what was submitted; a loop that a coroutine blocks is given up, and the next one is new."""
+    """Cancel a submitted future; if a coroutine blocks the loop, give the loop up for a new one."""
     global _running  # noqa: PLW0603  # likewise
     future.cancel()
     loop = _running
@@ -425,7 +431,7 @@ def _cancel(future: Future[Any]) -> None:
 
 
 def shutdown() -> None:
-    """Stop the shared loop, if there is one, and leave the frameworks as they were."""
+    """Stop the shared loop, if there is one, and undo the patches of the frameworks."""
     global _running  # likewise
     unwatch()
     with _lock:

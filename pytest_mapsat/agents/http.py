@@ -111,7 +111,7 @@ def _target(address: str) -> str:
 
 
 def _address(url: str, place: str, path: str) -> str:
-    """Return where requests go: the address that the user wrote, and behind it the path of a form. Raises UsageError."""
+    """Return the user's address with the path of the form appended. Raises UsageError if it cannot be used."""
     example = "expected an address such as http://127.0.0.1:8000/chat"
     try:
         parts = urlsplit(url)
@@ -127,6 +127,7 @@ def _address(url: str, place: str, path: str) -> str:
 
 
 def _pool(url: str, place: str) -> HTTPConnectionPool:
+    """Return a connection pool for an address. Raises UsageError if the address cannot be used."""
     try:
         return connection_from_url(url, maxsize=_MOST_AT_ONCE)
     except (exceptions.HTTPError, ValueError) as error:
@@ -137,7 +138,7 @@ def _pool(url: str, place: str) -> HTTPConnectionPool:
 
 
 class _WatchedToolbox:
-    """The toolbox, and whether a tool was called since the last message."""
+    """A toolbox that notes whether a tool was called since the last message."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self.used = False
@@ -145,7 +146,7 @@ class _WatchedToolbox:
         self.schemas = toolbox.schemas
 
     def call(self, name: str, arguments: JsonObject | None = None) -> Json:
-        """Call a tool."""
+        """Call a tool, and note that one was called."""
         self.used = True
         return self._toolbox.call(name, arguments)
 
@@ -216,7 +217,7 @@ class HttpConversation(Conversation):
         return reports
 
     def _advice(self, speaks: FormName, address: str) -> str:
-        """Return how to name the form that an answer seems to be in; empty where it is in the form that was asked for."""
+        """Return which form to name where an answer seems to be in another one than was asked for; empty if it is not."""
         protocol = _PROTOCOLS.get(speaks)
         if protocol is None:
             return ""
@@ -226,13 +227,13 @@ class HttpConversation(Conversation):
         return f"; this looks like {protocol}: {name}{goes}"
 
     def close(self) -> None:
-        """Take the tools away from the service."""
+        """Stop serving the tools of the episode to the service."""
         self._held.close()
 
     # -- one request -----------------------------------------------------------------------
 
     def _post(self, body: Json, headers: Mapping[str, str]) -> ServiceAnswer:
-        """Send a body, again where that did nothing, and return what came back. Raises ServiceFault."""
+        """POST a JSON body and return the answer; retry if there was no connection or it says so. Raises ServiceFault."""
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._drop()
         for pause in (*_PAUSES, None):
@@ -249,7 +250,7 @@ class HttpConversation(Conversation):
         raise AssertionError("unreachable")
 
     def _sent(self, data: bytes, headers: Mapping[str, str], *, last: bool) -> BaseHTTPResponse | None:
-        """Send a request and return the head of its answer; None where nothing was sent, and it may be tried again."""
+        """Send one POST and return the response, body unread; None without a connection, except on the last try."""
         left = min(max(seconds_left(self._session), 0), _DAY)
         time_out = Timeout(connect=max(min(_CONNECT, left * _SHARE), 0.01), read=left + 1)
         send = partial(self._source.pool.urlopen, "POST", self._source.target, data, headers)
@@ -273,7 +274,7 @@ class HttpConversation(Conversation):
             raise _broken(error, "before an answer came") from None
 
     def _wait_asked(self, response: BaseHTTPResponse) -> float | None:
-        """Return how long a service that did nothing asks us to wait; None where the request is not to be sent again."""
+        """Return the seconds a busy service asks us to wait before a retry; None where there must be none."""
         after = response.headers.get("Retry-After", "")
         asked = response.status in _LATER and re.fullmatch(r"[0-9]{1,5}", after)
         if not asked or self._tools.used or int(after) >= seconds_left(self._session):
@@ -281,11 +282,12 @@ class HttpConversation(Conversation):
         return float(after)
 
     def _pause(self, seconds: float) -> None:
+        """Wait for some seconds. Raises ServiceFault if the episode is cancelled meanwhile."""
         if self._cancelled.wait(seconds):
             raise ServiceFault("it did not answer before the time was over", "agent")
 
     def _drop(self) -> None:
-        """Let go of the last answer: its connection is kept if it was read to its end."""
+        """Close the last response; its connection is kept if it was read to its end."""
         response, self._response = self._response, None
         if response is not None:
             response.close()
@@ -293,6 +295,7 @@ class HttpConversation(Conversation):
     # -- one answer ------------------------------------------------------------------------
 
     def _read(self, response: BaseHTTPResponse) -> ServiceAnswer:
+        """Return the content of a response: JSON, text or a stream of events. Raises ServiceFault if it cannot be used."""
         if response.status not in _SUCCESS:
             raise self._refusal(response)
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
@@ -317,7 +320,7 @@ class HttpConversation(Conversation):
         return ServiceAnswer(data)
 
     def _noted(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
-        """Yield the parts of an answer, and note the calls that it tells and what it names as its build, where the service file says so."""
+        """Yield the parts of an answer, and record the calls and the build in them where the service file says so."""
         place = self._source.file.build
         names = {response.headers[place.header]} if place.header in response.headers else set()
         paths = self._source.file.response.calls
@@ -339,7 +342,7 @@ class HttpConversation(Conversation):
                 self.builds |= {scrubbed(redacted(name.strip()), MOST_BUILD) for name in names or {""}}
 
     def _pieces(self, response: BaseHTTPResponse, most: int) -> Iterator[bytes]:
-        """Yield an answer as it comes, unpacked, and no more of it than may come. Raises ServiceFault."""
+        """Yield the decompressed body as it arrives. Raises ServiceFault if it breaks off or exceeds ``most`` bytes."""
         size = 0
         while True:
             if self._cancelled.is_set():
@@ -361,7 +364,7 @@ class HttpConversation(Conversation):
             yield piece
 
     def _refusal(self, response: BaseHTTPResponse) -> ServiceFault:
-        """Return the fault for a status that is no success: never the agent's failure."""
+        """Return the fault for an error status, with an excerpt of the body and advice; never the agent's failure."""
         status = f"{response.status} {response.reason or ''}".strip()
         if response.status in _REDIRECTS:
             target = response.headers.get("Location", "")
@@ -417,7 +420,7 @@ _PROTOCOLS: Mapping[FormName, str] = {
 
 
 def _broken(error: Exception, when: str) -> ServiceFault:
-    """Return the fault for a connection that a service has closed, or on which it writes what is no HTTP."""
+    """Return the fault for a connection that was closed or broke, with the reason; ``when`` says at which point."""
     # urllib3 has the reason, an exception of http.client or of the system, as its last argument.
     reason = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
     if isinstance(reason, ConnectionError | IncompleteRead):
@@ -426,12 +429,13 @@ def _broken(error: Exception, when: str) -> ServiceFault:
 
 
 def _title(text: str) -> str:
+    """Return the title of an HTML page in parentheses; empty if it has none."""
     title = _TITLE.search(text)
     return f" ({shown(title[1].strip())})" if title else ""
 
 
 def _excerpt(body: bytes) -> str:
-    """Return what the body of a refusal says, in short: the words of an error where it has the usual form."""
+    """Return a short excerpt of an error response, its error message if it has one; empty if the body is."""
     text = body.decode("utf-8", "replace").strip()
     if text.startswith("<"):
         return f" with a page of HTML{_title(text)}"
@@ -448,6 +452,7 @@ def _excerpt(body: bytes) -> str:
 
 
 def _decoded(raw: bytes) -> str:
+    """Return bytes as UTF-8 text. Raises ServiceFault at a byte that is invalid."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -455,7 +460,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
-    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault, for an event that is named ``error``, too."""
+    """Yield the JSON events of a stream up to ``[DONE]``. Raises ServiceFault for invalid JSON or an event named ``error``."""
     for name, text in _blocks(pieces):
         if text == "[DONE]":
             return
@@ -473,7 +478,7 @@ def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
 
 
 def _blocks(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the name, which may be empty, and the data of each event of a stream. Raises ServiceFault."""
+    """Yield the name (may be empty) and the data of each server-sent event. Raises ServiceFault if the last is cut off."""
     name, lines = "", []
     for line in _lines(pieces):
         field, _, value = line.partition(":")
@@ -490,7 +495,7 @@ def _blocks(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield the lines of a stream, which may end in any of the three ways, without their ends."""
+    """Yield the lines of a byte stream as text, without their ends (CR, LF or CRLF)."""
     rest = bytearray()
     for piece in pieces:
         rest += piece

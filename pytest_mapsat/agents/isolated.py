@@ -77,13 +77,13 @@ class Isolation:
     patience: float = 300.0
 
     def environment(self) -> dict[str, str]:
-        """Return what an agent's process has of the environment."""
+        """Return the environment variables that an agent's process gets."""
         kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         return {"PYTHONUTF8": str(sys.flags.utf8_mode), **kept, **self.passed}
 
 
 class _Guarded:
-    """A process that a guard of the keeper's has forked, and ends at our word."""
+    """A process that a guard of the keeper has forked, and ends when we say so."""
 
     def __init__(self, guard: socket.socket) -> None:
         self._guard = guard
@@ -91,7 +91,7 @@ class _Guarded:
         guard.setblocking(False)
 
     def poll(self) -> int | str | None:
-        """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
+        """Return the exit status (negative: the signal) or a text that says how it was lost; None while it runs."""
         if self._ended is None:
             try:
                 word = self._guard.recv(200).decode(errors="replace")
@@ -103,12 +103,12 @@ class _Guarded:
         return self._ended
 
     def end(self) -> None:
-        """Kill it, with all that it started."""
+        """Have the guard kill the process, with all that it started."""
         with suppress(OSError):
             self._guard.send(b"k")
 
     def leave(self) -> None:
-        """Leave it to its guard, which gives it a moment to end by itself."""
+        """Close the line to the guard, which gives the process a moment to end by itself."""
         self._guard.close()
 
 
@@ -130,7 +130,7 @@ class Processes:
         self._left = ExitStack()
 
     def start(self) -> AgentProcess:
-        """Return a new process; it may have been lost already.
+        """Have the keeper make a process and return it; it may have been lost already.
 
         Raises:
             OSError: the system gives no more processes or descriptors.
@@ -150,7 +150,7 @@ class Processes:
         return AgentProcess(_Guarded(guard), to, back[0], {"stdout": out[0], "stderr": err[0]})
 
     def last_words(self) -> str:
-        """Return what a keeper has written last that was lost; nothing of one that lives."""
+        """Return the last line that a lost keeper has written; empty if it still runs."""
         with self._lock, suppress(subprocess.TimeoutExpired):
             if self._keeper is not None:
                 self._keeper.wait(_AT_ONCE)
@@ -158,12 +158,12 @@ class Processes:
         return ""
 
     def close(self) -> None:
-        """Let the keeper end, once every process has; the next process has a new one."""
+        """End the keeper once all its processes have ended; the next process gets a new keeper."""
         with self._lock:
             self._end()
 
     def _order(self, descriptors: list[int]) -> None:
-        """Have the keeper make a process with these descriptors. Raises OSError."""
+        """Order a process with these descriptors from the keeper, which is started if needed. Raises OSError."""
         if self._keeper is None:
             self._begin()
         socket.send_fds(self._control, [b"+"], descriptors)
@@ -190,7 +190,7 @@ class Processes:
             self._left = left.pop_all()
 
     def _end(self) -> str:
-        """Let the keeper end, and wait for it a little; return what it has written last."""
+        """End the keeper, by force if it takes too long, and return the last line that it wrote."""
         if self._keeper is None:
             return ""
         self._control.close()
@@ -217,7 +217,7 @@ _DETAIL, _DETAIL_LINES = 4_000, 6
 
 
 class IsolatedSource(AgentSource):
-    """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next; but where dialogues are carried, for each user.
+    """An agent in a process of its own: a new one for each episode, or for each user where dialogues are carried.
 
     One process always waits with its agent imported, so that an episode need not.
 
@@ -240,7 +240,7 @@ class IsolatedSource(AgentSource):
         self._ready: WeakSet[AgentProcess] = WeakSet()
 
     def check(self) -> None:
-        """Make sure that the agent can be had; the process that found it waits for the first episode.
+        """Check that a process can import the agent, and keep that process for the first episode.
 
         Raises:
             UsageError: there is no such agent, or its process did not live to say so.
@@ -276,12 +276,12 @@ class IsolatedSource(AgentSource):
         return IsolatedConversation(process, self, toolbox, context, session)
 
     def close(self) -> None:
-        """End the process that waits, and no longer than a moment later all others."""
+        """End the waiting process at once, and all others soon after."""
         self.dismiss()
         self._processes.close()
 
     def dismiss(self) -> None:
-        """End the process that waits for the next episode."""
+        """Kill the process that waits for the next episode."""
         with self._lock:
             while self._spare:
                 process = self._spare.pop()
@@ -289,7 +289,7 @@ class IsolatedSource(AgentSource):
                 process.close()
 
     def fault(self, message: str, detail: str = "", blame: Blame = "agent") -> AgentFault:
-        """Return a fault; that of an agent that found no memory says what it may have."""
+        """Return a fault; for lack of memory or of a variable, its message names the option that helps."""
         if self._isolation.memory and "MemoryError" in message:
             message += f"; its process may use {self._isolation.memory} MB (--mapsat-isolate=memory:MB)"
         missing = _MISSING.match(message)
@@ -298,7 +298,7 @@ class IsolatedSource(AgentSource):
         return AgentFault(message, detail, blame)
 
     def _taken(self) -> AgentProcess:
-        """Return a process; begin another one for the next episode."""
+        """Return the spare process or a new one, and start another as the spare for the next episode."""
         with self._lock:
             process = self._spare.pop() if self._spare else self._started()
             if process.poll() is not None:  # it was lost while it waited, and had nothing of an episode yet
@@ -309,7 +309,7 @@ class IsolatedSource(AgentSource):
         return process
 
     def _waiting(self) -> AgentProcess:
-        """Return a process whose agent is imported. Raises as ``open`` does."""
+        """Return a process that has imported its agent. Raises as ``open`` does."""
         process = self._taken()
         try:
             self._wait_for(process)
@@ -321,12 +321,13 @@ class IsolatedSource(AgentSource):
         return process
 
     def _started(self) -> AgentProcess:
+        """Start a process, send it the spec of the agent to import, and return it."""
         process = self._processes.start()
         process.send({**self._find, "redact": named_secrets()})  # of what it is passed
         return process
 
     def _wait_for(self, process: AgentProcess) -> None:
-        """Wait until a process has said that its agent is imported, and whether that waits.
+        """Wait until a process reports that its agent is imported, and note whether the agent mostly waits.
 
         Raises:
             UsageError: there is no such agent.
@@ -373,7 +374,7 @@ class IsolatedConversation(ProcessConversation):
         self._late: list[JsonObject] = []
 
     def close(self) -> None:
-        """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors."""
+        """Record late calls, then end the process or keep it for the user's next task; kill it within a reply."""
         if not self._came_back.is_set():
             self._process.kill()
             return
@@ -392,10 +393,12 @@ class IsolatedConversation(ProcessConversation):
             kept.process = self._process
 
     def _message(self, text: str) -> JsonObject:
+        """Return the message for the process, with whether it is the first and whether the agent is kept."""
         first, self._first = self._first, False
         return {**super()._message(text), "first": first, "kept": kept_of(self._session) is not None}
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
+        """Keep a late call or a thought that the process sends. Raises AgentFault for a fault that it reports."""
         if message["type"] == "late":
             self._late.append(message)
         elif message["type"] == "thought":
@@ -411,15 +414,18 @@ class IsolatedConversation(ProcessConversation):
             raise self._source.fault(words, lines, blame)
 
     def _unasked(self, line: bytes) -> None:
+        """Keep a late call that comes between replies. Raises LostError for any other line."""
         try:
             self._late.append(message_of(line, {"late": self.kinds["late"]}))
         except LostError:
             super()._unasked(line)
 
     def _refused(self, closed: ToolsClosed) -> JsonObject:
+        """Return the answer to a call or thought that comes while the tools are closed."""
         return {"refused": str(closed)}
 
     def _fault(self, lost: LostError, errors: str) -> AgentFault:
+        """Return the fault of a process that was lost."""
         del errors
         return self._source.fault(f"the agent's process {lost}")
 

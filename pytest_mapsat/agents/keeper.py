@@ -57,13 +57,13 @@ _LEAST_VERSION = 2
 
 
 def prctl(option: int, value: int) -> int:
-    """Set or ask an option of this process that only Linux has; 0 elsewhere, -1 where the system refuses."""
+    """Call Linux's ``prctl`` and return its result: -1 where the system refuses; 0 on other systems."""
     return int(ctypes.CDLL(None).prctl(option, value, 0, 0, 0)) if _LINUX else 0
 
 
 @contextmanager
 def unreadable() -> Iterator[None]:
-    """Let no process of the same user read this one's environment, memory and descriptors meanwhile, unless it has root's right to."""
+    """Hide this process's environment, memory and descriptors from the user's other processes, but root's, in the context."""
     before = prctl(_GET_DUMPABLE, 0)
     prctl(_SET_DUMPABLE, 0)
     try:
@@ -74,7 +74,7 @@ def unreadable() -> Iterator[None]:
 
 
 def see_no_others() -> None:
-    """Keep this process, and all that it starts, from new rights (``sudo`` gives none), and where the kernel has Landlock from reading and tracing any other; it cannot be undone."""
+    """Bar this process and its children from new privileges and, with Landlock, from reading other processes; for good."""
     if not _LINUX:
         return
     prctl(_SET_NO_NEW_PRIVS, 1)
@@ -98,7 +98,7 @@ def see_no_others() -> None:
 
 
 class PytestLine:
-    """The line to pytest, for all threads of the agent.
+    """The agent's message channel to pytest, shared by all its threads.
 
     Args:
         reads: where messages of pytest come.
@@ -134,19 +134,20 @@ class PytestLine:
         self._writes.flush()
 
     def close(self) -> None:
-        """Let no call through until the next reply; one that is under way is answered first."""
+        """Refuse calls until the next reply; wait for one that is under way."""
         with self._lock:
             self.open = False
 
     def call(self, name: str, arguments: JsonObject) -> Json:
-        """Have pytest make a call, and return its result."""
+        """Have pytest make a tool call, and return its result. Raises ToolsClosed."""
         return self._asked("call", name=str(as_json(name)), arguments=as_json(arguments))
 
     def think(self, text: str) -> None:
-        """Have pytest keep a thought."""
+        """Have pytest keep a thought in the trajectory. Raises ToolsClosed."""
         self._asked("thought", text=str(as_json(text)))
 
     def _asked(self, kind: str, **fields: Any) -> Json:
+        """Send pytest a request and return the result. Raises ToolsClosed if no reply is under way or pytest refuses."""
         with self._lock:
             if not self.open:
                 if kind == "call":
@@ -182,7 +183,7 @@ def serve(line: PytestLine) -> None:
 
 
 def _converse(line: PytestLine, source: AgentSource) -> None:
-    """Have the agent answer the messages of one episode, or of those of one user where dialogues are carried."""
+    """Have the agent answer pytest's messages until the line closes: one episode, or all of a user if dialogues are carried."""
     kept = KeptAgent()
     with suppress(EOFError, OSError):
         while True:
@@ -203,7 +204,7 @@ def _converse(line: PytestLine, source: AgentSource) -> None:
 
 
 def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
-    """Have the agent answer a message, and send its reply, or its fault."""
+    """Have the agent answer a message, and send pytest its reply or its fault."""
     line.open = True
     try:
         try:
@@ -224,14 +225,14 @@ def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
 
 
 def _tools(schemas: list[JsonObject]) -> Mapping[str, Tool]:
-    """Return the tools as the agent sees them; nothing else of them is known here."""
+    """Return ``Tool`` objects by name, made from the schemas that pytest sent."""
     shown = [schema["function"] for schema in schemas]
     fields = ("name", "description", "parameters")
     return {tool["name"]: Tool.model_validate({field: tool[field] for field in fields}) for tool in shown}
 
 
 def _context_of(data: JsonObject) -> AgentContext:
-    """Return the context for an agent, new each time."""
+    """Return a new agent context with a copy of the data."""
     context = AgentContext(json.loads(json.dumps(data)))
     if context["location"] is not None:
         context["location"] = AgentContext(context["location"])
@@ -250,7 +251,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def keep(settings: JsonObject) -> None:
-    """Be the keeper, in each process that it forks a guard, and in each process that this forks the agent's process.
+    """Run the keeper: fork a guard for each process that pytest orders, which forks the agent's process. Never returns.
 
     Args:
         settings: ``path``: where modules are found; ``folder``: where each agent has its own; ``memory``: what each may use, MB; 0: any amount.
@@ -285,7 +286,7 @@ def _ordered(control: socket.socket) -> list[int] | None:
 
 
 def _fork(fate: int) -> int:
-    """Fork; where that cannot be, tell pytest why, and return -1."""
+    """Fork and return the child's pid, 0 in the child; if that fails, write pytest the reason and return -1."""
     try:
         return os.fork()
     except OSError as error:
@@ -294,7 +295,7 @@ def _fork(fate: int) -> int:
 
 
 def _guarded(order: Sequence[int], settings: JsonObject) -> PytestLine:
-    """Return, in a process of the agent's own, its line to pytest. This process is its guard and does not return.
+    """Fork the agent's process and return its line to pytest there; the parent becomes its guard and never returns.
 
     Args:
         order: where pytest orders the process's end and hears how it ended; where the agent hears pytest, and where it speaks to it; its standard output
@@ -333,7 +334,7 @@ def _guarded(order: Sequence[int], settings: JsonObject) -> PytestLine:
 
 
 def _watched(pid: int, fate: int, woken: int) -> int:
-    """Wait until a process has ended, and return its status. It is killed at pytest's word; where pytest has hung up, it has a moment to end by itself."""
+    """Wait for a process to end and return its status; kill it when pytest says so, or a while after pytest hangs up."""
     deadline, listened = inf, [woken, fate]
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -357,7 +358,7 @@ def _watched(pid: int, fate: int, woken: int) -> int:
 
 
 def _end_strays() -> None:
-    """End the processes that have left their agent's group; Linux has given them to the guard when their parents ended."""
+    """Kill the agent's processes that have left its group, which Linux has made children of the guard."""
     ours = Path(f"/proc/self/task/{os.getpid()}/children")
     until = time.monotonic() + GRACE
     with suppress(OSError):
@@ -368,7 +369,7 @@ def _end_strays() -> None:
 
 
 def _move_in(out: int, err: int, folder: str, memory: int) -> None:
-    """Make a new process the agent's: its group, its output, its folder, its limits."""
+    """Set up a new process for the agent: session, restrictions, output, working folder and memory limit."""
     os.setsid()
     see_no_others()
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -387,7 +388,7 @@ def _move_in(out: int, err: int, folder: str, memory: int) -> None:
 
 
 def _end() -> None:
-    """End an agent's process as Python would, but for taking apart all that the keeper had loaded, which takes 0.1 s.
+    """Exit an agent's process as Python would, but skip the teardown of what the keeper had loaded, which takes 0.1 s.
 
     As where ``multiprocessing`` forks: threads are waited for, what was left to be done at the exit is done, what was printed goes out.
     """
@@ -400,7 +401,7 @@ def _end() -> None:
 
 
 def remove(folder: str) -> None:
-    """Remove a folder, or the file that an agent has put in its place, as far as it can be: one that is deeper than Python can go stays."""
+    """Delete a folder, or a file in its place, and ignore errors: one nested too deep for Python stays."""
     with suppress(OSError, RecursionError):
         if (place := Path(folder)).is_file():
             place.unlink()

@@ -41,7 +41,7 @@ _TERM = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
 
 
 class Memory(Protocol):
-    """The memory of one user in one trial. It may have ``tools``, functions that the agent can call besides those of the suite."""
+    """The memory of one user in one trial. It may have ``tools``: functions that the agent can call in addition to the suite's."""
 
     def reset(self) -> object:
         """Forget everything. Called once, before the first update."""
@@ -113,7 +113,7 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
 
 
 def _own_source(target: object, spec: str) -> MemorySource:
-    """Return the source of memories that a class or a function of the user's makes."""
+    """Return the source of memories that a class or a function of the user makes."""
     option = f"--mapsat-agent-memory={spec}"
     if not (inspect.isclass(target) or inspect.isroutine(target)):
         what = f"found an object of type {type(target).__name__}, which all users would share"
@@ -128,7 +128,7 @@ def _own_source(target: object, spec: str) -> MemorySource:
 
 
 def recollection(value: object) -> Reply:
-    """Return what ``retrieve`` returned as a Reply. Raises AgentFault where it is no text."""
+    """Return the result of a memory's ``retrieve`` as a Reply. Raises AgentFault if it is no text."""
     if not isinstance(value, str | Reply):
         raise AgentFault(f"retrieve() of the memory returned {shown(as_json(value))}; expected a text")
     return checked(value)
@@ -174,7 +174,7 @@ def token_ends(text: str) -> list[int]:
 
 
 def latest(lines: Sequence[str], most: int) -> list[str]:
-    """Return as many of the last lines as have at most so many tokens together; where the last line alone has more, its end."""
+    """Return the last lines that have at most ``most`` tokens together; the end of the last line if it alone has more."""
     newest_first: list[str] = []
     for line in reversed(lines):
         ends = token_ends(line)
@@ -262,7 +262,7 @@ class ChunkMemory(_FreshMemory):
         return Reply("", usage=self.index(chunks).model_dump())
 
     def retrieve(self, query: str) -> Reply:
-        """Return the best chunks."""
+        """Return the eight best chunks for a query, with what ranking them cost."""
         best, spent = self.ranked(query) if self.chunks else ([], Usage())
         return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=spent.model_dump())
 
@@ -290,6 +290,7 @@ class ChunkMemory(_FreshMemory):
 
 
 def _terms(text: str) -> Iterator[str]:
+    """Yield the search terms of a text: words, and pairs of characters in Chinese, Japanese and Korean."""
     for run in _TERM.findall(text.casefold()):
         if re.match(f"[{_CJK}]", run) and len(run) > 1:
             yield from (run[at : at + 2] for at in range(len(run) - 1))
@@ -307,20 +308,20 @@ class EmbeddedMemory(ChunkMemory):
         self._vectors: list[np.ndarray] = []
 
     def index(self, chunks: Sequence[str]) -> Usage:
-        """Embed chunks, all in one request."""
+        """Embed new chunks in one request, keep their vectors, and return what that cost."""
         vectors, usage = self._embedded(chunks)
         self._vectors += vectors
         return usage
 
     def ranked(self, query: str) -> tuple[list[int], Usage]:
-        """Embed the query and compare."""
+        """Return the numbers of the chunks with embeddings near the query's, best first, and what that cost."""
         (query_vector,), usage = self._embedded([query])
         cosines = [round(float(vector @ query_vector), 6) for vector in self._vectors]
         near = [number for number, cosine in enumerate(cosines) if cosine >= LEAST_COSINE]
         return sorted(near, key=lambda number: (-cosines[number], number)), usage
 
     def _embedded(self, texts: Sequence[str]) -> tuple[list[np.ndarray], Usage]:
-        """Return the vectors of texts, each of length 1."""
+        """Return the embeddings of texts, each of length 1, and the usage. Raises InfrastructureError if sizes differ."""
         import numpy as np  # noqa: PLC0415  for this kind alone
 
         messages = tuple({"role": "user", "content": text} for text in texts)

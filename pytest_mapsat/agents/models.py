@@ -42,7 +42,7 @@ class ToolSteps:
     _session: Session
 
     def take_steps(self, most: int) -> str | None:
-        """Return the words that end the steps; None: so many steps were taken, and none has ended them."""
+        """Take up to ``most`` steps and return the first text without calls; None if every step had calls."""
         for _ in range(most):
             text, calls = self._step()
             if not calls:
@@ -54,15 +54,15 @@ class ToolSteps:
         return None
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
-        """Ask, and return the words and the calls of the answer."""
+        """Ask for the next step, and return its text and its tool calls."""
         raise NotImplementedError
 
     def _take_result(self, call: ToolCall, result: str) -> None:
-        """Take the result of a call, for the next step."""
+        """Keep the result of a call for the next step."""
         raise NotImplementedError
 
     def _result_of(self, call: ToolCall) -> Json:
-        """Make a call and return its result; a model that gives bad arguments reads what is wrong with them."""
+        """Make a call and return its result; for arguments that are no JSON object, an error that says so."""
         if call.arguments is None:
             shown = call.text[:_SHOWN]
             self._session.think(f"{call.name} was to be called with arguments that are no JSON object: {shown}")
@@ -72,7 +72,7 @@ class ToolSteps:
 
 
 def function_call(call: ToolCall) -> JsonObject:
-    """Return a call as those who asked for it read it again: services refuse arguments that are no JSON object, their own model's included."""
+    """Return a tool call as a message holds it; arguments that are no JSON object become an empty one."""
     arguments = "{}" if call.arguments is None else call.text
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
@@ -100,6 +100,7 @@ class ModelConversation(ToolSteps, Conversation):
             raise InfrastructureError(str(error)) from None
 
     def _replied(self, message: str) -> Reply:
+        """Return the model's reply, after its plan, its steps and its structured output. Raises ModelError."""
         context = self._context()
         self._language = context.locale or "en"
         self._spent = []
@@ -116,13 +117,14 @@ class ModelConversation(ToolSteps, Conversation):
         return Reply(text, usage=usage, output=output or None)
 
     def _system(self) -> str:
+        """Return the system prompt: our own with the context filled in, then the case's instructions."""
         context = self._context()
         shared_context = {name: value for name, value in filled_fields(context).items() if name not in _ELSEWHERE}
         text = prompt("react", self._language).fill(context=json.dumps(shared_context, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
     def _plan(self, schema: JsonObject) -> JsonObject:
-        """Have the model write a plan, which is kept as a thought and stays in what it reads; return what of it the case asks for as data."""
+        """Have the model write a plan, keep it as a thought and in the messages, and return its data for the schema."""
         tools = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in declared(self._toolbox))
         asked = _said("user", prompt("plan", self._language).fill(tools=tools))
         plan = self._ask([*self._messages, asked]).text
@@ -133,7 +135,7 @@ class ModelConversation(ToolSteps, Conversation):
         return data
 
     def _answer(self) -> str:
-        """Take steps until the model answers in words."""
+        """Take steps until the model answers in words, and return them. Raises AgentFault if it never does."""
         text = self.take_steps(MOST_STEPS)
         if text is not None:
             return text
@@ -145,6 +147,7 @@ class ModelConversation(ToolSteps, Conversation):
         return answer.text
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
+        """Ask the model, add its answer to the messages, and return its text and its tool calls."""
         answer = self._ask(self._messages, self._toolbox.schemas())
         message = _said("assistant", answer.text)
         if answer.tool_calls:
@@ -157,10 +160,11 @@ class ModelConversation(ToolSteps, Conversation):
         return answer.text, answer.tool_calls
 
     def _take_result(self, call: ToolCall, result: str) -> None:
+        """Add the result of a tool call to the messages."""
         self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def _result_of(self, call: ToolCall) -> Json:
-        """Make a call, but not the same one again and again."""
+        """Make a call and return its result; refuse one that was made three times already."""
         if call.arguments is not None:
             key = json.dumps([call.name, call.arguments], sort_keys=True)
             self._made[key] += 1
@@ -172,13 +176,13 @@ class ModelConversation(ToolSteps, Conversation):
         return super()._result_of(call)
 
     def _in_full(self, call: ToolCall) -> JsonObject:
-        """Return the arguments of a call with those that it left out: their defaults, else null."""
+        """Return the arguments of a call with the omitted ones added: their defaults, else null."""
         schemas = {tool["name"]: tool["parameters"] for tool in declared(self._toolbox)}
         properties = schemas.get(call.name, {}).get("properties", {})
         return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 
     def _output(self, schema: JsonObject, output: JsonObject) -> JsonObject:
-        """Return what the case asks for as data: what is known already, then what the model makes of the rest."""
+        """Return the data that the case asks for: those already known, and the rest from the model."""
         properties = schema.get("properties", {})
         plan = properties.get("plan")
         if self._source.name == "react" and plan is not None and not any(mismatches(plan, self._taken)):
@@ -188,7 +192,7 @@ class ModelConversation(ToolSteps, Conversation):
         return output | self._data("output", rest)
 
     def _data(self, name: str, schema: JsonObject) -> JsonObject:
-        """Ask the model for data after a schema, by a prompt; nothing where it is asked for nothing, or gives none that can be read."""
+        """Ask the model for data that fit a schema; empty if the schema is, or if the answer cannot be read."""
         if not schema:
             return {}
         asked = _said("user", prompt(name, self._language).text)
@@ -203,6 +207,7 @@ class ModelConversation(ToolSteps, Conversation):
     def _ask(
         self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = (), schema: JsonObject | None = None
     ) -> Answer:
+        """Send messages to the model, with tools or a schema, and return its answer, which counts as spent."""
         source = self._source
         request = Request(
             model=source.model,
@@ -251,11 +256,12 @@ def open_source(spec: SourceSpec) -> ModelSource:
 
 
 def _part(schema: JsonObject, names: Collection[str]) -> JsonObject:
-    """Return the schema of some members of the output that a case asks for; empty where it asks for none of them."""
+    """Return the part of an output schema that is about some members; empty if it has no such member."""
     properties = {name: member for name, member in schema.get("properties", {}).items() if name in names}
     required = [name for name in schema.get("required", ()) if name in properties]
     return {**schema, "properties": properties, "required": required} if properties else {}
 
 
 def _said(role: str, text: str) -> JsonObject:
+    """Return a chat message with a role and a text."""
     return {"role": role, "content": text}

@@ -68,7 +68,7 @@ class Receiver:
         self._listens = False
 
     def spans(self, trace: str) -> list[OtlpSpan]:
-        """Return what has come of a trace, and keep what comes from now on. Raises InfrastructureError where the port belongs to another program."""
+        """Return the spans received for a trace, and keep later ones. Raises InfrastructureError if another program has the port."""
         if not self._listens and (received := self._of_other(trace)) is not None:
             return received
         with self._lock:
@@ -78,7 +78,7 @@ class Receiver:
         return spans
 
     def _of_other(self, trace: str) -> list[OtlpSpan] | None:
-        """Return what the process has that holds the port; None where this one holds it now."""
+        """Start to listen and return None; where another process of the run holds the port, return the spans that it has."""
         try:
             listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
         except OSError as error:
@@ -96,7 +96,7 @@ class Receiver:
         return None
 
     async def _app(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Take what is exported; metrics and logs are let go. Tell another process of the run what has come."""
+        """Serve HTTP: keep exported spans, ignore metrics and logs, and give other processes of the run the spans of a trace."""
         headers = {name: value.decode("latin-1").partition(";")[0].lower() for name, value in scope["headers"]}
         protobuf = headers.get(b"content-type") == "application/x-protobuf"
         trace, status, answer = scope["path"].removeprefix(_OURS), 200, b"" if protobuf else b"{}"
@@ -113,6 +113,7 @@ class Receiver:
         await respond(send, status, answer, headers.get(b"content-type", "application/json"))
 
     def _keep(self, spans: list[OtlpSpan]) -> None:
+        """Keep the spans of traces that were asked for, and note the ids of all other traces as foreign."""
         with self._lock:
             for span in spans:
                 kept = self._traces.get(span.trace.lower())
@@ -123,7 +124,7 @@ class Receiver:
 
 
 def _unpacked(body: bytes, packing: str) -> bytes:
-    """Return a body as it was before it was packed. Raises ValueError."""
+    """Return a request body, decompressed where it is gzip. Raises ValueError if it is too large, cut off or no gzip."""
     unpacking = zlib.decompressobj(wbits=31)
     try:
         plain = unpacking.decompress(body, _MOST_BYTES) if packing == "gzip" else body
@@ -135,7 +136,7 @@ def _unpacked(body: bytes, packing: str) -> bytes:
 
 
 def _spans_of(body: bytes, *, protobuf: bool) -> list[OtlpSpan]:
-    """Return the spans of a request. Raises ValueError, SuiteError."""
+    """Return the spans in an OTLP request body, JSON or protobuf. Raises ValueError or SuiteError if it cannot be read."""
     if not protobuf:
         return spans_in(parse_json(body.decode(), depth=limits.RUN_DEPTH))
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 (of an extra)
@@ -167,7 +168,7 @@ class SpansOfReplies:
         self._waited = False
 
     def begin(self) -> str:
-        """Return the header ``traceparent`` of the requests of a new reply. Raises InfrastructureError."""
+        """Begin a reply and return the header ``traceparent`` for its requests. Raises InfrastructureError."""
         trace, span = token_hex(16), token_hex(8)
         self._receiver.spans(trace)
         self._replies.append((trace, span))
@@ -175,7 +176,7 @@ class SpansOfReplies:
         return f"00-{trace}-{span}-01"
 
     def calls(self, is_over: Callable[[], bool]) -> list[ReportedCall]:
-        """Return the calls that spans tell: those of the last reply, for which it waits; asked again, those of all replies that have come since.
+        """Wait for the spans of the last reply and return its calls; when asked again, return late calls of any reply.
 
         Args:
             is_over: whether the reply is waited for no more.
@@ -193,7 +194,7 @@ class SpansOfReplies:
         return [*fresh.values()]
 
     def _arrived(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
-        """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
+        """Return the spans of a trace once it is complete or the wait is over; count a trace that is incomplete or empty."""
         spans: list[OtlpSpan] = []
         until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False
         while not over:
@@ -218,7 +219,7 @@ def receiver_at(port: int) -> Receiver:
 
 
 def spans_told() -> Iterator[tuple[str, str, int]]:
-    """Yield what is to say of the spans that came to this process: what it is about, what it is, and how many."""
+    """Yield a subject, a message and a count for each problem with received spans: foreign, missing, incomplete."""
     for receiver in _receivers.values():
         asked = f"does the service export them to http://127.0.0.1:{receiver.port}, and take up the header traceparent?"
         yield "spans", "traces belong to no reply, and are left out", len(receiver.foreign)
@@ -270,14 +271,14 @@ class ProxiedCalls:
         self._count = 0
 
     def taken(self) -> list[ReportedCall]:
-        """Return the calls since this was last asked. Raises InfrastructureError where the server could not be asked."""
+        """Return and clear the calls recorded since the last time. Raises InfrastructureError if the server was unreachable."""
         if self._lost:
             raise InfrastructureError(self._lost)
         calls, self._calls = self._calls, []
         return [call.copy() for call in calls]
 
     async def forward(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Pass a request on, and its answer back as it comes."""
+        """Forward an MCP request to the upstream server, stream its answer back and record its tool calls."""
         from anyio import from_thread, to_thread  # noqa: PLC0415 (with the SDK)
 
         body, calls = await body_of(receive, _MOST_BYTES), dict[str, ReportedCall]()
@@ -292,7 +293,7 @@ class ProxiedCalls:
         await to_thread.run_sync(self._exchange, scope["headers"], body, calls, partial(from_thread.run, send))
 
     def _begun(self, message: JsonObject) -> ReportedCall:
-        """Keep a call that is asked for. Raises ToolsClosed where no reply is under way."""
+        """Record a requested tool call and return the record. Raises ToolsClosed when no reply is under way."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         name, arguments = str(params.get("name")), params.get("arguments", {})
@@ -304,6 +305,7 @@ class ProxiedCalls:
         return call
 
     def _exchange(self, asked: _Headers, body: bytes, calls: dict[str, ReportedCall], send: _Send) -> None:
+        """Send a request upstream and stream the answer back; answer 502 and keep the reason if it is unreachable."""
         pool, target, own = self._upstream
         headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS}
         options: Any = {"retries": False, "redirect": False, "preload_content": False}
@@ -332,7 +334,7 @@ class ProxiedCalls:
 
 
 def _note(calls: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> None:
-    """Keep the results of calls that an answer brings: one message, a list of them, or a stream of them."""
+    """Add the results in an MCP answer (one message, a list or an event stream) to the recorded calls."""
     lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
     for message_text in lines if streamed else [text]:
         with suppress(ValueError):

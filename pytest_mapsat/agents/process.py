@@ -60,20 +60,20 @@ Stream: TypeAlias = "IO[bytes] | Connection"
 
 
 class LostError(Exception):
-    """A process does not do what it should, or is gone; the words follow its name."""
+    """A process misbehaves or is gone; the message continues a sentence that begins with the process."""
 
 
 class Running(Protocol):
     """A process, of ours or of others."""
 
     def poll(self) -> int | str | None:
-        """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
+        """Return the exit status (negative: the signal) or a text that says how it was lost; None while it runs."""
 
     def end(self) -> None:
-        """Kill it, with all that it started in its group; nothing happens where it has ended."""
+        """Kill the process with its group; do nothing if it has ended."""
 
     def leave(self) -> None:
-        """Give back what is held for it; its streams are closed."""
+        """Release what is held for the process; its streams are closed already."""
 
 
 class AgentProcess:
@@ -106,7 +106,7 @@ class AgentProcess:
         self._closed_output = inf
 
     def unread(self) -> list[bytes]:
-        """Return the lines that have come and were not asked for, the last of which may be half a line."""
+        """Return and clear the lines that came unasked; the last may be incomplete."""
         self._serve(0)
         lines = [line for line in (*self._lines, bytes(self._begun)) if line.strip()]
         self._lines.clear()
@@ -114,13 +114,13 @@ class AgentProcess:
         return lines
 
     def send(self, message: JsonObject) -> None:
-        """Have a message written, as fast as the process reads."""
+        """Queue a message as a line of JSON; it is written as fast as the process reads."""
         if not self._unsent:
             self._selector.register(self._to, selectors.EVENT_WRITE)
         self._unsent += json.dumps(message, ensure_ascii=False).encode() + b"\n"
 
     def line(self, awaited: str = "it replied", patience: float = inf) -> bytes:
-        """Return the next line.
+        """Wait for the next line of the process and return it.
 
         Args:
             awaited: what the line is waited for, as a fault has it.
@@ -141,7 +141,7 @@ class AgentProcess:
         return self._lines.popleft()
 
     def print_all(self) -> str:
-        """Print what it has printed since the last time, and return what of it was an error's."""
+        """Print the new output of the process on our own streams, and return what it wrote to standard error."""
         self._serve(0)
         texts = {name: raw.decode(errors="replace") for name, raw in self._printed.items()}
         for name, text in texts.items():
@@ -152,14 +152,14 @@ class AgentProcess:
         return texts["stderr"]
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all streams of the process and release it."""
         self._selector.close()
         for stream in self._streams:
             stream.close()
         self._process.leave()
 
     def _serve(self, patience: float) -> bool:
-        """Write and read what can be; return whether anything was."""
+        """Write and read what the streams allow, waiting up to ``patience`` seconds; return whether any was ready."""
         ready = self._selector.select(patience)
         for key, events in ready:
             if events & selectors.EVENT_WRITE:
@@ -185,6 +185,7 @@ class AgentProcess:
         return bool(ready)
 
     def _write(self, number: int) -> None:
+        """Write the next queued bytes, and stop watching the stream once none are left."""
         try:
             del self._unsent[: os.write(number, self._unsent[:_PIECE])]
         except BlockingIOError:
@@ -195,7 +196,7 @@ class AgentProcess:
             self._selector.unregister(self._to)
 
     def _look(self, awaited: str) -> None:
-        """Look after a process that is silent. Raises LostError where nothing more can come."""
+        """Accept a whole message without a line end from a silent process. Raises LostError if nothing more can come."""
         if self._begun and _is_whole(bytes(self._begun)):
             # Its author has forgotten to end the line.
             self._lines.append(bytes(self._begun))
@@ -215,6 +216,7 @@ class AgentProcess:
 
 
 def _ending(status: int) -> str:
+    """Return how a process ended, in words: by its exit status or by a signal."""
     if status >= 0:
         return f"ended with exit status {status}"
     try:
@@ -224,6 +226,7 @@ def _ending(status: int) -> str:
 
 
 def _is_whole(line: bytes) -> bool:
+    """Return whether a line is a complete JSON object."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
@@ -231,12 +234,12 @@ def _is_whole(line: bytes) -> bool:
 
 
 def quoted(line: bytes | bytearray) -> str:
-    """Return what a process has written as a fault shows it."""
+    """Return an excerpt of what a process wrote, without secrets and paths, to be shown in a fault."""
     return shown(scrubbed(line[:_PIECE].decode(errors="replace").strip(), 200))
 
 
 def message_of(line: bytes, kinds: Mapping[str, tuple[str, ...]]) -> JsonObject:
-    """Return the message on a line.
+    """Parse a line and return its message, with its type and keys checked.
 
     Args:
         line: what a process has written.
@@ -312,7 +315,7 @@ class ProcessConversation(Conversation):
         self._came_back.wait(PATIENCE)
 
     def close(self) -> None:
-        """Kill the process, with all that it started. A thread that still waits for it has its descriptors: they go with it."""
+        """Kill the process with all that it started, and close its streams unless a thread still waits on them."""
         if self._process is not None:
             self._process.kill()
             if self._came_back.is_set():
@@ -323,18 +326,19 @@ class ProcessConversation(Conversation):
         raise NotImplementedError
 
     def _fault(self, lost: LostError, errors: str) -> AgentFault:
-        """Return the fault of a process that was lost, which has written errors."""
+        """Return the fault of a process that was lost; ``errors``: what it wrote to standard error."""
         raise NotImplementedError
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
-        """Take in a message that is neither a call nor a reply. Raises AgentFault where it is the agent's fault instead of one."""
+        """Handle a message that is neither a call nor a reply. Raises AgentFault if it reports a fault."""
         raise NotImplementedError
 
     def _unasked(self, line: bytes) -> None:
-        """Take in a line that was written while no reply was under way. Raises LostError."""
+        """Handle a line that came while no reply was under way. Raises LostError."""
         raise LostError(f"wrote {quoted(line)} before it was asked")
 
     def _message(self, text: str) -> JsonObject:
+        """Return the message for the process: the user's text, the dialogue, context, session id and tools."""
         return {
             "type": "message",
             "message": text,
@@ -345,6 +349,7 @@ class ProcessConversation(Conversation):
         }
 
     def _reply(self, process: AgentProcess) -> Reply:
+        """Answer the tool calls of the process until it replies; return the reply. Raises LostError, AgentFault."""
         for _ in range(self.most_lines):
             line = process.line()
             if not line.strip():
@@ -366,11 +371,12 @@ class ProcessConversation(Conversation):
         raise LostError(f"wrote more than {self.most_lines:,} lines in one reply")
 
     def _refused(self, closed: ToolsClosed) -> JsonObject:
+        """Return the answer to a call that comes while the tools are closed: an error result."""
         return {"result": {"status": "error", "message": str(closed)}}
 
 
 def _replied(message: JsonObject) -> Reply:
-    """Return the reply in a message. Raises LostError where there is none, AgentFault where a part of it is not what it should be."""
+    """Return the reply in a message. Raises LostError if it is empty, AgentFault if a part of it is invalid."""
     text, output = message.get("text"), message.get("output")
     if text is None and output is None:
         raise LostError("wrote a reply with neither text nor output")
@@ -450,12 +456,13 @@ class CommandConversation(ProcessConversation):
         self._lease = ExitStack()
 
     def close(self) -> None:
-        """Kill the process, and let go of the tools."""
+        """Stop serving the tools and kill the process."""
         self._lease.close()
         super().close()
 
     def _started(self) -> AgentProcess:
         # The name of the test is that of the case.
+        """Start the command, with the tools served over MCP where they can be. Raises AgentFault if it cannot start."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_CURRENT_")}
         if not missing_extra():
             # Most commands have no use for it.
@@ -468,6 +475,7 @@ class CommandConversation(ProcessConversation):
         return AgentProcess(program, program.stdin, program.stdout, {"stderr": program.stderr})
 
     def _fault(self, lost: LostError, errors: str) -> AgentFault:
+        """Return the fault of a lost command, with its last error and the end of its standard error."""
         words = [line for line in errors.splitlines() if line.strip()]
         # A runtime may write more below the error: Node its version, Python what pydantic says of each field.
         last = next((line for line in reversed(words) if _ERROR.match(line)), words[-1] if words else "")
@@ -475,6 +483,7 @@ class CommandConversation(ProcessConversation):
         return AgentFault(f"the command {lost}{last_words}", "\n".join(map(scrubbed, words[-_SHOWN_LINES:])))
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
+        """Raise an AgentFault for ``unavailable``: a service of the agent's own cannot be reached."""
         del process
         reason = scrubbed(str(message.get("reason", "it gives no reason")))
         raise AgentFault(f"a service of the agent's own cannot be reached: {reason}", blame="infrastructure")
@@ -515,23 +524,24 @@ class _Program(subprocess.Popen[bytes]):
         _running.add(self)
 
     def poll(self) -> int | None:
-        """Return its exit status; what it started ends with it."""
+        """Return the exit status, None while it runs; kill the rest of its process group once it has ended."""
         running, status = self.returncode is None, super().poll()
         if running and status is not None:
             self._kill_group()
         return status
 
     def end(self) -> None:
-        """Kill it, with all that it started in its group. One that has ended keeps its number until it is asked for its status."""
+        """Kill the program and its process group, unless its exit status has been read."""
         if self.returncode is None:
             self._kill_group()
 
     def leave(self) -> None:
-        """Wait until it is gone."""
+        """Wait up to five seconds for the program to be gone."""
         with suppress(subprocess.TimeoutExpired):
             self.wait(PATIENCE)
 
     def _kill_group(self) -> None:
+        """Kill the process group of the program; do nothing if it is gone."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -542,5 +552,6 @@ _running: WeakSet[_Program] = WeakSet()
 
 @atexit.register
 def _end_all() -> None:
+    """Kill all programs that still run when this process exits."""
     for program in list(_running):
         program.end()

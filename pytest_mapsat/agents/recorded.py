@@ -60,7 +60,7 @@ _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case'
 
 
 def _is_begun_by(longer: RecordedDialogue, shorter: RecordedDialogue) -> bool:
-    """Return whether a longer conversation begins with the whole of a shorter one, as where each model call is a trace of its own."""
+    """Return whether a conversation starts with the whole of a shorter one, as where each model call is a trace."""
     whole, start = (
         [(turn.role, turn.text) for turn in conversation.trajectory.turns] for conversation in (longer, shorter)
     )
@@ -91,11 +91,11 @@ class RecordedSource:
     waits: bool = False
 
     def spoke_with_somebody(self, case: Case, trial: int) -> bool:
-        """Return whether the dialogue of a case is one with a real user: spans of a simulated one name the case."""
+        """Return whether the dialogue of a case was with a real user: the file does not name this case and trial."""
         return (case.id, trial) not in self.trajectories
 
     def trajectory(self, case: Case, trial: int) -> Trajectory:
-        """Return the recorded dialogue of a case as it is, in front of it the case's query where the file has none.
+        """Return the recorded dialogue of a case, with the case's query in front where the recording has none.
 
         Raises:
             InfrastructureError: the file has none, or it is not clear which is the one.
@@ -113,18 +113,19 @@ class RecordedSource:
 
     @cached_property
     def _by_session(self) -> Mapping[str, RecordedDialogue]:
+        """Return the unplaced conversations that have a session id, by that id."""
         return {each.session: each for each in self.unplaced if each.session}
 
     @cached_property
     def _by_query(self) -> Mapping[str, Sequence[RecordedDialogue]]:
-        """The unplaced conversations, by the words that they begin with."""
+        """Return the unplaced conversations by their query, its blanks made single."""
         by_query: dict[str, list[RecordedDialogue]] = defaultdict(list)
         for conversation in self.unplaced:
             by_query[" ".join(conversation.query.split())].append(conversation)
         return by_query
 
     def _unplaced_of(self, case: Case, trial: int) -> Trajectory | None:
-        """Return the unplaced conversation of a case and trial, with a warning that names the session or query it matched; None where there is none.
+        """Return the unplaced conversation of a case, found by session or query, with a warning that says so; else None.
 
         Raises:
             InfrastructureError: several begin with the case's query.
@@ -147,7 +148,7 @@ class RecordedSource:
         return conversation.trajectory.model_copy(update=update)
 
     def _others(self) -> str:
-        """Return the end of the message that a case has no conversation: which conversations name no case. Empty where each names one."""
+        """Return the end of an error message, on the conversations that name no case; empty if there are none."""
         if not self.unplaced:
             return ""
         first = self.unplaced[0]
@@ -158,7 +159,7 @@ class RecordedSource:
 
 
 def open_source(spec: SourceSpec) -> RecordedSource:
-    """Return the source that ``recorded:PATH`` names; the layout of the file is told from its content.
+    """Return the source that ``recorded:PATH`` names; the content of the file shows its layout.
 
     Raises:
         UsageError: there is no such file.
@@ -185,7 +186,7 @@ def open_source(spec: SourceSpec) -> RecordedSource:
 
 
 def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | RecordedDialogue]]:
-    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Spans that name no case give a conversation. Raises SuiteError where it is broken; ``name``: how messages name it."""
+    """Yield each dialogue of a file with its line, 0 in a saved run; a conversation where no case is named. Raises SuiteError."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
@@ -202,6 +203,7 @@ def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory 
 
 
 def _as_recorded(trajectory: Trajectory) -> Trajectory:
+    """Return a trajectory of a saved run with ``recorded`` as its source and as the provenance of its calls."""
     turns = tuple(
         turn.model_copy(update={"steps": tuple(map(_recorded_step, turn.steps))}) for turn in trajectory.turns
     )
@@ -209,6 +211,7 @@ def _as_recorded(trajectory: Trajectory) -> Trajectory:
 
 
 def _recorded_step(step: Step) -> Step:
+    """Return a call as a recorded one, with a note of its earlier provenance; any other step as it is."""
     if step.kind != "call" or (step.provenance is not None and step.provenance.kind in ("recorded", "reported")):
         return step
     note = "" if step.provenance is None else f"was {step.provenance.kind}"
@@ -226,6 +229,7 @@ class _PublishedPart(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_empty(cls, data: Any) -> Any:
+        """Return the data without fields that are null or empty texts."""
         return (
             {name: value for name, value in data.items() if value not in (None, "")} if isinstance(data, dict) else data
         )
@@ -287,7 +291,7 @@ class _PublishedDialogue(_PublishedPart):
 
 
 def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
-    """Give the dialogues of a file in JSON lines."""
+    """Yield the dialogues of a JSON lines file, each with its line. Raises SuiteError."""
     for raw in read_lines(file, limits.DIALOGUE_BYTES, name):
         data = parse_json_line(raw.data, name, raw.number)
         if not isinstance(data, dict) or not isinstance(data.get("turns"), list):
@@ -298,7 +302,7 @@ def _published_lines(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
 
 
 def _published_table(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
-    """Give the dialogues of a table: a row is a message, and the rows of several cases may be mixed."""
+    """Yield the dialogues of a CSV table, each with its first line: a row is a message, and cases may be mixed."""
     rows: dict[str, list[_Row]] = {}
     hint = f"expected {layouts('JSON lines with case_id and turns', _COLUMNS)}"
     for source in read_csv(file, _COLUMNS, name, hint=hint):
@@ -314,7 +318,7 @@ def _published_table(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
 
 
 def _published(case: str, trial: int, listed: Sequence[_Message], name: str) -> Trajectory:
-    """Return a dialogue as a trajectory: the query, then for each index the agent's reply before the user's."""
+    """Return published messages as a trajectory, the agent's before the user's in each index. Raises SuiteError for a duplicate."""
     messages = sorted(listed, key=lambda message: (message.index, message.role == "user"))
     for message, other in pairwise(messages):
         if (message.index, message.role) == (other.index, other.role):
@@ -335,6 +339,7 @@ def _published(case: str, trial: int, listed: Sequence[_Message], name: str) -> 
 
 
 def _turn(message: _Message) -> Turn:
+    """Return a published message as a turn."""
     milliseconds = message.milliseconds
     return Turn(
         role="user" if message.role == "user" else "agent",
@@ -346,6 +351,7 @@ def _turn(message: _Message) -> Turn:
 
 
 def _step(call: _Call) -> Step:
+    """Return a published tool call as a step, with a result in JSON text parsed."""
     result = as_json(call.result)
     if isinstance(call.result, str):  # data as JSON text, or words
         with suppress(ValueError):
@@ -362,12 +368,14 @@ def _step(call: _Call) -> Step:
 
 
 def _ending(messages: Sequence[_Message], failed: _Message | None) -> Ending:
+    """Return how a dialogue ended: by the failed message's side, by its limit of turns, or as done."""
     if failed is not None:
         return "user_error" if failed.role == "user" else "agent_error"
     return "max_turns" if any(message.forced for message in messages) else "done"
 
 
 def _fault(message: _Message) -> Fault:
+    """Return the fault for a failed message, with its status and its error."""
     words = f"the recorded message has status {message.status!r}"
     return Fault(
         blame="user" if message.role == "user" else "agent",
@@ -376,6 +384,7 @@ def _fault(message: _Message) -> Fault:
 
 
 def _oddities(messages: Sequence[_Message]) -> Iterator[str]:
+    """Yield warnings on a dialogue that has no query or goes on after its end."""
     if not messages or messages[0].role != "user":
         yield "the recorded dialogue has no query; the case's own was put in front"
     ends = [place for place, message in enumerate(messages) if message.stops]

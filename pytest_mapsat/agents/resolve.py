@@ -25,6 +25,7 @@ class _UnknownError(UsageError):
 
 
 def _refused(message: str, hint: str) -> UsageError:
+    """Return a UsageError with a hint; without one, an _UnknownError, so that the caller can suggest kinds of agents."""
     return UsageError(message + hint) if hint else _UnknownError(message)
 
 
@@ -73,7 +74,7 @@ def names_own_code(spec: str) -> bool:
 
 
 def source_of(agent: object, spec: str) -> Source:
-    """Return the source for an agent at hand: a callable, a factory, an object with ``reply``, or a source.
+    """Return the source for an agent object: a callable, a factory, an object with ``reply``, or a source.
 
     Raises:
         UsageError: it is none of these.
@@ -110,7 +111,7 @@ def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools", "ra
 
 
 def _suggestion(module_name: str, attribute: str) -> str:
-    """Guess what was meant by a path, or by a module alone."""
+    """Return a hint that names the likely module and attribute for a path or a bare module; empty if none is likely."""
     name = module_name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
     if not all(part.isidentifier() for part in name.split(".")):
         return ""
@@ -118,7 +119,7 @@ def _suggestion(module_name: str, attribute: str) -> str:
 
 
 def search_first(root: Path) -> None:
-    """Have modules looked for in a folder before any other place."""
+    """Put a folder at the front of ``sys.path`` and clear the import caches."""
     place = str(root)
     if sys.path[:1] != [place]:
         sys.path.insert(0, place)
@@ -126,6 +127,7 @@ def search_first(root: Path) -> None:
 
 
 def _import(name: str, spec: str, root: Path) -> object:
+    """Import a module and return it. Raises UsageError if it is missing or its import fails."""
     try:
         return call_user_code(importlib.import_module, name)
     except UserCodeError as broken:
@@ -140,6 +142,7 @@ def _import(name: str, spec: str, root: Path) -> object:
 
 
 def _modules_in(root: Path) -> list[str]:
+    """Return the sorted names of the folders and Python modules in a folder, for hints."""
     with os.scandir(root) as entries:
         return sorted(
             entry.name.removesuffix(".py") for entry in entries if entry.is_dir() or entry.name.endswith(".py")
@@ -147,7 +150,7 @@ def _modules_in(root: Path) -> list[str]:
 
 
 def _place(error: BaseException, root: Path) -> str:
-    """Return ``file:line: `` of the last line of the user's own code, or nothing."""
+    """Return ``file:line: `` of the last line of the user's own code in an error; empty if there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_relative(error.filename, root)}:{error.lineno}: "
     places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]
@@ -156,11 +159,13 @@ def _place(error: BaseException, root: Path) -> str:
 
 
 def _relative(filename: str, root: Path) -> str:
+    """Return a file name relative to the root; unchanged if it is outside."""
     path = Path(filename)
     return str(path.relative_to(root)) if path.is_relative_to(root) else filename
 
 
 def _member(owner: object, name: str, where: str, spec: str) -> object:
+    """Return an attribute of an object. Raises UsageError if it is missing or cannot be read."""
     try:
         return call_user_code(getattr, owner, name)
     except UserCodeError as broken:

@@ -48,7 +48,7 @@ def as_json(value: Any, other: Callable[[Any], Any] | None = None) -> Json:
 
 
 def writable(value: str) -> str:
-    """Return the text as a plain ``str`` that can be written as UTF-8."""
+    """Return the text as a plain ``str`` that UTF-8 can encode: lone surrogates are replaced."""
     value = str.__str__(value)
     if value.isascii():
         return value
@@ -56,13 +56,14 @@ def writable(value: str) -> str:
 
 
 class _Copy:
-    """One copy under way, with what is left of its size."""
+    """Copies one value to JSON data, up to a depth and a number of values."""
 
     def __init__(self, other: Callable[[Any], Any] | None) -> None:
         self._left = _MAX_VALUES
         self._other = other
 
     def of(self, value: Any, depth: int) -> Json:
+        """Return a copy of a value as JSON data, with a short note where it is too deep or too large."""
         self._left -= 1
         kind = type(value)
         if kind is str:
@@ -78,10 +79,12 @@ class _Copy:
 
 
 def _key(key: object) -> str:
+    """Return a key of a mapping as text."""
     return writable(key) if isinstance(key, str) else str(_scalar(key))
 
 
 def _scalar(value: Any) -> Json:
+    """Return a scalar as JSON data; for one that JSON cannot hold, its type or value in angle brackets."""
     if isinstance(value, str):
         return writable(value)
     if value is None or isinstance(value, bool):
@@ -119,14 +122,14 @@ class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an 
 
 
 def scrubbed(text: str, most: int = _SHOWN) -> str:
-    """Return the text without secrets of the environment, memory addresses and absolute paths (the file name stays), cut to a readable length, in characters."""
+    """Return a text without secrets, memory addresses and the folders of absolute paths, cut to ``most`` characters."""
     # Before it is cut: what is left of a secret that was cut through would not be known for one.
     words = writable(_PATH.sub(r"\1", _ADDRESS.sub("0x...", known_secrets().hidden(text)[:_READ])))
     return words if len(words) <= most else words[: most - 3] + "..."
 
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:
-    """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any; in detail, what it was raised from."""
+    """Return the fault for an exception: its type, message and place; the detail has the last frames and the cause."""
     places = [f"{_module_file(frame)}:{line} in {frame.f_code.co_name}" for frame, line in frames_of(error)]
     where = f" ({places[-1]})" if places else ""
     cause = error.__cause__
@@ -136,7 +139,7 @@ def describe(error: BaseException, *, blame: Blame) -> Fault:
 
 
 def described(error: BaseException) -> Fault:
-    """Return the fault for what an agent raised: its own, unless a service that it needs cannot be reached."""
+    """Return the fault for an exception of the agent; the infrastructure's where a service that it needs is unreachable."""
     try:
         return call_user_code(_described, error)
     except UserCodeError:
@@ -144,6 +147,7 @@ def described(error: BaseException) -> Fault:
 
 
 def _described(error: BaseException) -> Fault:
+    """Return the fault for an exception of the agent, as ``described`` does; the exception's own code may raise here."""
     fault = describe(error, blame="agent")
     reason = _reason(error, iter(range(_MOST)))
     if reason is None:
@@ -154,6 +158,7 @@ def _described(error: BaseException) -> Fault:
 
 
 def _words(error: BaseException) -> str:
+    """Return the scrubbed message of an exception; a substitute where it is empty or cannot be read."""
     if isinstance(error, RecursionError):
         return "maximum recursion depth exceeded"
     try:
@@ -163,7 +168,7 @@ def _words(error: BaseException) -> str:
 
 
 def _module_file(frame: FrameType) -> str:
-    """Return the file as seen from the directory that holds the top package of the frame's module."""
+    """Return the file of a frame, relative to the directory that holds its top package."""
     path = Path(frame.f_code.co_filename)
     name = str(frame.f_globals.get("__name__", ""))
     parts = name.count(".") + (2 if path.name == "__init__.py" else 1)
@@ -207,7 +212,7 @@ _MOST = 100
 
 
 def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException | None:
-    """Return the exception that says that a service could not be reached: the one that left the agent, or one that it was raised from or after.
+    """Return the exception in a chain that says a service could not be reached; None if there is no such exception.
 
     Of a group of exceptions each must be one; the first that tells of an answer decides: what came before a 404 is over.
     User code may raise here.
@@ -229,7 +234,7 @@ def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException |
 
 
 def _is_unreachable(error: BaseException) -> bool | None:
-    """Return whether an exception says that a service could not be reached; None where it says nothing of one."""
+    """Return whether an exception says that a service could not be reached; None if it is about no service."""
     if isinstance(error, Unavailable | socket.gaierror):
         return True
     if isinstance(error, ConnectionError):
@@ -300,7 +305,7 @@ def checked(value: object) -> Reply:
 
 
 def with_data(reply: Reply, schema: JsonObject) -> Reply:
-    """Return a reply whose text is one JSON object, or has one in its only block of code, as data, where the case asks for data; any other reply as it is.
+    """Return a reply with the JSON object in its text as output where the case asks for data; any other reply as it is.
 
     Args:
         reply: what ``checked`` returned; data of its own stay.
@@ -322,6 +327,7 @@ def with_data(reply: Reply, schema: JsonObject) -> Reply:
 
 
 def _with_article(value: object) -> str:
+    """Return the type of a value with its article, such as ``an int``, for messages."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -331,6 +337,7 @@ def _with_article(value: object) -> str:
 
 
 def _thoughts(thoughts: object) -> tuple[str, ...]:
+    """Return the thoughts of a reply as a tuple of texts. Raises AgentFault if they are not strings, or too many."""
     if isinstance(thoughts, str):
         return (writable(thoughts),)
     if not isinstance(thoughts, Sequence) or isinstance(thoughts, bytes):
@@ -343,6 +350,7 @@ def _thoughts(thoughts: object) -> tuple[str, ...]:
 
 
 def _usage(usage: object) -> dict[str, Any] | None:
+    """Return the usage of a reply without empty entries; None if it has no usage. Raises AgentFault if it is invalid."""
     if usage is None:
         return None
     if not isinstance(usage, Mapping):
@@ -361,7 +369,7 @@ def _usage(usage: object) -> dict[str, Any] | None:
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a date, a decimal, an enum, a model and the like as JSON data."""
+    """Return a date, a decimal, an enum, a model and the like as JSON data. Raises AgentFault if it cannot be."""
     try:
         return call_user_code(to_jsonable_python, value)
     except UserCodeError as broken:
@@ -371,11 +379,13 @@ def _jsonable(value: Any) -> Any:
 
 
 def _is_data(value: object) -> bool:
+    """Return whether a value is structured data: a mapping, a dataclass or a pydantic model."""
     model = callable(getattr(type(value), "model_dump", None))
     return isinstance(value, Mapping) or model or (is_dataclass(value) and not isinstance(value, type | Reply))
 
 
 def _output(output: object) -> JsonObject:
+    """Return the output of a reply as a JSON object. Raises AgentFault if it is no structured data."""
     if not _is_data(output):
         raise AgentFault(f"the agent returned a Reply whose output is {_with_article(output)}; expected a dict")
     plain = output if isinstance(output, Mapping) else _jsonable(output)

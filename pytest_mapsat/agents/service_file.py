@@ -55,7 +55,7 @@ class Complete(Noun):
 
 
 class CallPaths(Noun):
-    """Where an answer tells the calls that the service made with tools of its own: ``at`` leads to a list of them, the other dotted paths start in each; empty: it does not tell.
+    """Dotted paths to calls of the service's own tools in an answer: ``at`` to their list, the others in each call; may be empty.
 
     ``error``: what stands there of a call that failed. ``at`` and ``tool`` may be empty in a form that has events or items of its own for such calls.
     ``all``: an answer lists every call that the service made for this reply, or in the dialogue so far; what it does not list was not called. Empty: it may leave calls out.
@@ -70,7 +70,7 @@ class CallPaths(Noun):
     all: Literal["", "reply", "dialogue"] = ""
 
     def calls_in(self, answer: Json) -> Iterator[ReportedCall]:
-        """Yield the calls that an answer tells. Raises ValueError where something else stands there."""
+        """Yield the calls of the service's own tools in an answer. Raises ValueError if they have another form."""
         for listed in values_at(answer, self.at) if self.at else ():
             for each in listed if isinstance(listed, list) else () if listed is None else [listed]:
                 parts = {name: values_at(each, path) for name, path in self if path and name not in {"at", "all"}}
@@ -139,18 +139,18 @@ class ServiceFile(Noun):
     @field_validator("spans", mode="before")
     @classmethod
     def _plain(cls, value: Json) -> Json:
-        """Take ``true`` for the usual place."""
+        """Return the usual place (an empty mapping) for ``true``, None for ``false``, any other value as it is."""
         return {} if value is True else None if value is False else value
 
     @property
     def tells_calls(self) -> tuple[str, ...]:
-        """The fields that say where calls of the service's own tools are told."""
+        """Return the names of the fields that say where to find the calls of the service's own tools."""
         places = {"response.calls": self.response.calls, "spans": self.spans, "mcp": self.mcp}
         return tuple(name for name, place in places.items() if place is not None)
 
 
 def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
-    """Yield the placeholders of a template: the path to each, its name, with the fields behind it, and whether it is a variable of the environment."""
+    """Yield the path, the name and whether it is an environment variable, for each placeholder in a template."""
     if isinstance(template, str):
         for match in _PLACEHOLDER.finditer(template):
             if not match["dollar"]:
@@ -166,12 +166,13 @@ def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, b
 
 
 def _named(match: re.Match[str]) -> tuple[str, bool]:
+    """Return the name of a matched placeholder, and whether it is an environment variable."""
     braced: str | None = match["braced"]
     return (match["name"], False) if braced is None else (braced, braced not in PLACEHOLDERS)
 
 
 def filled(template: Json, values: Mapping[str, Json]) -> Json:
-    """Return a template with values in the place of ``$name`` and ``$name.field``, and of ``${VARIABLE}`` that of the environment.
+    """Return a template with ``$name``, ``$name.field`` and ``${VARIABLE}`` replaced by their values.
 
     A placeholder that stands alone becomes JSON, one inside a text becomes text.
     """
@@ -186,6 +187,7 @@ def filled(template: Json, values: Mapping[str, Json]) -> Json:
 
 
 def _value(match: re.Match[str], values: Mapping[str, Json]) -> Json:
+    """Return the value of a matched placeholder; None where its path leads to nothing."""
     if match["dollar"]:
         return "$"
     name, variable = _named(match)
@@ -196,11 +198,12 @@ def _value(match: re.Match[str], values: Mapping[str, Json]) -> Json:
 
 
 def _as_text(value: Json) -> str:
+    """Return a text as it is, any other value as JSON text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def read_service_file(spec: SourceSpec, form: str) -> ServiceFile:
-    """Read a service file, and check what can be checked before a request is sent. Raises UsageError, SuiteError."""
+    """Read a service file, check it without sending a request, and return it. Raises UsageError, SuiteError."""
     path = spec.root / form
     require_file(path, form)
     documents = parse_yaml(read_bytes(path, limits.MIB), form)
@@ -228,7 +231,7 @@ def _templates(file: ServiceFile) -> dict[str, Json]:
 
 
 def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
-    """Yield what is wrong with a service file whose fields are known."""
+    """Yield the problems of a service file that fits its schema: placeholders, headers, places of calls."""
     for place, template in _templates(file).items():
         for where, name, variable in placeholders(template):
             message, hint = _misnamed(place, name, variable=variable)
@@ -247,7 +250,7 @@ def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLin
 
 
 def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
-    """Yield what is wrong with the places of calls."""
+    """Yield the problems of the fields that say where to find the calls of the service's own tools."""
     paths, places = file.response.calls, file.tells_calls
     if len(places) > 1:
         yield lines.problem(form, (), f"found {' and '.join(places)}, expected one of them: a call would be told twice")
@@ -265,7 +268,7 @@ def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterat
 
 
 def _header_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
-    """Yield what is wrong with the headers of requests, and with the place of the build in answers."""
+    """Yield the problems of the request headers and of the place of the build in answers."""
     for name, value in file.headers.items():
         if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
             yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
@@ -277,7 +280,7 @@ def _header_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iter
 
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
-    """Return what is wrong with a placeholder and a hint; empty texts where nothing is."""
+    """Return the problem of a placeholder and a hint; two empty texts if it is fine."""
     if variable and not re.fullmatch(r"\w+", name):
         hint = f"did you mean '${name}'?" if name.startswith("context.") else ""
         return f"found ${{{name}}} in {place}, expected the name of a variable in the braces; $$ is a dollar", hint
@@ -293,7 +296,7 @@ def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
 
 
 def _unknown_field(name: str) -> tuple[str, str]:
-    """Return what is wrong with a field of the context and a hint; what a case puts into ``details`` and the like is its own."""
+    """Return the problem of a context field and a hint; two empty texts if it exists or is up to the case."""
     part: Any = context_of(Visible(query="?", context=Context(location=Location(lon=0, lat=0))))
     reached, *fields = name.split(".")
     for field in fields:

@@ -66,7 +66,7 @@ class KeptAgent:
         self.process: Any = None
 
     def forget(self) -> None:
-        """Give the agent up: the next task begins with a new one, of which the old one cannot reach anything."""
+        """Drop the agent and close its process: the next task begins with a new one that shares nothing with it."""
         if self.process is not None:
             self.process.close()
         self.state, self.port, self.made, self.process = {}, None, None, None
@@ -93,12 +93,12 @@ class Session:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The dialogue so far, the message to be answered included: ``{"role": "user" or "assistant", "content": ...}``."""
+        """Return the dialogue so far, with the message to be answered: ``{"role": "user" or "assistant", "content": ...}``."""
         return [{"role": role, "content": content} for role, content in self._said]
 
     @property
     def earlier(self) -> list[dict[str, str]]:
-        """The dialogue before the message to be answered."""
+        """Return the dialogue before the message to be answered."""
         return self.messages[:-1]
 
     def think(self, text: str) -> None:
@@ -106,7 +106,7 @@ class Session:
         self._think(text)
 
     def remember(self, turns: Iterable[Turn], deadline: float = inf) -> None:
-        """Take over the words of the dialogue, and the moment at which the episode's time is over, by ``perf_counter``."""
+        """Set the dialogue so far, and the deadline of the episode on the clock of ``perf_counter``."""
         self._deadline = deadline
         self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
 
@@ -115,7 +115,7 @@ class Session:
 
 
 def session_id(case: Case, trial: int) -> str:
-    """Return what names an episode for the agent: the same for the same case and trial.
+    """Return the id of an episode for the agent: always the same for a case and a trial.
 
     It goes over words of the truth, which no agent has: a list of case ids does not reveal which case this is.
     """
@@ -124,22 +124,22 @@ def session_id(case: Case, trial: int) -> str:
 
 
 def trial_of(session: Session) -> int:
-    """Return which of several episodes of its case a session is of, from 1: for our own agents, which a cache tells apart by it."""
+    """Return the trial number of a session, from 1: for built-in agents, as a cache keeps trials apart by it."""
     return session._trial  # noqa: SLF001  # no name that an agent is offered
 
 
 def kept_of(session: Session) -> KeptAgent | None:
-    """Return what of the agent outlives the episode of a session; None: nothing does."""
+    """Return the ``KeptAgent`` of a session, which outlives its episode; None where dialogues are not carried."""
     return session._kept  # noqa: SLF001  # likewise
 
 
 def seconds_left(session: Session) -> float:
-    """Return what is left of an episode's time, for agents that wait for others; below 0 once it is over."""
+    """Return the seconds that an episode has left; below 0 once its time is over."""
     return session._deadline - perf_counter()  # noqa: SLF001  # likewise
 
 
 def context_of(visible: Visible, memory: str = "") -> AgentContext:
-    """Return the context for an agent, with what its memory has for the task, new each time: what an agent does to it stays with the agent."""
+    """Return a new context for an agent from what a case shows and a memory's text; changes to it do not reach the case."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -163,18 +163,18 @@ def declared(tools: Toolbox) -> list[dict[str, Any]]:
 
 
 def filled_fields(context: AgentContext) -> dict[str, Any]:
-    """Return the fields of a context that the case fills."""
+    """Return the fields of a context that are not empty."""
     return {name: value for name, value in context.items() if value not in (None, [], {}, "")}
 
 
 def with_earlier(message: str, session: Session) -> str:
-    """Return the first message of an episode, for agents that take no others, with those of the dialogue before it in front."""
+    """Return a message with the dialogue before it in front, as one text for agents that take only one message."""
     lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]
     return "\n\n".join([*lines, f"user: {message}"]) if lines else message
 
 
 class Conversation:
-    """An agent in one episode, with what ``AgentSource.open`` hands it. Most hold nothing that has to be given back.
+    """An agent in one episode, with what ``AgentSource.open`` gives it. Most hold nothing that ``close`` must release.
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
@@ -195,7 +195,7 @@ class Conversation:
 
     @property
     def refused(self) -> str:
-        """Why a tool of the agent was kept from running for real, which is no fault of the agent; empty where none was."""
+        """Return why a tool of the agent was kept from running for real, no fault of the agent; empty where none was."""
         return ""
 
     def reply(self, message: str) -> Reply:
@@ -211,7 +211,7 @@ class Conversation:
         raise NotImplementedError
 
     def reported(self) -> Sequence[Sequence[ReportedCall]]:
-        """Return the reports of calls of its own tools since this was last asked; one may begin with what an earlier one has.
+        """Return the calls of its own tools since the last time, a list for each report; reports may repeat earlier calls.
 
         Raises:
             InfrastructureError: what would tell of them is broken.
@@ -226,7 +226,7 @@ class Conversation:
         self._cancelled.set()
 
     def close(self) -> None:
-        """Give back what the agent holds; called once its episode is over."""
+        """Release what the agent holds; called once its episode is over."""
 
 
 class AgentSource:
@@ -269,7 +269,7 @@ class SourceElsewhere(AgentSource):
 
     @property
     def agent(self) -> object:  # type: ignore[override]
-        """The source itself: the agent is no object of this process."""
+        """Return the source itself: the agent is no object of this process."""
         return self
 
 

@@ -72,7 +72,7 @@ def missing_extra() -> str:
 def serve_tools(
     toolbox: Toolbox, *, at_once: bool = True, forward: Forward | None = None
 ) -> AbstractContextManager[ToolEndpoint]:
-    """Serve the tools of one episode over MCP on the loopback interface; afterwards the token leads nowhere.
+    """Serve the tools of one episode over MCP on the loopback interface, until the context is left and the token ends.
 
     All episodes of a process share one server.
 
@@ -94,7 +94,7 @@ _lock = Lock()
 
 @cache
 def _shared_server() -> ToolServer:
-    """Return the server of this process."""
+    """Return the one tool server of this process, started on first use."""
     return ToolServer()
 
 
@@ -130,7 +130,7 @@ class ToolServer:
     def lease(
         self, toolbox: Toolbox, *, at_once: bool = True, forward: Forward | None = None
     ) -> Iterator[ToolEndpoint]:
-        """Answer calls with a new token from the toolbox, until the context is left; see ``serve_tools``."""
+        """Yield an endpoint with a new token that serves the toolbox until the context is left; see ``serve_tools``."""
         token = secrets.token_urlsafe(24)
         self._toolboxes[token] = toolbox, forward
         if at_once and not self._woken:
@@ -144,6 +144,7 @@ class ToolServer:
                 self._ended.popitem(last=False)
 
     def _run(self) -> None:
+        """Wait for the first connection, then serve MCP on the socket."""
         import asyncio  # noqa: PLC0415 (with the server)
 
         with self._socket:
@@ -154,6 +155,7 @@ class ToolServer:
             asyncio.run(self._serve())
 
     async def _serve(self) -> None:
+        """Serve MCP over HTTP: route each request by its token to its toolbox, and refuse those without a valid token."""
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 (heavy)
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
@@ -173,6 +175,7 @@ class ToolServer:
         )
 
         async def app(scope: Scope, receive: Any, send: Any) -> None:
+            """Refuse a request, forward it, or have the SDK answer it with the toolbox of its token."""
             token, refusal = self._token_of(scope)
             toolbox, forward = self._toolboxes.get(token, (None, None))
             if refusal is None and toolbox is None:
@@ -191,7 +194,7 @@ class ToolServer:
 
     @staticmethod
     def _token_of(scope: Scope) -> tuple[str, tuple[int, str] | None]:
-        """Return the token of a request, and the status and words to refuse it with, if it must be."""
+        """Return the token of a request and None, or an empty token and the status and message to refuse it with."""
         match scope["path"].split("/"):
             case ["", "mcp"]:
                 in_path = ""
@@ -219,7 +222,7 @@ _TOOLBOX = "pytest_mapsat.toolbox"
 
 
 async def _call_late(toolbox: Toolbox, receive: Callable[[], Awaitable[JsonObject]]) -> None:
-    """Let the toolbox of an episode that is over refuse a call, so that it is kept."""
+    """Pass a tool call that comes after its episode to the closed toolbox, which records and refuses it."""
     body = await body_of(receive, _MOST_BYTES)
     with suppress(ValueError, TypeError, KeyError, AttributeError, ToolsClosed):  # anything may stand there
         asked = parse_json(body.decode())
@@ -228,7 +231,7 @@ async def _call_late(toolbox: Toolbox, receive: Callable[[], Awaitable[JsonObjec
 
 
 async def serve_app(app: Forward, listening: socket.socket) -> None:
-    """Answer what comes on a socket, for ever."""
+    """Serve an ASGI app on a listening socket, forever."""
     import uvicorn  # noqa: PLC0415 (heavy, and of an extra)
 
     config = uvicorn.Config(
@@ -238,7 +241,7 @@ async def serve_app(app: Forward, listening: socket.socket) -> None:
 
 
 async def body_of(receive: Callable[[], Awaitable[JsonObject]], most: int) -> bytes:
-    """Return the body of a request; of one that has more than so many bytes, the beginning, which has more as well."""
+    """Read and return the body of a request; stop reading once it has more than ``most`` bytes."""
     body, more = b"", True
     while more and len(body) <= most:
         part = await receive()
@@ -249,7 +252,7 @@ async def body_of(receive: Callable[[], Awaitable[JsonObject]], most: int) -> by
 async def respond(
     send: Callable[[JsonObject], Awaitable[None]], status: int, body: bytes, kind: str = "application/json"
 ) -> None:
-    """Answer a request."""
+    """Send an HTTP response with a status, a body and its content type."""
     headers = [
         (b"content-type", kind.encode("latin-1")),
         (b"allow", b"POST"),
@@ -260,7 +263,7 @@ async def respond(
 
 
 async def refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
-    """Answer with a status and an error that MCP clients show."""
+    """Send an HTTP status with a JSON-RPC error that MCP clients show."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}}
     await respond(send, status, json.dumps(error).encode())
 
@@ -283,6 +286,7 @@ def serve_stdio(toolbox: Toolbox) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 (heavy, and of an extra)
 
     async def serve() -> None:
+        """Run an MCP server on standard input and output until the input ends."""
         server = mcp_server(lambda _: toolbox)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
@@ -291,6 +295,7 @@ def serve_stdio(toolbox: Toolbox) -> None:
     done: Future[None] = Future()
 
     def run() -> None:
+        """Run the server and hand its result or its exception to the waiting thread."""
         try:
             done.set_result(anyio.run(serve))
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
@@ -301,7 +306,7 @@ def serve_stdio(toolbox: Toolbox) -> None:
 
 
 def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
-    """Return a server of the SDK that lists and calls tools.
+    """Return an MCP server of the SDK that lists and calls the tools of a toolbox.
 
     Args:
         toolbox_of: from the SDK's context of a request to the toolbox that answers it.
@@ -311,6 +316,7 @@ def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
     from mcp.server import Server  # noqa: PLC0415
 
     async def list_tools(context: Any, _: object) -> types.ListToolsResult:
+        """Return the tools of the request's toolbox as MCP tools."""
         tools = [
             types.Tool(name=tool["name"], description=tool["description"], input_schema=tool["parameters"])
             for tool in declared(toolbox_of(context))
@@ -319,6 +325,7 @@ def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         # A call may take its time, and others go on meanwhile.
+        """Call a tool in a worker thread and return its result as JSON text."""
         result, is_error = await to_thread.run_sync(_called, toolbox_of(context), params.name, params.arguments)
         text = json.dumps(result, ensure_ascii=False)
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)

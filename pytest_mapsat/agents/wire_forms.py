@@ -134,7 +134,7 @@ def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
 
 
 def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
-    """Return a tool call.
+    """Return the tool call in an object of an answer.
 
     Args:
         call: the object that holds its id.
@@ -150,7 +150,7 @@ def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
 
 
 def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
-    """Return a tool call whose arguments came as an object, or as JSON text."""
+    """Return a tool call, its arguments read from an object or JSON text; None as arguments where they are no object."""
     text = (arguments or "{}") if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     with suppress(ValueError):
         arguments = parse_json(text) if isinstance(arguments, str) else arguments
@@ -158,14 +158,14 @@ def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
 
 
 def own_call(call: ToolCall, result: Json) -> ReportedCall:
-    """Return a call as one that the service has made itself; without a result where there is none."""
+    """Return a tool call as a report of one that the service made itself, with its result if it is known."""
     arguments = call.text if call.arguments is None else call.arguments
     report: ReportedCall = {"tool": call.name, "arguments": arguments, "id": call.id}
     return report if result is None else {**report, "result": result}
 
 
 def told_error(error: Json) -> ServiceFault:
-    """Return the fault for an error that the agent itself reports in the field of its form."""
+    """Return the fault for an error that the agent itself reports in its answer; the agent is to blame."""
     message = error.get("message") if isinstance(error, Mapping) else error
     words = message if isinstance(message, str) else json.dumps(error, ensure_ascii=False)
     return ServiceFault(f"the agent reports an error: {words}", "agent")
@@ -205,7 +205,7 @@ def require_complete(state: Json, complete: Collection[Json], what: str, why: Js
 
 
 def require_same(given: Json, asked: Json, what: str) -> None:
-    """Check that an answer is to what was asked.
+    """Check that the id in an answer is the one that was sent.
 
     Args:
         given: the id in the answer; None: it has none.
@@ -220,7 +220,7 @@ def require_same(given: Json, asked: Json, what: str) -> None:
 
 
 def form_of_answer(answer: Json) -> FormName:
-    """Return the form that an answer, or the first event of one, is in as far as its fields show; ``json`` where they show none."""
+    """Return the form that an answer, or its first event, seems to be in; ``json`` where its fields show no other."""
     if not isinstance(answer, Mapping):
         return "json"
     kind = str(answer.get("type", ""))
@@ -335,9 +335,11 @@ class JsonForm(WireForm):
 
     @staticmethod
     def _at(data: Json, path: str) -> Json:
+        """Return the first value at a path of an answer; None if there is no value."""
         return next(iter(values_at(data, path)), None)
 
     def _text(self, data: Json, path: str) -> str:
+        """Return the text of an answer. Raises ServiceFault, with a hint, if it is not where it should be."""
         for place in (path,) if path else self._TEXTS:
             text = self._at(data, place)
             if isinstance(text, str):
@@ -371,13 +373,14 @@ class ToolForm(ToolSteps, WireForm):
         return Reply(text, usage=summed(self._spent) or None)
 
     def _result_of(self, call: ToolCall) -> Json:
+        """Make a call and return its result. Raises ServiceFault if the tools are closed."""
         try:
             return super()._result_of(call)
         except ToolsClosed as error:
             raise ServiceFault(f"the agent called {call.name!r:.80}: {error}", "agent") from None
 
     def _hear(self, message: str) -> None:
-        """Take the user's message."""
+        """Add the user's message to what the next request sends."""
         raise NotImplementedError
 
 
@@ -393,15 +396,18 @@ class ChatForm(ToolForm):
         self._messages: list[JsonObject] = []
 
     def _hear(self, message: str) -> None:
+        """Add the user's message to the messages, first the system message and the dialogue before it."""
         if not self._messages:
             self._messages.append({"role": "system", "content": _introduction(self._exchange.context())})
             self._messages += self._session.earlier
         self._messages.append({"role": "user", "content": message})
 
     def _take_result(self, call: ToolCall, result: str) -> None:
+        """Add the result of a tool call to the messages."""
         self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
+        """Send the messages, add the answer to them, and return its text and tool calls. Raises ServiceFault."""
         body: JsonObject = {"model": "agent", "messages": self._messages}
         if tools := self._toolbox.schemas():
             body["tools"] = tools
@@ -428,7 +434,7 @@ class ChatForm(ToolForm):
 
     @staticmethod
     def _whole(data: Json) -> tuple[JsonObject, Json, Json]:
-        """Return the message, the usage and the reason why it ended; a whole answer that gives no reason is not called unfinished."""
+        """Return the message, the usage and the finish reason of an answer; ``stop`` if the field for the reason is missing."""
         if isinstance(data, Mapping) and data.get("error"):
             raise told_error(data["error"])
         choice: Any = next(iter(part_of(data, "choices", list)), None)
@@ -437,6 +443,7 @@ class ChatForm(ToolForm):
 
     @classmethod
     def _streamed(cls, events: Iterator[JsonObject]) -> tuple[JsonObject, Json, Json]:
+        """Return the message, the usage and the finish reason that a stream's events add up to. Raises ServiceFault."""
         text, thought, old, usage, finish = "", "", None, None, None
         calls: dict[str, JsonObject] = {}
         for event in events:
@@ -478,14 +485,17 @@ class ResponsesForm(ToolForm):
         self._previous = ""
 
     def _hear(self, message: str) -> None:
+        """Add the user's message to the items, first the dialogue before it."""
         if not self._items and not self._previous:
             self._items += self._session.earlier
         self._items.append({"role": "user", "content": message})
 
     def _take_result(self, call: ToolCall, result: str) -> None:
+        """Add the result of a tool call to the items."""
         self._items.append({"type": "function_call_output", "call_id": call.id, "output": result})
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
+        """Send the items and return the answer's text and the tool calls to make; note those the service made itself."""
         body: JsonObject = {
             "model": "agent",
             "instructions": _introduction(self._exchange.context()),
@@ -526,7 +536,7 @@ class ResponsesForm(ToolForm):
 
     @staticmethod
     def _last(events: Iterator[JsonObject]) -> Json:
-        """Return the answer in the event that ends a stream, with the state that the event names unless it is complete."""
+        """Return the response in the last event of a stream, with its state. Raises ServiceFault if there is no such event."""
         for event in events:
             kind = event.get("type")
             if kind == "error":
@@ -552,14 +562,17 @@ class AgUiForm(ToolForm):
         self._state: Json = {}
 
     def _hear(self, message: str) -> None:
+        """Add the user's message to the messages, first the dialogue before it."""
         earlier = [] if self._messages else self._session.earlier
         turns = [*earlier, {"role": "user", "content": message}]
         self._messages += [{"id": str(uuid4()), **turn} for turn in turns]
 
     def _take_result(self, call: ToolCall, result: str) -> None:
+        """Add the result of a tool call to the messages."""
         self._messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call.id, "content": result})
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
+        """Start a run with the messages, and return its text and the tool calls to make. Raises ServiceFault."""
         context = [
             {"description": key, "value": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
             for key, value in filled_fields(self._exchange.context()).items()
@@ -589,6 +602,7 @@ class AgUiForm(ToolForm):
             yield event
 
     def _read(self, events: Iterator[JsonObject]) -> tuple[str, Sequence[ToolCall]]:
+        """Read the events of a run, keep its state and messages, and return its text and the tool calls to make."""
         run = _Run()
         snapshot: list[JsonObject] | None = None
         for event in events:
@@ -630,7 +644,7 @@ class _Run:
         self._open = ""
 
     def take(self, kind: str, event: JsonObject) -> None:
-        """Take an event of a message or a tool call; other events add nothing to a reply."""
+        """Add an event of a message or a tool call to the run; ignore any other event."""
         group = next((name for name in ("TEXT_MESSAGE", "TOOL_CALL") if kind.startswith(f"{name}_")), "")
         if kind == "TOOL_CALL_RESULT":
             self._results[part_of(event, "toolCallId", str, f"the event {kind}")] = event
@@ -638,6 +652,7 @@ class _Run:
             self._grow(kind, event, "messageId" if group == "TEXT_MESSAGE" else "toolCallId")
 
     def _grow(self, kind: str, event: JsonObject, key: str) -> None:
+        """Start or extend a text or a call's arguments. Raises ServiceFault for an event of one that was not started."""
         place = f"the event {kind}"
         if not kind.endswith("_CHUNK") or event.get(key):
             self._open = part_of(event, key, str, place)
@@ -657,14 +672,14 @@ class _Run:
             raise ServiceFault(f"{place} goes on with {self._open!r:.80}, which was not started")
 
     def text(self, finished: JsonObject) -> str:
-        """Return what the user reads: all texts of the run, else the messages of its interrupts."""
+        """Return the text for the user: all texts of the run, else the messages of its interrupts."""
         outcome = finished.get("outcome")
         interrupts = outcome.get("interrupts") if isinstance(outcome, Mapping) else None
         texts = [text for text in self._texts.values() if text]
         return "\n\n".join(texts) or texts_of(interrupts, "message")
 
     def calls(self) -> list[ToolCall]:
-        """Return the calls that wait for a result: tools of the service's own have theirs already."""
+        """Return the tool calls that have no result yet, and so are ours to make."""
         return [call for call in self._calls() if call.id not in self._results]
 
     def own_calls(self) -> list[ReportedCall]:
@@ -673,6 +688,7 @@ class _Run:
         return [own_call(call, self._results[call.id].get("content")) for call in answered]
 
     def _calls(self) -> list[ToolCall]:
+        """Return all tool calls of the run."""
         return [tool_call(key, name, self._arguments[key]) for key, name in self._tools.items()]
 
     def messages(self) -> list[JsonObject]:
@@ -734,6 +750,7 @@ class A2AForm(WireForm):
         return self._read(result)
 
     def _send(self, message: str) -> tuple[JsonObject, JsonObject]:
+        """Send a message in the protocol's version in use; return the error and the result, one of them empty."""
         old = self._version == "0.3"
         outgoing: JsonObject = {
             "messageId": str(uuid4()),
@@ -751,7 +768,7 @@ class A2AForm(WireForm):
         return self._rpc(0, self._extended(params, message))
 
     def _rpc(self, method: int, params: JsonObject) -> tuple[JsonObject, JsonObject]:
-        """Return the error and the result of a call, of which one is empty."""
+        """Make a JSON-RPC call and return the error and the result, one of them empty. Raises ServiceFault."""
         name = self._METHODS[self._version][method]
         request: JsonObject = {"jsonrpc": "2.0", "id": str(uuid4()), "method": name, "params": params}
         answer = self._exchange.post(request, {"A2A-Version": self._version})
@@ -764,22 +781,25 @@ class A2AForm(WireForm):
         return {}, part_of(answer.data, "result", dict)
 
     def _refused(self, error: JsonObject) -> ServiceFault:
+        """Return the fault for an error: the agent's, unless the service could not read the request."""
         if error.get("code") in self._UNREADABLE:
             return ServiceFault(f"it refuses the request: {shown(error.get('message'))} ({error.get('code')})")
         return told_error(error)
 
     @staticmethod
     def _task(result: JsonObject) -> JsonObject | None:
+        """Return the task in a result; None where the result is a message."""
         task = result.get("task", result)
         return task if isinstance(task, dict) and "status" in task else None
 
     @staticmethod
     def _state(task: JsonObject) -> str:
+        """Return the state of a task in one spelling. Raises ServiceFault if it has no state."""
         state: str = part_of(part_of(task, "status", dict, "a task"), "state", str, "the status of a task")
         return state_name(state)
 
     def _read(self, result: JsonObject) -> Reply:
-        """Return the reply in a message, or in a task that does not work on, and keep what the next message goes on from."""
+        """Return the reply in a message or a task, and keep the ids for the next message. Raises ServiceFault."""
         task = self._task(result)
         message = result.get("message", result) if task is None else task
         state = "" if task is None else self._state(task)
@@ -797,7 +817,7 @@ class A2AForm(WireForm):
 
     @staticmethod
     def _parts(task: JsonObject, state: str) -> list[JsonObject]:
-        """Return the parts of a task's result: its artifacts, else the message of its status; the message first where the task is not completed."""
+        """Return the parts of a task's artifacts, else of its status message; the other way round if it is not completed."""
         artifacts = members_of(task, "artifacts", "a task")
         results = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
         status = members_of(task["status"].get("message") or {}, "parts", "a message")

@@ -62,7 +62,7 @@ _Job = tuple[Future[Any], Context, Callable[[Any], Any], Any]
 
 
 class Worker:
-    """A thread for an agent.
+    """A thread that runs the calls of agents, one episode after another.
 
     Attributes:
         idle: false while a job runs, and for ever after one was overdue.
@@ -75,6 +75,7 @@ class Worker:
         self._thread.start()
 
     def _work(self) -> None:
+        """Run queued jobs and hand their outcomes to the threads that wait, until the worker is dismissed."""
         while (job := self._jobs.get()) is not None:
             future, context, function, argument = job
             settle: Callable[[Any], None] = future.set_result
@@ -88,7 +89,7 @@ class Worker:
             del job, future, context, function, argument, settle, outcome
 
     def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
-        """Return ``function(argument)``, or raise what it raised.
+        """Call ``function(argument)`` on the thread, and return or raise what it does.
 
         Raises:
             Overdue: it took longer than ``timeout`` seconds, or was left behind.
@@ -136,7 +137,7 @@ def leave_behind() -> int:
 
 @contextmanager
 def leased() -> Iterator[Worker]:
-    """Give a worker for one episode."""
+    """Yield a worker for one episode, and keep it for the next unless its job is overdue."""
     try:
         worker = _idle.pop()
     except IndexError:
@@ -163,7 +164,7 @@ def shutdown() -> None:
 
 
 def _forget_executors() -> None:
-    """Let Python end without the executors of agents that were left behind: it would wait for their threads for ever.
+    """Have Python forget the executors of agents that were left behind: at its end it would wait for their threads.
 
     Those threads are daemons, like ours that started them, which Python's own table of executors does not ask.
     """
@@ -208,20 +209,20 @@ class Remembering(Protocol):
 
     @property
     def own(self) -> bool:
-        """Whether it is the user's own code, and so a part of the agent."""
+        """Return whether the memory is the user's own code, and so a part of the agent."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """Its own tools, by name; known once it was asked."""
+        """Return the memory's own tools by name; they are known once it was asked."""
 
     def recall(self, query: str) -> Retrieval:
-        """Return what it has for a task. Raises AgentFault, InfrastructureError."""
+        """Return what the memory has for a task. Raises AgentFault, InfrastructureError."""
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call of one of its tools."""
+        """Answer a call of one of the memory's tools."""
 
     def close(self) -> None:
-        """Give it back; called once the episode is over."""
+        """Release the memory; called once the episode is over."""
 
 
 class Channel:
@@ -265,13 +266,13 @@ class Channel:
         return tuple(self._steps)
 
     def retire(self) -> None:
-        """Refuse calls from now on, and let go of the sandbox."""
+        """Refuse calls from now on, and drop the sandbox and the memory."""
         self._open = False
         del self._sandbox
         self._memory, self._steps = None, []
 
     def late(self) -> tuple[Step, ...]:
-        """Return the calls that came when no reply was under way, or in a copy of this process; each once."""
+        """Return the calls that came outside a reply, or in a forked copy of this process; each once."""
         _hear_forks()
         steps = tuple(self._late[self._told :])
         self._told += len(steps)
@@ -304,7 +305,7 @@ class Channel:
             return as_json(step.result), ""
 
     def keep_late(self, name: str, arguments: JsonObject) -> None:
-        """Keep a call that is refused as no reply is under way: the world outside would have been changed by it."""
+        """Keep a call that was refused because no reply is under way, as a late call; at most 100 of them."""
         if len(self._late) < _MOST_LATE:
             fits = isinstance(arguments, dict) and json_size(arguments) <= self._limits.max_text
             tool = tool_name(self.tools, name[:_LONGEST_NAME])
@@ -313,18 +314,18 @@ class Channel:
             self._late.append(step)
 
     def act(self, call: tuple[str, JsonObject]) -> Step | None:
-        """Answer a call that the user makes with a tool of its own; None where the sandbox broke."""
+        """Answer a call of the user with one of the user's tools, and return the step; None if the sandbox broke."""
         name, arguments = call
         with self._lock:
             return self._answered(name, arguments, self.user_tools)
 
     def slow_tool(self) -> str:
-        """Return the tool whose answer the sandbox has been at for so long that it is to blame; empty where there is none."""
+        """Return the tool that the sandbox has been answering for too long; empty where there is no such tool."""
         name, began = self._under_way or ("", inf)
         return name if perf_counter() - began > min(_SLOW, self._limits.timeout / 2) else ""
 
     def think(self, text: str) -> tuple[None, str]:
-        """Keep a thought; return nothing and an empty text, or why it was refused."""
+        """Keep a thought; return None and an empty text, or None and why it was refused."""
         with self._lock:
             if not self._open:
                 return None, _OVER
@@ -337,6 +338,7 @@ class Channel:
             return None, ""
 
     def _refusal(self) -> str:
+        """Return why a call is refused: no reply is under way, too many calls, or a broken sandbox; empty if it is not."""
         if not self._open:
             return _OVER
         if sum(step.kind != "thought" for step in self._steps) >= self._limits.max_calls:
@@ -345,7 +347,7 @@ class Channel:
         return "the sandbox of tools broke" if self.broken else ""
 
     def _remembered(self, name: str, arguments: JsonObject) -> Step | None:
-        """Answer a call of a tool of the agent's memory; None where it is another tool."""
+        """Answer a call of a tool of the agent's memory, and return the step; None where it is another tool."""
         name = tool_name(self.tools, name)
         if self._memory is None or name not in self._memory.tools:
             return None
@@ -354,7 +356,7 @@ class Channel:
         return answer.step(name, given, f"c{next(self._numbers)}").model_copy(update={"kind": "memory"})
 
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
-        """Answer a call by one of the caller's tools; of a call of another tool it says that there is none."""
+        """Answer a call with one of the caller's tools, else with an error; return the step, None if the sandbox broke."""
         name = tool_name(tools, name)
         self._made += tools is self.tools
         self._under_way = name, perf_counter()
@@ -373,7 +375,7 @@ class Channel:
         return answer.step(name, given, f"c{next(self._numbers)}")
 
     def _used_up(self) -> SandboxAnswer | None:
-        """Answer a call of the agent that is one more than it may make in the episode with an error that asks for the answer."""
+        """Return an error for a call beyond the episode's limit; None if the call is within it."""
         most = self._limits.calls
         if most is None or self._made <= most:
             return None
@@ -383,7 +385,7 @@ class Channel:
         )
 
     def _too_large(self, arguments: Json) -> SandboxAnswer | None:
-        """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""
+        """Return an error for arguments that are too large, and empty them; None if they fit."""
         if json_size(arguments) <= self._limits.max_text:
             return None
         if isinstance(arguments, dict):
@@ -444,7 +446,7 @@ _over: deque[tuple[str, int, int, Channel]] = deque()
 
 
 class _Line(NamedTuple):
-    """What copies of this process, which an agent has forked, tell it by: the process, and the two ends of a pipe."""
+    """The pipe by which copies of this process that an agent has forked report to it."""
 
     process: int
     reading: int
@@ -455,7 +457,7 @@ _line: _Line | None = None
 
 
 def _listen_to_forks() -> None:
-    """Open the line that copies of this process inherit."""
+    """Open the pipe on which forked copies of this process report calls."""
     global _line  # noqa: PLW0603  # one for a process
     if hasattr(os, "fork") and (_line is None or _line.process != os.getpid()):
         _line = _Line(os.getpid(), *os.pipe())
@@ -464,14 +466,14 @@ def _listen_to_forks() -> None:
 
 
 def _tell_of_call(line: _Line, number: int, name: str, arguments: Json) -> None:
-    """Tell the process that this one is a copy of that a call was refused here; in one piece, or without its arguments."""
+    """Report a call that was refused in this forked copy to the original process; without long arguments."""
     whole, short = (json.dumps([number, name, given]).encode() + b"\n" for given in (arguments, None))
     with suppress(OSError):
         os.write(line.writing, whole if len(whole) <= select.PIPE_BUF else short)
 
 
 def _hear_forks() -> None:
-    """Keep the calls that copies of this process have refused."""
+    """Keep the calls that forked copies of this process have refused, as late calls of their episodes."""
     with suppress(BlockingIOError):
         lines = b"" if _line is None else os.read(_line.reading, _PIPE_BYTES)
         for number, name, arguments in map(json.loads, lines.splitlines()):
@@ -480,7 +482,7 @@ def _hear_forks() -> None:
 
 
 def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
-    """Return the calls that came once their episode's trajectory had been made, with the case and the trial; each is returned once."""
+    """Return the late calls of episodes that are over, with case and trial; each call only once."""
     late = [(case, trial, channel.late()) for case, trial, _, channel in _over]
     return [(case, trial, steps) for case, trial, steps in late if steps]
 
@@ -489,7 +491,7 @@ def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
 def port(
     channel: Channel, case: str, trial: int, kept: KeptAgent | None = None
 ) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
-    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they are refused, until a kept agent has its next episode."""
+    """Yield functions that make calls and keep thoughts on a channel; they are refused once the context is left."""
     number = next(_numbers) if kept is None or kept.port is None else kept.port
     if kept is not None:
         kept.port = number
@@ -498,6 +500,7 @@ def port(
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.
     def call(name: str, arguments: JsonObject) -> Json:
+        """Make a tool call and return its result. Raises ToolsClosed if it is refused."""
         with not_the_agents():  # a sandbox may call the user's own tools
             result, refusal = _pass_on(number, Channel.call, str(as_json(name)), as_json(arguments))
         if refusal:
@@ -505,6 +508,7 @@ def port(
         return result
 
     def think(text: str) -> None:
+        """Keep a thought. Raises ToolsClosed if it is refused."""
         _, refusal = _pass_on(number, Channel.think, str(as_json(text)))
         if refusal:
             raise ToolsClosed(refusal)
@@ -521,7 +525,7 @@ def port(
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
-    """Hand a call or a thought to the channel of a number; return the result, and why it was refused."""
+    """Hand a call or a thought to the channel of a number; return its result and why it was refused, else an empty text."""
     if _line is not None and _line.process != os.getpid():
         if method is Channel.call:
             _tell_of_call(_line, number, given[0][:_LONGEST_NAME], given[1])
@@ -585,7 +589,7 @@ class ReportedCalls:
         return new[:_MOST_CALLS]
 
     def _step(self, call: object) -> tuple[str, Step]:
-        """Return a call as a step, behind the id that it was reported with."""
+        """Return the id of a reported call, and the call as a step. Raises InfrastructureError if it names no tool."""
         tool = call.get("tool") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or not isinstance(tool, str) or not tool.strip():
             raise InfrastructureError(
@@ -616,15 +620,16 @@ _UNKNOWN = Unknown()
 
 
 class _NoJsonError(Exception):
-    """A value is none that JSON has, so that a copy of it would be another."""
+    """A value that JSON cannot hold as it is."""
 
 
 def _no_json(_: object) -> Json:
+    """Raise _NoJsonError."""
     raise _NoJsonError
 
 
 def _value(value: object) -> Json | Unknown:
-    """Return a copy of what is reported, JSON text read; what is cut off, hidden, too large or none of JSON is unknown."""
+    """Return a copy of a reported value, JSON text parsed; Unknown if it is cut off, hidden, too large or no JSON."""
     try:
         data = data_of(as_json(value, _no_json)) if value is not None else None
     except _NoJsonError:
@@ -633,7 +638,7 @@ def _value(value: object) -> Json | Unknown:
 
 
 def _status(status: object, result: Json, *, tells_result: bool) -> StepStatus:
-    """Return what became of a call: what is reported, else what its result shows; one that may be an error is unknown."""
+    """Return the status of a reported call, else the one that its result shows; unknown where it may be an error."""
     if status in ("ok", "error"):
         return "ok" if status == "ok" else "error"
     says_error = isinstance(result, dict) and (
@@ -643,7 +648,7 @@ def _status(status: object, result: Json, *, tells_result: bool) -> StepStatus:
 
 
 def _taken(call: tuple[str, Step], others: list[tuple[str, Step]]) -> bool:
-    """Return whether one of some calls may be this one, and take it from them."""
+    """Return whether one of some calls may be the same call as this one, and remove that one from them."""
     twin = next((other for other in others if _may_be_one(other, call)), None)
     if twin is not None:
         others.remove(twin)

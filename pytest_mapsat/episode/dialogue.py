@@ -111,7 +111,7 @@ def run_episode(
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
-    """Return the episode of a case whose sandbox could not be made: it ends before the agent is asked, and is not laid to it."""
+    """Return the episode of a case with no usable sandbox: it ends before the agent is asked, and the agent is not blamed."""
     return Trajectory(
         case=case.id,
         trial=trial,
@@ -123,7 +123,7 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
 
 
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
-    """Return the recorded dialogue of a case, up to where the case's user would have ended it."""
+    """Return the recorded dialogue of a case, its data read from the replies, up to where the case's user would end it."""
     try:
         trajectory = source.trajectory(case, trial)
     except MapsatError as error:
@@ -187,7 +187,7 @@ class _EpisodeDialogue:
         self._late: tuple[Step, ...] = ()
 
     def run(self) -> Trajectory:
-        """Return what happened."""
+        """Play the episode and return its trajectory; an exception becomes its ending and fault."""
         try:
             end = self._talk()
         except AgentFault as error:
@@ -210,7 +210,7 @@ class _EpisodeDialogue:
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
-        """Ask the memory, and have its tools beside those of the sandbox; return the end that it brings where it cannot be used."""
+        """Ask the memory and add its tools to the channel; return the end of the dialogue if it cannot be used."""
         blame: Blame = "agent" if memory.own else "infrastructure"
         try:
             with leased() as worker, calls_of(self._model_calls):
@@ -229,14 +229,14 @@ class _EpisodeDialogue:
         return None
 
     def _talk(self) -> _End:
-        """Return how the dialogue ends, with the memory at hand where the agent has one."""
+        """Ask the memory where there is one, play the dialogue, and return how it ends."""
         if self._memory is None:
             return self._played()
         with closing(self._memory):
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        """Open the agent, and return how the dialogue with it ends."""
+        """Open the agent, play the dialogue with it, and return how it ends."""
         with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
@@ -269,7 +269,7 @@ class _EpisodeDialogue:
         return _End("max_turns")
 
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
-        """Ask for a reply; return the end that it brings, None where the dialogue goes on."""
+        """Ask for a reply and add its turn; return the end that it brings, None where the dialogue goes on."""
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
@@ -287,11 +287,12 @@ class _EpisodeDialogue:
         return end
 
     def _knows_all_calls(self) -> bool:
+        """Return whether the agent reports all its calls, and no report was cut."""
         told_all = self._conversation and self._conversation.reports_all
         return bool(told_all) and not any(reports.cut for reports in self._reports)
 
     def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
-        """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""
+        """Return the calls newly reported in addition to some steps, and the end: as given, or that reports failed."""
         reported: tuple[Step, ...] = ()
         try:
             for reports in self._reports if end is None or end.ending != "infrastructure_error" else ():
@@ -305,7 +306,7 @@ class _EpisodeDialogue:
         return reported, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
-        """Return the agent's reply in its time, or the end of the dialogue where there is none."""
+        """Return the agent's reply and None; or None and the end of the dialogue, if it is late or at fault."""
         try:
             with calls_of(self._model_calls):
                 reply: Reply = worker.run(
@@ -320,7 +321,7 @@ class _EpisodeDialogue:
         return reply, None
 
     def _broken(self) -> _End | None:
-        """Return the end that the calls of this reply bring, whatever the agent made of it."""
+        """Return the end for a broken sandbox, too many calls or a lost model answer; None where all went well."""
         if self._channel.broken is not None:
             ours = isinstance(self._channel.broken, InfrastructureError)
             return _End(
@@ -333,7 +334,7 @@ class _EpisodeDialogue:
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:
-        """Return the end of an episode whose time is over, by what was under way then."""
+        """Return the end of an episode that is out of time: who is to blame depends on what was under way."""
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
         slow = self._channel.slow_tool()
@@ -365,6 +366,7 @@ class _EpisodeDialogue:
         started = perf_counter()
 
         def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
+            """Return a function's result, called on the worker within the time left. Raises Overdue."""
             return worker.run(function, argument, timeout=self._deadline - perf_counter())
 
         hands = UserHands(self._channel, within_the_time)
@@ -407,7 +409,7 @@ def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
 
 
 def _fault_of(error: Exception, blame: Blame) -> Fault:
-    """Return the fault for an exception; an error of ours is meant to be read as it is."""
+    """Return the fault for an exception; an error of ours keeps its message, any other is described."""
     if isinstance(error, MapsatError):
         return Fault(blame=blame, message=str(error))
     return describe(error, blame=blame)

@@ -60,7 +60,7 @@ def compare(
     inconclusive: Literal["fail", "pass"] = "pass",
     covers: Callable[[str], bool] = lambda _: True,
 ) -> Comparison:
-    """Return a run held against an earlier one; of runs of different kinds only what differs.
+    """Return the comparison of a run with an earlier one; for runs of different kinds, only what differs.
 
     ``common``: compare what cases the runs share where they differ in part. ``inconclusive``: what an inconclusive comparison means; passed on.
     ``covers``: says whether the run has seen a whole domain, or with an empty name the whole suite; other drops are not decided.
@@ -115,7 +115,7 @@ def compare(
 
 
 def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | None:
-    """Return that too few cases are common to both runs; None where they are enough, or all of those that a part of the suite has."""
+    """Return a difference that says that the runs share too few cases; None if they share enough."""
     whole = after if partial else max(before, after)
     if pairs >= _LEAST_COMMON * whole:
         return None
@@ -123,7 +123,7 @@ def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | 
 
 
 def _more_open(pairs: Sequence[CasePair]) -> Iterator[str]:
-    """Tell that the judge leaves more cases undecided than before."""
+    """Yield a warning if the judge leaves more cases undecided than in the baseline."""
     before, after = (sum(pair.is_open(new=new) for pair in pairs) for new in (False, True))
     if after > before:
         yield (
@@ -133,7 +133,7 @@ def _more_open(pairs: Sequence[CasePair]) -> Iterator[str]:
 
 
 def _changes(table: PairTable, metrics: Sequence[str]) -> Iterator[Change]:
-    """Give the change of every metric, over all cases first, then by domain."""
+    """Yield the change of every metric, over all cases first, then by domain."""
     columns = [
         column
         for domain in ("", *table.domains)
@@ -158,7 +158,7 @@ def _changes(table: PairTable, metrics: Sequence[str]) -> Iterator[Change]:
 
 
 def _direction(column: Column, chance: float) -> Direction:
-    """Return whether a metric got worse or better beyond chance, stayed the same, or whether that is unclear."""
+    """Return whether a metric got worse or better beyond chance, stayed the same, or is unclear."""
     if not column.differ:
         return "same"
     if column.bounds is None or chance > ALARMS:
@@ -167,7 +167,7 @@ def _direction(column: Column, chance: float) -> Direction:
 
 
 def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
-    """Give the domains in which cases got worse, the one with the most of them first."""
+    """Yield in words the domains where cases got worse, the one with most such cases first."""
     fallen = (case for case in changed if case.direction == "worse")
     worse = by_key((domain, case) for case in fallen for domain in case.domains or ("",))
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
@@ -181,7 +181,7 @@ def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
 
 
 class Trials(NamedTuple):
-    """What is known of how far an agent varies, from the trials within each run: what differs between two runs may be the agent itself.
+    """How much an agent varies between trials of one run, which may explain a difference between two runs.
 
     Attributes:
         varies: whether trials of a case end differently in one of the runs (True), or both have several trials, which all end alike (False); None: not known.
@@ -199,17 +199,17 @@ class Trials(NamedTuple):
 
     @property
     def fewer(self) -> int:
-        """Trials of each case in the run that has fewer."""
+        """Return the number of trials of each case, in the run that has fewer."""
         return min(self.baseline, self.new)
 
     @property
     def certain(self) -> bool:
-        """Whether a difference can only be one of the agent: its trials are alike, and its build is not known to be the same."""
+        """Return whether only the agent can explain a difference: trials agree, and the builds are not known to be the same."""
         return self.varies is False and not self.build
 
     @property
     def doubt(self) -> str:
-        """Why a difference may not be one of the agent, in words; empty where it can only be."""
+        """Return in words why chance may explain a difference; empty if only the agent can."""
         few = "one trial of each case is too few" if self.fewer == 1 else ""
         if self.varies:
             return f"{few}{': ' * bool(few)}this agent varies (trials of {self.flaky} in one run end differently)"
@@ -221,7 +221,7 @@ class Trials(NamedTuple):
 
 
 def trials_of(pairs: Sequence[CasePair], metrics: Sequence[str], baseline: Side, new: Side) -> Trials:
-    """Return what the trials of two runs show of how far their agent varies in some metrics."""
+    """Return how much the trials of two runs show their agent to vary in some metrics."""
     before = min((len(pair.baseline) for pair in pairs), default=1)
     after = min((len(pair.new) for pair in pairs), default=1)
     several = min(before, after) > 1
@@ -234,7 +234,7 @@ def trials_of(pairs: Sequence[CasePair], metrics: Sequence[str], baseline: Side,
 
 
 def results_of_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
-    """Return what became of each drop, and of the cases that flipped where no rule is about them.
+    """Return the result of each drop rule; the default rule on flipped cases is included only if it does not pass.
 
     The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent surely
     does not vary or where chance goes as far in at most one of twenty comparisons of an agent with itself, and *inconclusive* where chance may. One that
@@ -267,7 +267,7 @@ def results_of_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, ne
 
 
 def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
-    """Return what became of a drop on these cases."""
+    """Return the result of a drop rule on these cases."""
     least, most = column.bounds or (0.0, 0.0)
     beyond = most < -drop.most - TOLERANCE
     outcome: ComparisonOutcome = "inconclusive"
@@ -299,7 +299,7 @@ def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> R
 
 
 def _change_text(drop: Drop, column: Column, verb: str, change: str, likely: str) -> str:
-    """Say how the means of two runs differ, and in how many cases."""
+    """Return in words how the means of two runs differ, and in how many cases."""
     moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
     cases = counted(len(column.members), "case")
     if not column.differ:
@@ -314,7 +314,7 @@ def _rule_result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured
 
 
 def _error(column: Column) -> float | None:
-    """Return the standard error of the mean difference if both runs were of the earlier agent; None where nothing tells how it varies.
+    """Return the standard error of the mean difference between two runs of the same agent; None if no trials vary.
 
     A case's own variance is that of its trials in the earlier run; where it ran once there, that in the new one.
     """
@@ -327,7 +327,7 @@ def _error(column: Column) -> float | None:
 
 
 def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
-    """Return how many trials of each case see a drop as large as the rule's four times in five; None where that says nothing.
+    """Return how many trials of each case detect the rule's drop four times in five; None if that cannot be said.
 
     A number as large as the limit stands for more than that.
     """
@@ -339,7 +339,7 @@ def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
 
 
 def _settling(drop: Drop, column: Column, trials: Trials, seen: float | None, needed: int | None) -> Iterator[str]:
-    """Say what the answer is worth, and what would make it worth more."""
+    """Yield hints on how sure a result is, and what would make it surer."""
     if not (column.differ or trials.varies):
         return
     if column.undecided:
@@ -357,7 +357,7 @@ def _settling(drop: Drop, column: Column, trials: Trials, seen: float | None, ne
 
 
 def _flips_result(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
-    """Hold the cases that passed in every trial and fail in every one now against how many may.
+    """Return the result of a flips rule: whether too many cases passed in every trial and now fail in every one.
 
     Where trials within a run vary, chance is asked. Where they do not, or there is one trial only, a flip fails as a failing test does,
     unless both runs name the same build.
@@ -386,7 +386,7 @@ def _flips_result(drop: Drop, column: Column, chance: float, trials: Trials) -> 
 
 
 def _undecided_result(drop: Drop, table: PairTable) -> RuleResult:
-    """Hold the share of cases that the judge leaves undecided against that of the earlier run."""
+    """Return the result of a rule on undecided cases: whether their share rose by more than it allows."""
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
     if not pairs:
         return _no_value(drop, table.column(drop.metric, drop.domain), table)
@@ -401,7 +401,7 @@ def _undecided_result(drop: Drop, table: PairTable) -> RuleResult:
 
 
 def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
-    """Return the result of a rule whose metric no common case has, with why."""
+    """Return an inconclusive result that says why no common case has the rule's metric."""
     if not table.pairs:
         why = "the runs share no case"
     elif column.cases:
@@ -413,7 +413,7 @@ def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
 
 
 def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleResult]:
-    """Give what became of each drop about cases like these; their intervals and probabilities hold for all of them together.
+    """Yield the results of drop rules about cases like these; intervals and probabilities hold for all rules together.
 
     One is *failed* where the whole interval lies below it and chance is improbable, *passed* where the whole interval lies above it, else *inconclusive*.
     Chance is asked as well since no interval of a few cases holds what it says: two runs of one agent differ so far in at most one of twenty
@@ -430,7 +430,7 @@ def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleRe
 
 
 def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance: float) -> RuleResult:
-    """Return what became of a drop about cases like these."""
+    """Return the result of a drop rule about cases like these."""
     low, high = interval or (min(column.least), max(column.most))
     outcome: ComparisonOutcome = "inconclusive"
     if low >= -drop.most - TOLERANCE and (interval is not None or low >= -TOLERANCE):
@@ -458,7 +458,7 @@ def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance:
 
 
 def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
-    """Return what the gate makes of several runs of one agent, each pair of them in both directions, as plain data.
+    """Return as plain data how the gate decides between runs of one agent, each pair compared in both directions.
 
     A single run is held against itself: half of the trials of each case against the others, in every way. Told is how often the whole gate, and each rule,
     ended how; of each rule also the smallest drop that it sees four times in five, at the median.
@@ -501,7 +501,7 @@ def _counts(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
 
 
 def _halves(run: Side) -> Iterator[tuple[Side, Side]]:
-    """Yield half of the trials of a run and the others, in every way."""
+    """Yield every split of a run's trials into one half and the rest. Raises UsageError for a single trial."""
     trials = {card.trial for card in run.cards}
     if len(trials) <= 1:
         raise UsageError(
@@ -512,10 +512,10 @@ def _halves(run: Side) -> Iterator[tuple[Side, Side]]:
 
 
 def span_text(bounds: Bounds | None, form: str = ".3f") -> str:
-    """Return the least and the most of something in words; one number where they are equal."""
+    """Return bounds as text; one number if they are equal, ``none`` for None."""
     return "none" if bounds is None else " to ".join(dict.fromkeys(f"{end:{form}}" for end in bounds))
 
 
 def odds(chance: float) -> str:
-    """Return how probable so large a difference is by chance alone, as ``p = 0.031``."""
+    """Return as text the probability of a difference this large by chance alone, as ``p = 0.031``."""
     return f"p = {chance:.3f}" if chance >= _LEAST_TOLD else f"p < {_LEAST_TOLD}"

@@ -41,7 +41,7 @@ _WHY = 120
 
 @dataclass(frozen=True, slots=True)
 class GateFinding:
-    """What was found, whether labels that are not known are the cause, and whether it is worth a warning though it passes."""
+    """A finding of the gate: outcome and reason, whether unknown labels cause it, and whether it warns though it passes."""
 
     outcome: GateOutcome
     reason: str
@@ -51,7 +51,7 @@ class GateFinding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What was run of what there is.
+    """How much of the suite was run.
 
     Attributes:
         selected: cases that were to run: those with a scorecard, and those that are lost.
@@ -75,11 +75,11 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether the run has seen the whole suite."""
+        """Return whether the run covers the whole suite."""
         return not self.partial and (self.total is None or self.selected >= self.total)
 
     def covers(self, domain: str) -> bool:
-        """Say whether all cases of ``domain`` ran; an empty domain means the whole suite."""
+        """Return whether all cases of a domain were to run; an empty domain means the whole suite."""
         return self.complete or (bool(domain) and domain in self.whole_domains)
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Coverage:
 
 
 def members(cards: Sequence[Scorecard], domain: str) -> list[Scorecard]:
-    """Return the cards of a domain; all of them where it is empty."""
+    """Return the cards of a domain; all cards if the domain is empty."""
     return [card for card in cards if not domain or domain in card.domains]
 
 
@@ -121,7 +121,7 @@ def decide(
     pass_rule: str = "",
     excused: Container[str] = (),
 ) -> Gate:
-    """Return the decision of a run.
+    """Return the gate's decision on a run, with the reasons.
 
     Args:
         cards: all scorecards of the run.
@@ -153,6 +153,7 @@ def decide(
 
     @cache
     def means(domain: str, level: float | None) -> dict[str, Aggregate]:
+        """Return the aggregates of a domain's cards, with intervals at a level in per cent, 95 by default."""
         return summarise(members(cards, domain), level=LEVEL if level is None else level / 100, users=True)
 
     for rule in thresholds:
@@ -176,7 +177,7 @@ def decide(
 
 
 def _gravest_first(findings: Sequence[GateFinding], cards: Sequence[Scorecard], thresholds: tuple[str, ...]) -> Gate:
-    """Return the gate that findings decide, with the ways on."""
+    """Return the gate that the findings decide, with the gravest reason first and hints last."""
     if not thresholds:
         alone = "" if findings else ", so the test results alone decide"
         findings = [*findings, GateFinding("passed", f"no threshold was given{alone}")]
@@ -187,7 +188,7 @@ def _gravest_first(findings: Sequence[GateFinding], cards: Sequence[Scorecard], 
 
 
 def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[str]:
-    """Return the undecided cases if all of them may stay so; none where they are too many."""
+    """Return the undecided cases if there are no more of them than allowed; else an empty set."""
     number, share = parse_allowance(text)
     room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
     undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
@@ -197,7 +198,7 @@ def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[
 def _comparison_findings(
     comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage, against: str
 ) -> Iterator[GateFinding]:
-    """Give what became of each rule, where there is an earlier run and the suite ran far enough to tell."""
+    """Yield a finding for each rule of a comparison, and for each drop that could not be checked."""
     if comparison is not None and not comparison.comparable:
         yield from (GateFinding("invalid", f"{against}{reason}") for reason in comparison.reasons)
         return
@@ -219,7 +220,7 @@ def _comparison_findings(
 
 
 def _collection_findings(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[GateFinding]:
-    """Give what keeps the run from being whole: it did not end, something could not be read, cases are lost."""
+    """Yield findings that make the run invalid: it did not end, something could not be read, or cases are lost."""
     if coverage.unfinished:
         yield GateFinding("invalid", coverage.unfinished)
     if coverage.errors:
@@ -230,7 +231,7 @@ def _collection_findings(coverage: Coverage, lost: Mapping[str, str]) -> Iterato
 
 
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int, allowed: str) -> str:
-    """Say how many cases are undecided, which, and why the first of them is."""
+    """Return in words how many cases are undecided, which ones, and why the first one is."""
     first = min(open_cases)
     only = "" if len(open_cases) == 1 else f"{first}, "
     whys = (
@@ -245,13 +246,13 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
 
 
 def _blame_text(cases: Mapping[str, str], why: str = "") -> str:
-    """Say whom or what some cases are laid to, name the first of them, and add why."""
+    """Return in words who or what is to blame for some cases, with the first of their names, and why."""
     blames = ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
     return f"({blames}: {listed(sorted(cases))}{why})"
 
 
 def _ways_on(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Iterator[str]:
-    """Say what would settle the labels that keep the gate from deciding."""
+    """Yield hints on how to settle the labels that keep the gate from deciding."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
     blames = {
@@ -266,7 +267,7 @@ def _ways_on(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Ite
 def _unevaluated(
     cards: Sequence[Scorecard], coverage: Coverage, thresholds: Sequence[Threshold]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the cases that are lost, and those with an asserted label that is not known, with what each is laid to.
+    """Return the lost cases, and the cases with an unknown asserted label, each with who or what is to blame.
 
     A label of a trial that failed anyway cannot turn it, and is not counted.
     """
@@ -285,7 +286,7 @@ def _unevaluated(
 
 
 def _unsettled(open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_rule: str) -> dict[str, str]:
-    """Return the undecided cases without those that the pass rule decides, whatever an open trial of theirs comes to."""
+    """Return the undecided cases that the pass rule does not decide either way."""
     trials = [card for card in cards if card.id in open_cases]
     rows = [row for row in case_rows(trials, pass_rule) if any(card.unknown for card in row.cards)]
     still_open = {row.id for row in rows if row.outcome == "unevaluated"}
@@ -294,7 +295,7 @@ def _unsettled(open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_r
 
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
-    """Return who or what keeps the card from counting as evaluated, or None where nothing does."""
+    """Return who or what keeps a card from counting as evaluated; None if nothing does."""
     if (open_or_lost := lost_to(card)) is not None:
         return open_or_lost
     gated = {rule.metric for rule in thresholds if not rule.domain or rule.domain in card.domains}
@@ -313,7 +314,7 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
 
 
 def _skipped_finding(rule: Rule, coverage: Coverage) -> GateFinding:
-    """Return what becomes of a threshold or a drop on part of the suite.
+    """Return the finding for a rule that was not checked because only part of the suite ran.
 
     One of the ini is meant for whole runs, so part of the suite is no reason to fail; one just typed is. A shard leaves them to ``mapsat merge``.
     """
@@ -329,7 +330,7 @@ def _skipped_finding(rule: Rule, coverage: Coverage) -> GateFinding:
 def _without_allowed(
     rule: Threshold, finding: GateFinding, cards: Sequence[Scorecard], allowed: frozenset[str]
 ) -> GateFinding:
-    """Return whether a threshold that undecided cases leave open holds without those that are allowed; else the finding."""
+    """Return a passed finding if a threshold holds without the allowed undecided cases; else the given finding."""
     if not finding.open or not allowed:
         return finding
     some = members(cards, rule.domain)
@@ -343,7 +344,7 @@ def _without_allowed(
 
 
 def _threshold_finding(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> GateFinding:
-    """Hold a mean, or its interval, against its threshold: it holds at the lower end, breaks at the upper one, and is undecided between."""
+    """Return the finding on a threshold: passed if even the lower end reaches it, failed if not even the upper end does."""
     if aggregate is None or aggregate.bounds is None:
         return GateFinding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")
     least, most = ends = aggregate.bounds
@@ -383,12 +384,12 @@ def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scor
 
 
 def _cases(aggregate: Aggregate) -> str:
-    """Return how many cases a mean is about, those left out of it included, in words."""
+    """Return in words how many cases a mean is about, including those left out of it."""
     return counted(aggregate.n + aggregate.undecided + sum(aggregate.left_out.values()), "case")
 
 
 def _shown(mean: float, minimum: float) -> str:
-    """Return the mean with as many digits as tell it from the threshold."""
+    """Return a mean with enough digits to tell it from the threshold."""
     for digits in (4, 6, 9):
         text = f"{mean:.{digits}f}"
         if abs(mean - minimum) <= TOLERANCE or float(text) != minimum:
@@ -397,7 +398,7 @@ def _shown(mean: float, minimum: float) -> str:
 
 
 def _interval_text(rule: Threshold, low: float | None, high: float | None) -> str:
-    """Say how sure the comparison is: a threshold inside the interval could have gone the other way."""
+    """Return in words the 95 % interval of a mean, and whether it includes the threshold."""
     if low is None or high is None:
         return "too few for an interval"
     if low == high:
@@ -407,7 +408,7 @@ def _interval_text(rule: Threshold, low: float | None, high: float | None) -> st
 
 
 def _spent(card: Scorecard, metric: str) -> float | None:
-    """Return what the agent spent in an episode; None where it did not say. Seconds are wall time that the agent took."""
+    """Return what the agent spent in an episode, in the unit of the metric; None if it is not stated."""
     if metric == "cost":
         return card.spent.cost
     if metric == "tokens":
@@ -421,7 +422,7 @@ def _spent(card: Scorecard, metric: str) -> float | None:
 def _ceiling_finding(
     rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
 ) -> GateFinding:
-    """Return whether a ceiling holds; of a relative one, as a multiple of what the earlier run spent.
+    """Return the finding on a ceiling; a relative one is a multiple of what the earlier run spent.
 
     It is ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
     """
@@ -459,7 +460,7 @@ def _ceiling_finding(
 
 
 def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:
-    """Return the mean over a case's trials for each case; None for one of which any trial says nothing."""
+    """Return the mean spending of each case over its trials; None if a trial does not state it."""
     values = by_key((card.id, _spent(card, metric)) for card in cards)
     means: dict[str, float | None] = {}
     for case, some in values.items():

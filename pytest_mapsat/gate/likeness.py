@@ -52,7 +52,7 @@ _BESIDE = tuple(f"/judge_{kind}" for kind in (STATE, OBSERVATION))
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs.
+    """One of the two runs in a comparison.
 
     Attributes:
         manifest: what was run.
@@ -77,38 +77,38 @@ class Side:
         )
 
     def cases(self) -> dict[str, list[Scorecard]]:
-        """Return the scorecards by case, both sorted."""
+        """Return the scorecards by case; cases and scorecards are sorted."""
         return by_key((card.id, card) for card in sorted(self.cards, key=lambda card: card.key))
 
     @cached_property
     def lost_cases(self) -> frozenset[str]:
-        """Cases of which an episode has no scorecard, or one that could not be judged."""
+        """Return the cases with an episode that has no scorecard or could not be judged."""
         unjudged = {card.id for card in self.cards if lost_to(card) not in (None, *OPEN)}
         return frozenset(unjudged.union(loss.id for loss in self.lost))
 
     @cached_property
     def build(self) -> str:
-        """The build of the agent that the run was of: as it was told, or as all of its answers name it; empty where that is not known."""
+        """Return the agent's build, as requested or as all answers name it; empty if it is unknown or not the same in all."""
         builds = builds_named(self.manifest.request, self.cards)
         return builds[0] if len(builds) == 1 else ""
 
     def of_trials(self, trials: Collection[int]) -> Side:
-        """Return the run as if only some of its trials had been run."""
+        """Return the run with only some of its trials."""
         return replace(self, cards=[card for card in self.cards if card.trial in trials])
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """Digests of people's decisions that the labels of the run rest on."""
+        """Return the digests of people's decisions that the labels of the run rest on."""
         return (self.manifest.decisions, *(info.decisions for info in self.manifest.suites))
 
     def asserting(self, asserted: frozenset[str]) -> Side:
-        """Return the run as it would have ended had other kinds of requirements failed its items."""
+        """Return the run as it would have ended if other kinds of requirements failed its items."""
         if self.manifest.options.asserted_kinds == asserted:
             return self
         return replace(self, cards=tuple(asserted_card(card, asserted) for card in self.cards))
 
     def described(self) -> ComparedRun:
-        """Return what a comparison says of the run."""
+        """Return the description of the run for a comparison."""
         manifest = self.manifest
         return ComparedRun(
             agent=manifest.agent,
@@ -125,7 +125,7 @@ class Side:
 
 
 def without_turns(card: Scorecard) -> Scorecard:
-    """Return a scorecard without the turns of its dialogue, which its digest stands for."""
+    """Return a scorecard without the turns of its dialogue, with a digest of the dialogue in their place."""
     if not card.trajectory.turns:
         return card
     slim = card.trajectory.model_copy(update={"turns": (), "environment": None})
@@ -133,7 +133,7 @@ def without_turns(card: Scorecard) -> Scorecard:
 
 
 class _Compared(Scorecard):
-    """A scorecard of which only is kept what a comparison reads of every case: its labels as they ended, and all that they say as text."""
+    """A scorecard reduced to what every comparison reads; its full labels are kept as JSON."""
 
     _labels: bytes = b""
 
@@ -144,7 +144,7 @@ _LABELS: TypeAdapter[tuple[Label, ...]] = TypeAdapter(tuple[Label, ...], config=
 
 
 def slim(card: Scorecard) -> Scorecard:
-    """Return what a comparison needs of a scorecard that was read: it takes a fifth of the room."""
+    """Return a scorecard reduced to what a comparison needs, which takes a fifth of the memory."""
     card = without_turns(card)
     fields = {
         **vars(card),
@@ -179,25 +179,26 @@ def slim(card: Scorecard) -> Scorecard:
 
 @lru_cache(maxsize=10_000)
 def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
+    """Return metrics as a dict, cached so that scorecards with equal metrics share it."""
     return dict(metrics)
 
 
 @lru_cache(maxsize=10_000)
 def _shared_noun(sort: Callable[..., Noun], /, **fields: Any) -> Any:
-    """Return a noun that many scorecards share: without words most are alike."""
+    """Return an object of a class with these fields, cached because many scorecards have equal ones."""
     noun = sort(**fields)
     lighten(noun)
     return noun
 
 
 def builds_named(request: RunRequest, cards: Iterable[Scorecard]) -> tuple[str, ...]:
-    """Return the builds that a run names, sorted: the one that was told, and those in the answers of a service; empty among them stands for an answer that names none."""
+    """Return the builds that a run and its answers name, sorted; an empty one is an answer that names none."""
     parts = [request.agent_build] if request.agent_build else []
     return tuple(sorted({*parts, *chain.from_iterable(card.trajectory.builds for card in cards)}))
 
 
 def lost_to(card: Scorecard) -> str | None:
-    """Return who or what keeps an episode from a verdict (``OPEN``: it is undecided), or None where nothing does."""
+    """Return who or what keeps an episode from a verdict, one of ``OPEN`` if it is undecided; None if nothing does."""
     if card.unknown and card.outcome != "failed":
         labels = {label.requirement: label for label in card.labels}
         blames = [_blame(card, labels.get(name), name) for name in card.unknown]
@@ -208,7 +209,7 @@ def lost_to(card: Scorecard) -> str | None:
 
 
 def _blame(card: Scorecard, label: Label | None, name: str) -> str:
-    """Return whom or what an unknown label, or a metric of that name, is laid to."""
+    """Return who or what is to blame for an unknown label, or for a metric of that name."""
     if label is None and name in card.faults:
         return card.faults[name].blame
     if label is None:
@@ -217,12 +218,12 @@ def _blame(card: Scorecard, label: Label | None, name: str) -> str:
 
 
 def labels_of(card: Scorecard) -> tuple[Label, ...]:
-    """Return the labels of a scorecard with all that they say."""
+    """Return the labels of a scorecard in full, also of one that was reduced."""
     return _LABELS.validate_json(card._labels) if isinstance(card, _Compared) else card.labels  # noqa: SLF001  ours
 
 
 def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
-    """Return an episode as it ends under other asserted kinds; one that broke, or whose suite names its success, ends as it did.
+    """Return an episode as it ends under other asserted kinds; unchanged if it broke or ``success`` is asserted.
 
     Args:
         card: the episode.
@@ -240,12 +241,12 @@ def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
 
 
 def dialogue_of(card: Scorecard) -> str:
-    """Return the digest of what was said and done; empty where the scorecard tells neither it nor the turns."""
+    """Return the digest of a dialogue; empty if the scorecard has neither the digest nor the turns."""
     return card.dialogue or (trajectory_digest(card.trajectory) if card.trajectory.turns else "")
 
 
 class Likeness(NamedTuple):
-    """What two runs do not share.
+    """The differences between two runs.
 
     Attributes:
         broken: why one of them is no whole run at all: nothing to compare.
@@ -263,16 +264,16 @@ class Likeness(NamedTuple):
 
     @property
     def all(self) -> tuple[Unlike, ...]:
-        """Everything, the gravest first."""
+        """Return all differences, the gravest first."""
         return (*self.broken, *self.kind, *self.part)
 
     @property
     def besides_memory(self) -> tuple[Unlike, ...]:
-        """Everything but the memories of the agents."""
+        """Return all differences except the memories of the agents."""
         return tuple(unlike for unlike in self.all if not unlike.what.endswith(("agent-memory", "/remember")))
 
     def refusal(self, *, common: bool) -> tuple[str, ...]:
-        """Return why the runs are not compared, and what to do; empty where they are.
+        """Return why the runs are not compared, and what to do; empty if they can be compared.
 
         Args:
             common: whether the common part of runs that are alike in part is asked for.
@@ -301,7 +302,7 @@ def difference_text(unlike: Unlike) -> str:
 
 
 def likeness(baseline: Side, new: Side) -> Likeness:
-    """Return what differs between two runs, but for their agents and trials.
+    """Return what differs between two runs, except for their agents and trials.
 
     Settings of the dialogue and of the judging make them runs of different kinds. Suites, versions and cases may be alike in part.
     """
@@ -323,14 +324,14 @@ def likeness(baseline: Side, new: Side) -> Likeness:
 
 
 def _broken(baseline: Side, new: Side) -> Iterable[Unlike]:
-    """Give why one of the runs is no whole run."""
+    """Yield a difference if one of the runs did not come to its end."""
     if baseline.manifest.unfinished or new.manifest.unfinished:
         whole = "a whole run"
         yield Unlike(what="end", baseline=baseline.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
 
 
 def _kind(request: RunRequest) -> dict[str, str]:
-    """Return the settings of a run that make it one of its kind, by name."""
+    """Return the settings that must be equal in two runs of one kind, by name."""
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "user": request.user,
@@ -351,7 +352,7 @@ def _text(value: object) -> str:
 
 
 def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:
-    """Return versions or digests by what they are of; prompts for labels of some metric sets alone are left out."""
+    """Return versions or digests by name, leaving out prompts that only some metric sets use."""
     return {f"{what} {name}": mark for name, mark in marks.items() if not name.endswith(_BESIDE)}
 
 
@@ -369,7 +370,7 @@ def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
 
 
 def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
-    """Give the values that differ between two runs."""
+    """Yield a difference for each name that has different values in two runs."""
     for name in dict.fromkeys((*baseline, *new)):
         pair = baseline.get(name, _NONE), new.get(name, _NONE)
         if pair[0] != pair[1]:
@@ -377,7 +378,7 @@ def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike
 
 
 def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
-    """Give how the cases of two runs differ: lost, alone, changed, of other agents."""
+    """Yield how the cases of two runs differ: lost, in one run only, changed, or of other agents."""
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
     lost = baseline.lost_cases, new.lost_cases
     if any(lost):
@@ -395,11 +396,11 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
 
 
 def _counted(alone: Sequence[str], count: int) -> str:
-    """Return how many cases a run has, and which it has alone."""
+    """Return in words how many cases a run has, and which ones the other run lacks."""
     return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 
 def _changed(baseline: Side, new: Side) -> frozenset[str]:
-    """Return the cases that are not what they were; of runs that do not tell, none."""
+    """Return the cases with different stamps in two runs; cases without a stamp count as unchanged."""
     stamps = {card.id: card.stamp for card in baseline.cards if card.stamp}
     return frozenset(card.id for card in new.cards if card.stamp and stamps.get(card.id, card.stamp) != card.stamp)

@@ -51,7 +51,7 @@ _CardsOfCases = Mapping[str, Sequence[Scorecard]]
 
 @dataclass(frozen=True, slots=True)
 class CasePair:
-    """One case in both runs: its scorecards, trials and reruns alike."""
+    """One case in both runs, with the scorecards of all its trials and reruns."""
 
     id: str
     baseline: tuple[Scorecard, ...]
@@ -61,21 +61,21 @@ class CasePair:
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """The case's domains, as the new run has them."""
+        """Return the domains of the case in the new run."""
         return self.new[0].domains
 
     @property
     def cluster(self) -> str:
-        """What the case is drawn with: its group, or itself."""
+        """Return the name of what the case is resampled with: its group, or the case itself."""
         return cluster_of(self.new[0])
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
-        """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
+        """Return the bounds of a metric's mean over the case's trials in one run; None if it has none."""
         spans = self._spans(metric)[new]
         return mean_span([span for _, span in spans]) if spans else None
 
     def difference(self, metric: str) -> Bounds | None:
-        """Return the least and the most that new minus baseline can come to; None where one of them has no value."""
+        """Return the bounds of new minus baseline for a metric; None if one of the runs has no value."""
         ends = [self.values(metric, most=most) for most in (False, True)]
         if any(not baseline or not new for baseline, new in ends):
             return None
@@ -85,7 +85,7 @@ class CasePair:
         return least, most
 
     def values(self, metric: str, *, most: bool) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the metric in each trial of both runs, what is not known at the end at which new minus baseline is least, or most.
+        """Return the metric in each trial of both runs, unknown values set so that new minus baseline is least or most.
 
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
@@ -105,33 +105,33 @@ class CasePair:
 
     @property
     def flip(self) -> int:
-        """-1 where the case passed in every trial and fails in every one now, 1 the other way round, else 0."""
+        """Return -1 if the case passed in every trial and now fails in every one, 1 for the reverse, else 0."""
         return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(self._ends, 0)
 
     @property
     def may_flip(self) -> bool:
-        """Whether the case passed in every trial, and undecided labels leave open whether it fails in every one now."""
+        """Return whether the case passed in every trial and, as labels are undecided, may fail in every one now."""
         before, now = self._ends
         return before == "passed" and "passed" not in now and self.is_open(new=True)
 
     @property
     def _ends(self) -> tuple[str, str]:
-        """How the trials ended in each run, each outcome once."""
+        """Return the distinct outcomes of the trials in each run, sorted, as text."""
         before, now = (" ".join(sorted(set(map(trial_outcome, cards)))) for cards in (self.baseline, self.new))
         return before, now
 
     def is_open(self, *, new: bool) -> bool:
-        """Say whether an asserted label of the case is undecided in one of the runs."""
+        """Return whether an asserted label of the case is undecided in one of the runs."""
         return any(card.unknown for card in (self.new if new else self.baseline))
 
     @property
     def same_words(self) -> bool:
-        """Whether both runs have the same dialogues of the case, word by word and call by call."""
+        """Return whether both runs have the same dialogues of the case, with the same words and calls."""
         baseline, new = (sorted(map(dialogue_of, cards)) for cards in (self.baseline, self.new))
         return baseline == new and all(baseline)
 
     def varies(self, metrics: Sequence[str]) -> bool | None:
-        """Say whether trials of the case with one agent in one run surely differ in a metric; None where what is undecided leaves it open."""
+        """Return whether trials within one run surely differ in a metric; None if undecided labels leave that open."""
         if len(self.baseline) == len(self.new) == 1:
             return False
         outcomes: list[bool | None] = []
@@ -146,7 +146,7 @@ class CasePair:
         return any_true(outcomes)
 
     def _spans(self, metric: str) -> tuple[_Spans, _Spans]:
-        """Return each trial of both runs that has a metric, with its bounds."""
+        """Return the trials of both runs that have a metric, each with its bounds."""
         if metric not in self._known:
             baseline, new = (
                 [(card, span) for card in cards if (span := span_of(card, metric)) is not None]
@@ -159,7 +159,7 @@ class CasePair:
 def pair_up(
     baseline: _CardsOfCases, new: _CardsOfCases, without: frozenset[str], *, other_decisions: bool = False
 ) -> tuple[CasePair, ...]:
-    """Return the cases that both runs have, by id, without some.
+    """Return the cases that both runs have, sorted by id, leaving out those in ``without``.
 
     ``other_decisions``: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
     the decisions of the new run count for both.
@@ -193,7 +193,7 @@ class PairTable:
 
     @property
     def domains(self) -> list[str]:
-        """All domains, sorted."""
+        """Return all domains, sorted."""
         return sorted(filter(None, self._places))
 
     def column(self, metric: str, domain: str = "") -> Column:
@@ -203,7 +203,7 @@ class PairTable:
         return Column(self, metric, domain, self._places.get(domain, []), self._differences[metric])
 
     def mean(self, metric: str, domain: str, *, new: bool) -> Bounds | None:
-        """Return the bounds of a mean in one of the runs, over all of its cases that are compared, as the run itself tells it."""
+        """Return the bounds of a mean in one of the runs, over the cases that are compared; None if it has none."""
         if (domain, new) not in self._means:
             pairs = [self.pairs[place] for place in self._places.get(domain, ())]
             cards = [card for pair in pairs for card in (pair.new if new else pair.baseline)]
@@ -212,7 +212,7 @@ class PairTable:
         return None if aggregate is None else aggregate.bounds
 
     def intervals(self, columns: Sequence[Column], *, level: float) -> list[Bounds | None]:
-        """Return the interval of each column: the low end of its least, the high end of its most."""
+        """Return for each column the interval of its mean difference, from its least to its most; None if it has none."""
         samples = [clustered(end, column.clusters) for column in columns for end in (column.least, column.most)]
         drawn = bootstrap_intervals(samples, level=level)
         return [
@@ -224,7 +224,7 @@ class PairTable:
 def blocks_of(
     columns: Sequence[Column], kinds: Sequence[Literal["most", "least", "flips", "none"]]
 ) -> list[list[TrialBlock]]:
-    """Return what chance deals out between two runs: a unit for each case, or for the cases of a group.
+    """Return the trials that a permutation test deals out between two runs, a unit for each case or group of cases.
 
     Of each column is asked: its mean, with what is not known at the end at which the difference is ``most`` or ``least``; how many cases flipped
     (``flips``); nothing (``none``).
@@ -268,25 +268,25 @@ class Column:
 
     @cached_property
     def bounds(self) -> Bounds | None:
-        """The least and the most that the mean difference can come to; None where no case has one."""
+        """Return the bounds of the mean difference; None if no case has one."""
         return (mean(self.least), mean(self.most)) if self.least else None
 
     @property
     def differ(self) -> int:
-        """How many cases may differ."""
+        """Return how many cases may differ."""
         return sum(low != 0 or high != 0 for low, high in zip(self.least, self.most, strict=True))
 
     @property
     def undecided(self) -> int:
-        """How many cases have a difference that is not known."""
+        """Return how many cases have an undecided difference."""
         return sum(low != high for low, high in zip(self.least, self.most, strict=True))
 
     def side(self, *, new: bool) -> Bounds | None:
-        """Return the mean in one of the runs, at its bounds."""
+        """Return the bounds of the mean in one of the runs; None if it has none."""
         return self._table.mean(self.metric, self.domain, new=new)
 
     def aligned(self, values: Sequence[float]) -> list[float]:
-        """Return values of the members as a column of units of all cases, the same rows for every column."""
+        """Return values of the members summed by cluster, with the same rows for every column."""
         every: list[float | None] = [None] * len(self._table.pairs)
         for place, value in zip(self._places, values, strict=True):
             every[place] = value
@@ -294,7 +294,7 @@ class Column:
 
     @property
     def cautious(self) -> Literal["most", "least", "none"]:
-        """The end of the mean difference that is nearer to nothing; ``none`` where the bounds lie on both sides of it."""
+        """Return which end of the mean difference is nearer to 0; ``none`` if the ends lie on both sides of it."""
         least, most = self.bounds or (0.0, 0.0)
         return "none" if least < 0 < most else "most" if most <= 0 else "least"
 
@@ -302,7 +302,7 @@ class Column:
 def changed_cases(
     pairs: Iterable[CasePair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
 ) -> tuple[CaseChange, ...]:
-    """Return the cases that changed: those that fail now first, then the others that got worse, most in the first of the metrics first."""
+    """Return the cases that changed: those that got worse first, and among them those that now fail."""
     changes = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
     changes.sort(
@@ -317,7 +317,7 @@ def changed_cases(
 
 
 def _fall(change: CaseChange, metric: str) -> float:
-    """Return how far the most that a metric can come to has moved; below 0 where it fell."""
+    """Return how far the upper bound of a metric has moved; below 0 if it fell."""
     before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.baseline, change.new))
     return after[1] - before[1]
 
@@ -346,7 +346,7 @@ def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule
 
 
 def _ended(card: Scorecard) -> tuple[object, ...]:
-    """Return how an episode ended, to see whether two are alike."""
+    """Return how an episode ended, in a form that shows whether two episodes are alike."""
     return card.outcome, card.metrics, card.bounds, card.labels
 
 
@@ -356,7 +356,7 @@ def _differs(difference: Bounds) -> bool:
 
 
 def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -> Direction:
-    """Return where a case went: by how it ends, else by the first number that surely moved."""
+    """Return whether a case got worse or better: by its outcome, else by the first metric that surely moved."""
     if {baseline, new} == {"passed", "failed"}:
         return "worse" if new == "failed" else "better"
     for least, most in differences:
@@ -368,7 +368,7 @@ def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -
 
 
 def _side(pair: CasePair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
-    """Return how a case stands in one of the runs."""
+    """Return the outcome, the trials and the metrics of a case in one of the runs."""
     rows = case_rows(pair.new if new else pair.baseline, rule)
     worst = min(rows, key=lambda row: _WORST.index(row.outcome))
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
@@ -382,7 +382,7 @@ def _side(pair: CasePair, rule: str, metrics: Sequence[str], *, new: bool) -> Ca
 
 
 def _requirements(pair: CasePair) -> tuple[RequirementChange, ...]:
-    """Return the requirements whose labels are others than before, those that got worse first."""
+    """Return the requirements with changed labels, those that got worse first."""
     before, after = _labels(pair.baseline), _labels(pair.new)
     changes = [
         change
@@ -393,14 +393,14 @@ def _requirements(pair: CasePair) -> tuple[RequirementChange, ...]:
 
 
 def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
-    """Return the labels of each requirement over trials."""
+    """Return the labels of each requirement over all trials, by requirement."""
     labels = (label for card in cards for label in labels_of(card))
     # Steps of two dialogues are not the same.
     return by_key((label.requirement, label) for label in labels if label.kind not in BESIDES)
 
 
 def _requirement(before: Sequence[Label], after: Sequence[Label]) -> RequirementChange | None:
-    """Return how one requirement changed over all trials, told of the first labels that show it; None where it did not."""
+    """Return how one requirement changed over all trials, shown by one label of each run; None if it did not."""
     if not before or not after:
         return None  # the episode broke in one of the runs, which the case says
     (least, most), (least_now, most_now) = _bounds(before), _bounds(after)
@@ -427,25 +427,25 @@ def _requirement(before: Sequence[Label], after: Sequence[Label]) -> Requirement
 
 
 def _telling(before: Sequence[Label], after: Sequence[Label]) -> tuple[Label, Label]:
-    """Return a label of each side that differ as their trials do: the best and the worst, or the other way round."""
+    """Return one label of each run that shows the change: the best before and the worst now, or the reverse."""
     fallen = sum(_bounds(before)) >= sum(_bounds(after))
     best, worst = (max, min) if fallen else (min, max)
     return best(before, key=_assumed_level), worst(after, key=_assumed_level)
 
 
 def _bounds(labels: Sequence[Label]) -> Bounds:
-    """Return the least and the most that a requirement's mean level can be: a label that is not known may be anything."""
+    """Return the bounds of a requirement's mean level; an unknown label may be anything from 0 to 1."""
     return mean_span([(0.0, 1.0) if level is None else (level, level) for level in map(_known_level, labels)])
 
 
 def _known_level(label: Label) -> float | None:
-    """Return the level to which a requirement is met; None where that is not known."""
+    """Return the level to which a requirement is met; None if it is not known."""
     if label.value is not None:
         return label.value
     return {"passed": 1.0, "failed": 0.0}.get(label.outcome)
 
 
 def _assumed_level(label: Label) -> float:
-    """Return the level to which a requirement is met, the middle where that is not known."""
+    """Return the level to which a requirement is met; 0.5 if it is not known."""
     level = _known_level(label)
     return _MIDDLE if level is None else level

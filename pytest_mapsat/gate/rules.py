@@ -39,13 +39,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def gated(metrics: Iterable[Metric]) -> tuple[str, ...]:
-    """Return what a threshold may stand on: the metrics that may be gated, and the pass rate."""
+    """Return the names of the metrics that thresholds may be set for, and the pass rate."""
     return (*(metric.name for metric in metrics if metric.gated), PASS_RATE)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What every rule has.
+    """The base of all rules: a metric, a domain, and where the rule was given.
 
     Attributes:
         metric: what the rule is about.
@@ -61,12 +61,12 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """What messages call the left side: as it was written."""
+        """Return the left side as messages show it: as it was written, else with the metric's own name."""
         return self.written or self.name
 
     @property
     def name(self) -> str:
-        """The left side with the metric's own name: ``navigation.ar``."""
+        """Return the left side with the metric's own name: ``navigation.ar``."""
         return f"{self.domain}.{self.metric}" if self.domain else self.metric
 
 
@@ -130,7 +130,7 @@ _Rule = TypeVar("_Rule", bound=Rule)
 def parse_thresholds(
     texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS
 ) -> tuple[Threshold | Ceiling, ...]:
-    """Return thresholds and ceilings of lists like ``ar=0.65,navigation.ar=0.6@95,cost<=0.5``, each alone or with its origin.
+    """Return thresholds and ceilings from lists like ``ar=0.65,navigation.ar=0.6@95,cost<=0.5``, each list with or without an origin.
 
     Raises:
         UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
@@ -145,7 +145,7 @@ def parse_thresholds(
 
 
 def _each_once(option: str, rules: Iterable[_Rule]) -> tuple[_Rule, ...]:
-    """Return rules in the order given, one that is given twice with the same value once."""
+    """Return rules in the order given, repeated ones once. Raises UsageError if a rule has two values."""
     by_name: dict[str, _Rule] = {}
     for rule in rules:
         other = by_name.setdefault(rule.name, rule)
@@ -192,7 +192,7 @@ def _ceiling(piece: str, origin: Origin) -> Ceiling:
 
 
 def parse_drops(texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS) -> tuple[Drop, ...]:
-    """Return the drops of lists like ``ar:0.02,navigation.ar:0.05@sampled,flips:1``, each alone or with its origin.
+    """Return drops from lists like ``ar:0.02,navigation.ar:0.05@sampled,flips:1``, each list with or without an origin.
 
     Raises:
         UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
@@ -222,7 +222,7 @@ def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
 
 
 def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) -> Iterator[tuple[str, Origin]]:
-    """Yield the rules of lists, each with where it was given. Raises UsageError for an empty one."""
+    """Yield each rule in comma-separated lists, with its origin. Raises UsageError for an empty one."""
     for given in texts:
         text, origin = (given, "command line") if isinstance(given, str) else given
         for piece in text.split(","):
@@ -234,7 +234,7 @@ def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) 
 def _named(
     option: str, left: str, metrics: Sequence[Metric], *, of_trials: bool = False, further: Sequence[str] = ()
 ) -> tuple[str, str]:
-    """Return the domain and the metric of a left side like ``navigation.ar``."""
+    """Return the domain and the metric of a left side like ``navigation.ar``. Raises UsageError."""
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
         raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
@@ -248,7 +248,7 @@ def _named(
 
 
 def _no_metric(metric: str, metrics: Sequence[Metric], further: Sequence[str]) -> str:
-    """Return why no rule can stand on a metric, with the one that may be meant."""
+    """Return why no rule can be set for a metric, with the name that may be meant."""
     names = (*gated(metrics), *further)
     if metric.lower() in {declared.name for declared in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
@@ -268,7 +268,7 @@ def _share(option: str, name: str, text: str) -> float:
 
 
 def _level(name: str, text: str) -> float:
-    """Return how sure a threshold must hold, per cent. Raises UsageError."""
+    """Return the confidence level of a threshold, in per cent. Raises UsageError."""
     value = _number(text.removesuffix("%"))
     if value is None or not _LOWEST_LEVEL <= value < _HIGHEST_LEVEL:
         raise UsageError(
@@ -278,7 +278,7 @@ def _level(name: str, text: str) -> float:
 
 
 def _number(text: str) -> float | None:
-    """Return the number that a text is; None where it is none."""
+    """Return a text as a number; None if it is no number."""
     try:
         return float(text)
     except ValueError:

@@ -69,7 +69,7 @@ class Answered(StoreEntry):
     answer: Answer
 
     def key(self) -> str:
-        """Return the name of the answer in the store."""
+        """Return the key of the answer in the store: that of its request."""
         return self.request.key()
 
 
@@ -90,7 +90,7 @@ class Cache:
         self._lines: dict[str, tuple[str, frozenset[int]]] | None = None
 
     def find(self, request: Request) -> Answer | None:
-        """Return the kept answer; None where there is none.
+        """Return the kept answer to a request; None if there is no such answer.
 
         Raises:
             StoreError: what is kept is damaged.
@@ -99,7 +99,7 @@ class Cache:
         return None if entry is None else entry.answer
 
     def keep(self, request: Request, answer: Answer, *, again: bool = False) -> Answer:
-        """Keep an answer, and return the one that counts: of two processes that asked at once, that of the first.
+        """Keep an answer, and return the one that counts: where two processes asked at once, that of the first.
 
         Args:
             request: what was asked.
@@ -110,7 +110,7 @@ class Cache:
         return answer if kept else self.find(request) or answer
 
     def nearest(self, request: Request) -> str:
-        """Return which kept entry comes nearest to a request that has none, and in what it differs; empty where nothing is kept."""
+        """Return the kept entry most like a request and what differs, in words; empty if nothing like it is kept."""
         if self._lines is None:
             kept = (entry.request for entry in islice(self.entries, _MOST_COMPARED))
             self._lines = {request.key(): (request.purpose, _lines(request)) for request in kept}
@@ -128,14 +128,14 @@ class Cache:
 
 
 def _lines(request: Request) -> frozenset[int]:
-    """Return the lines of a request's messages and its other parts, each by a number: enough to find the one most like it."""
+    """Return the lines of a request's messages and its other parts as checksums, to find the request most like it."""
     parts = [f"{name} {canonical_json(part)}" for name, part in _parts(request).items()]
     messages = (canonical_json(message).replace("\\n", "\n").split("\n") for message in request.messages)
     return frozenset(crc32(line.encode("utf-8", "replace")) for line in chain(parts, *messages))
 
 
 def _parts(request: Request) -> dict[str, Json]:
-    """Return what a request has besides its messages, by the name a user knows it by."""
+    """Return all parts of a request but its messages, by the names that users know."""
     return {
         "model": request.model,
         "parameters": request.parameters,
@@ -148,6 +148,7 @@ def _parts(request: Request) -> dict[str, Json]:
 
 
 def _differences(kept: Request, asked: Request) -> list[str]:
+    """Return in words what differs between two requests: all parts, and the first message that differs."""
     before, now = _parts(kept), _parts(asked)
     entries = [
         f"the {name}" if name in ("schema", "tools") else f"{name} ({shown(before[name])}, now {shown(now[name])})"
@@ -163,6 +164,7 @@ def _differences(kept: Request, asked: Request) -> list[str]:
 
 
 def _first_difference(old: JsonObject, new: JsonObject) -> str:
+    """Return where two messages first differ, with the words of both around that place."""
     before, now = (_words(message) for message in (old, new))
     length = min(len(before), len(now))
     place = next((at for at in range(length) if before[at] != now[at]), length)
@@ -171,12 +173,13 @@ def _first_difference(old: JsonObject, new: JsonObject) -> str:
 
 
 def _words(message: JsonObject) -> str:
+    """Return the content of a message that is a role and a text; any other message as JSON text."""
     content = message.get("content")
     return content if isinstance(content, str) and len(message) == 2 else canonical_json(message)  # noqa: PLR2004  role, content
 
 
 def export_entries(cache: Cache, path: Path) -> int:
-    """Write all entries as JSON Lines, in the order of their keys, then the model calls of agents; return how many. The file is put in place whole.
+    """Write all answers, then the model calls of agents, as JSON Lines, the file as a whole; return how many there are.
 
     Raises:
         OSError: it cannot be written.
@@ -191,7 +194,7 @@ def export_entries(cache: Cache, path: Path) -> int:
 
 
 def import_entries(cache: Cache, path: Path) -> Taken:
-    """Take over the entries of an exported file. What is kept already stays; a line that is wrong is named, the others count.
+    """Add the entries of an exported file to the store; those already there stay, and bad lines become problems.
 
     Raises:
         SuiteError: the file cannot be read at all.
@@ -225,7 +228,7 @@ _OK = 200
 
 
 def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> int:
-    """Write the requests that the cache has no answer to, each once, in their order; return how many. The file is put in place whole.
+    """Write the requests that have no answer in the cache, each once, the file as a whole; return how many there are.
 
     Raises:
         OSError: it cannot be written.
@@ -242,7 +245,7 @@ def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> int:
 
 
 def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
-    """Keep the answers that a file of results has for some requests. Rows that are no use are named, the rest counts.
+    """Keep the answers to some requests that a file of batch results has; rows that are no use become problems.
 
     Args:
         path: the results, JSON Lines.
@@ -284,7 +287,7 @@ def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
 
 
 def _result(row: Json, asked: Mapping[str, Request]) -> tuple[str, Answer]:
-    """Return the key and the answer of a row.
+    """Return the request key and the answer in a row of batch results.
 
     Raises:
         ValueError: it has none of use.
@@ -301,7 +304,7 @@ def _result(row: Json, asked: Mapping[str, Request]) -> tuple[str, Answer]:
 
 
 def _body(row: JsonObject) -> Json:
-    """Return the response of a row. Raises ValueError where it has none."""
+    """Return the response body in a row of batch results. Raises ValueError if it has no successful response."""
     if row.get("error"):
         raise ValueError(f"the service says: {shown(row['error'])}")
     response = row.get("response")
@@ -353,11 +356,11 @@ class AskedOfModel(Noun):
     occurrence: int = Field(default=1, ge=1)
 
     def key(self) -> str:
-        """Return the name of the answer in the store."""
+        """Return the key of the request in the store: a digest of all its fields."""
         return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
 
     def at_first(self) -> AskedOfModel:
-        """Return the request as it is when an episode makes it for the first time."""
+        """Return the request as an episode's first of its kind: with the occurrence 1."""
         return self.model_copy(update={"occurrence": 1})
 
     def model(self) -> str:
@@ -384,15 +387,15 @@ class ModelExchange(StoreEntry):
     binary: bool = False
 
     def key(self) -> str:
-        """Return the name of the answer in the store."""
+        """Return the key of the answer in the store: that of its request."""
         return self.asked.key()
 
     def content(self) -> bytes:
-        """Return the body of the answer, bytes."""
+        """Return the body of the answer as bytes."""
         return base64.b64decode(self.text) if self.binary else self.text.encode()
 
     def usage(self) -> dict[str, float]:
-        """Return the tokens that the answer tells, or the events of its stream do; a request for embeddings is answered with none."""
+        """Return the tokens that the answer, or the events of its stream, report; 0 output tokens for embeddings."""
         spent: dict[str, float] = {"output_tokens": 0} if urlsplit(self.asked.url).path.endswith("/embeddings") else {}
         is_stream = "event-stream" in self.kind
         parts = re.findall(r"^data: ?(\{.*)$", self.text, re.MULTILINE) if is_stream else [self.text]
@@ -427,7 +430,7 @@ class Replay:
         self._lock = Lock()
 
     def install(self) -> Callable[[], None]:
-        """Listen to the clients of httpx from now on; return the function that ends it.
+        """Patch the clients of httpx to answer model calls from the store; return the function that undoes it.
 
         Raises:
             UsageError: no such library is installed, so there is nothing to listen to.
@@ -446,6 +449,7 @@ class Replay:
             sys.addaudithook(self._refuse_connection)  # which Python never takes away again
 
         def end() -> None:
+            """Restore the clients of httpx, and refuse no more connections."""
             forget_stray_calls()
             self._is_installed = False
             for module, send, send_async in originals:
@@ -454,7 +458,10 @@ class Replay:
         return end
 
     def _listening(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a ``send`` for the client that answers model calls from the store, or keeps what the service answers."""
+
         def send(client: Any, request: Any, **options: Any) -> Any:
+            """Return the kept answer to a model call, or send it and keep the answer; just send any other request."""
             if _goes_to_model(request) and isinstance(request.stream, module.SyncByteStream):
                 request.read()  # a body sent piece by piece is looked up like any other
             call = self._call(request)
@@ -470,7 +477,10 @@ class Replay:
         return send
 
     def _listening_async(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return an asynchronous ``send`` that does the same as that of ``_listening``."""
+
         async def send(client: Any, request: Any, **options: Any) -> Any:
+            """Return the kept answer to a model call, or send it and keep the answer; just send any other request."""
             if _goes_to_model(request) and isinstance(request.stream, module.AsyncByteStream):
                 await request.aread()
             call = self._call(request)
@@ -486,7 +496,7 @@ class Replay:
         return send
 
     def _call(self, request: Any) -> tuple[ModelCalls, AskedOfModel] | None:
-        """Return a request of an agent with the episode that it belongs to; None for one that goes out as it is."""
+        """Return the calls of the agent's episode and the model request in it; None for a request that is sent as it is."""
         calls, asked = current_calls(), asked_by(request)
         if calls is None:
             return None
@@ -503,11 +513,12 @@ class Replay:
         return calls, asked.model_copy(update={"occurrence": calls.count(asked.key())})
 
     def _allows(self, host: str, port: int | None) -> bool:
+        """Return whether a host is allowed by its name, by name and port, or by its address."""
         return not self._allowed.isdisjoint((host, f"{host}:{port}")) or host in self._allowed_addresses
 
     @cached
     def _allowed_addresses(self) -> frozenset[str]:
-        """The addresses of the hosts that are allowed by name."""
+        """Return the addresses of the hosts that are allowed by name."""
         addresses: set[str] = set()
         for name in self._allowed:
             with suppress(OSError):
@@ -515,7 +526,7 @@ class Replay:
         return frozenset(addresses)
 
     def _refuse_connection(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Refuse a connection of an agent that is made by another library: what it asks cannot be replayed."""
+        """Refuse an agent's connection through another library to a host that is not allowed. Raises PermissionError."""
         if event != "socket.connect" or not self._is_installed:
             return
         calls, address = current_calls(), arguments[1]
@@ -526,7 +537,7 @@ class Replay:
             raise PermissionError(calls.missed)
 
     def _kept(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel]) -> Any:
-        """Return the kept answer; one that says why there is none, where none may be fetched; None where the service is to be asked."""
+        """Return the kept answer, or an error response where no service may be asked; None where the service is to be asked."""
         calls, asked = call
         key, url = asked.key(), urlsplit(asked.url)
         try:
@@ -548,7 +559,7 @@ class Replay:
         return _response(module, request, why)
 
     def _keep(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel], response: Any) -> Any:
-        """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
+        """Keep a service's answer and return the response that counts: the first, where equal requests went out at once.
 
         An error of the service may be over at the next call: it is not kept.
         """
@@ -579,7 +590,7 @@ class Replay:
 
 @contextmanager
 def _giving_back(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
-    """Give the place of a request among its equals back where sending it raises: the next try is the same request."""
+    """Take back the count of a request if sending it raises, so that the next try counts as the same request."""
     calls, asked = call
     try:
         yield
@@ -589,19 +600,19 @@ def _giving_back(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
 
 
 def _may_ask(request: Any) -> bool:
-    """Return whether a request may be one to a model, as far as its head tells; those of our own judges and users are not."""
+    """Return whether a request may be one of an agent to a model, by its head: it is not our own, and posts JSON."""
     return (
         request.method == "POST" and "json" in request.headers.get("content-type", "") and current_calls() is not None
     )
 
 
 def _goes_to_model(request: Any) -> bool:
-    """Return whether the address is one of a model's; what is sent elsewhere piece by piece may have no end."""
+    """Return whether a request may be one to a model and its address is that of a model's interface."""
     return _may_ask(request) and _MODEL_PATH.search(request.url.path) is not None
 
 
 def asked_by(request: Any) -> AskedOfModel | None:
-    """Return what a request of httpx asks of a model; None where it is none to a model.
+    """Return the model request that a request of httpx makes, without keys; None if it makes no model request.
 
     Args:
         request: ``httpx.Request``; one whose body was not read is none.
@@ -627,7 +638,7 @@ def asked_by(request: Any) -> AskedOfModel | None:
 
 
 def _response(module: Any, request: Any, kept: ModelExchange | str) -> Any:
-    """Return the answer that the agent's library gets: the kept one, or an error that it does not try to mend by asking again."""
+    """Return the response of httpx for a kept answer, or for an error that the agent's library does not retry."""
     if isinstance(kept, ModelExchange):
         response = module.Response(
             kept.status, headers={"content-type": kept.kind}, content=kept.content(), request=request
@@ -641,5 +652,5 @@ def _response(module: Any, request: Any, kept: ModelExchange | str) -> Any:
 
 
 def exchanges(store: Store) -> Shelf[ModelExchange]:
-    """Return the exchanges that a store keeps."""
+    """Return the shelf of a store that holds the model calls of agents."""
     return Shelf(store, "exchange/", ModelExchange)

@@ -112,13 +112,14 @@ class LiteLLMClient:
             holder.store.close()
 
     def _why_not_cached(self, request: Request) -> str:
+        """Return the message for an answer missing from the cache: the nearest entry, and how to fill the cache."""
         near = self.cache.nearest(request) if self.cache is not None else ""
         reason = f"--mapsat-cache=only: no answer of {request.model} to this is in the cache"
         reason += f"; the nearest entry {near}" if near else ", which has none to anything like it"
         return f"{reason}; fill it with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
 
     def _ask_model(self, request: Request, seconds: float, cancelled: Event) -> Answer:
-        """Ask the model, again where that may help, as long as there is time."""
+        """Ask the model, with retries where they may help, until the time is over. Raises ModelError."""
         used, attempt = 0.0, 1
         while True:
             tokens = self._admitted(request, cancelled)  # waiting for room is not the model's time
@@ -135,7 +136,7 @@ class LiteLLMClient:
             attempt += 1
 
     def _admitted(self, request: Request, cancelled: Event) -> int:
-        """Wait until a call may go out; return the tokens that were counted for it.
+        """Wait until a call may go out, and return its estimated tokens.
 
         Raises:
             ModelError: a ceiling is reached, or the answer is no longer wanted.
@@ -153,7 +154,7 @@ class LiteLLMClient:
         return tokens
 
     def _attempt(self, request: Request, tokens: int, seconds: float, cancelled: Event) -> Answer:
-        """Ask the model once, and count what that cost."""
+        """Ask the model once, add the cost to the budget, and return the answer."""
         usage, reserved = Usage(), tokens
         try:
             answer = call_model(request, timeout=min(self.patience.attempt, seconds), cancelled=cancelled)
@@ -167,7 +168,7 @@ class LiteLLMClient:
         return answer
 
     def _pause(self, request: Request, error: ModelError, attempt: int) -> float:
-        """Return the seconds until the next attempt: spread by the request and not by chance, so that many processes do not come back at once."""
+        """Return the seconds until the next attempt: as the service asks, else growing and spread by the request's hash."""
         if error.retry_after is not None:
             return error.retry_after
         spread = 1 + crc32(f"{request.key()} {attempt}".encode()) % 100 / 200
@@ -175,6 +176,7 @@ class LiteLLMClient:
 
 
 def _cancelled(request: Request) -> ModelError:
+    """Return the error for a call that was cancelled."""
     return ModelError("cancelled", f"{request.model}: the call was cancelled", purpose=request.purpose)
 
 
@@ -186,7 +188,7 @@ def open_door(
     folder: Path | None = None,
     patience: Patience | None = None,
 ) -> LiteLLMClient:
-    """Return the door for a process of a run that asks models; what it needs and is not installed is told before anything runs.
+    """Return the client for a process that asks models, after a check that the libraries for it are installed.
 
     Args:
         mode: what the cache is used for.
@@ -279,10 +281,12 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     started = perf_counter()
 
     def complete() -> Any:
+        """Make the call, counted as our own, once the first call of the model is over."""
         with _after_the_first(request.model), calls_of():
             return completion()
 
     def completion() -> Any:
+        """Return litellm's response to the request: embeddings or a completion."""
         if request.embeds:
             return litellm.embedding(**request.body(), timeout=timeout, num_retries=0, max_retries=0)
         # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
@@ -304,7 +308,7 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
 
 @contextmanager
 def _after_the_first(model: str) -> Iterator[None]:
-    """Let the first call of a model be made alone.
+    """Hold back calls of a model until its first call is over, for at most ten seconds.
 
     Libraries of models make a connection for every call that comes before the first has ended, and leave the others open.
     """
@@ -363,7 +367,7 @@ def library() -> ModuleType:
 
 
 def _in_time(work: Callable[[], Any], seconds: float, cancelled: Event | None) -> Any:
-    """Return what the work returns or raises; None when it is not done in time or not wanted any more.
+    """Run work on a new thread and return its result or its exception; None if it takes too long or is cancelled.
 
     On a thread of its own, which is left behind then: a service that sends a byte now and then outlives every timeout of a socket.
     """
@@ -406,7 +410,7 @@ def _fault(litellm: ModuleType, error: BaseException, request: Request) -> Model
 
 
 def _retry_after(error: BaseException) -> float | None:
-    """Return the seconds of a Retry-After header; None where there is none, or a date."""
+    """Return the seconds of a Retry-After header; None if there is no header or it is a date."""
     sources = (
         getattr(error, "litellm_response_headers", None),
         getattr(getattr(error, "response", None), "headers", None),
@@ -433,7 +437,7 @@ _CALLS = "calls"
 
 
 class Budget:
-    """The limits of one run, kept.
+    """The limits of one run, kept in the store for all its processes.
 
     Args:
         store: what the run's processes share.
@@ -476,7 +480,7 @@ class Budget:
         return True
 
     def spend(self, usage: Usage, estimated: int, reserved: int = 0) -> None:
-        """Add what a call has cost. It is under way no more.
+        """Add the cost of a call that is over, and count it as under way no more.
 
         Args:
             usage: what the service says.
@@ -503,7 +507,7 @@ class Budget:
         return {"cost": 0.0, "tokens": 0, "out": [], **(self.store.get(self._spent) or {})}
 
     def _taken(self, request: Request, tokens: int) -> float:
-        """Count a call now and return 0, or return the seconds until there may be room for it."""
+        """Count a call as under way and return 0, or return the seconds to wait for room. Raises ModelError at the ceiling."""
         limits = self._limits
         with self.store.alone():
             now, spent = time(), self._so_far()
@@ -526,16 +530,17 @@ class Budget:
         return 0.0
 
     def _fits(self, spent: dict[str, Any], coming: int) -> bool:
-        """Return whether so many tokens more stay below the ceiling, at the price of those that were used so far."""
+        """Return whether ``coming`` more tokens stay below the cost ceiling, at the price per token so far."""
         cost, tokens, most = spent["cost"], spent["tokens"], self._limits.max_cost
         return most is None or (tokens > 0 and cost + cost / tokens * coming <= most)
 
     def _reached(self, request: Request, why: str) -> ModelError:
+        """Return the error for a cost ceiling that is reached or cannot be kept."""
         return ModelError("ceiling", f"--mapsat-max-cost={self._limits.max_cost:g}: {why}", purpose=request.purpose)
 
 
 def estimated_tokens(request: Request) -> int:
-    """Return about how many tokens a request will need, in and out; more rather than less."""
+    """Return an estimate of the tokens that a request needs, in and out; rather too many than too few."""
     size = len(str(request.body()).encode("utf-8", "replace"))
     reply = request.parameters.get("max_tokens", _REPLY_TOKENS)
     return size // _BYTES_A_TOKEN + (reply if isinstance(reply, int) else _REPLY_TOKENS)

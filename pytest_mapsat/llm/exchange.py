@@ -179,14 +179,14 @@ class ModelError(MapsatError):
         super().__init__(message)
 
     def after(self, attempts: int) -> ModelError:
-        """Return the error as that of several attempts."""
+        """Return the error with the number of attempts in its message, if there were several."""
         if attempts > 1:
             self.args = (f"{self} ({attempts} attempts)",)
         return self
 
     @property
     def blame(self) -> Blame:
-        """Who is to blame: the user or the judge that asked; of an agent's calls the agent for its reply, else the infrastructure."""
+        """Return who is to blame: who asked; for an agent's call the agent where the reply is bad, else the infrastructure."""
         if self.purpose == "agent":
             return "agent" if self.kind in OF_THE_REPLY else "infrastructure"
         return _BLAME[self.purpose]
@@ -214,6 +214,7 @@ def answer_of(response: Json, request: Request, *, cost: float | None = None, se
     usage = _usage(response, cost)
 
     def fault(kind: Kind, what: str) -> ModelError:
+        """Return the error for a reply that cannot be used, with the usage of the reply."""
         return ModelError(kind, f"{request.model} {what}", purpose=request.purpose, usage=usage)
 
     choice, message = (next(iter(values_at(response, path)), None) for path in ("choices.0", "choices.0.message"))
@@ -250,7 +251,7 @@ def embeddings_of(response: Json, request: Request, *, cost: float | None, secon
 
 
 def _vectors(response: Json) -> list[list[float]]:
-    """Return the vectors of a response in the order of their texts, up to the first that is none."""
+    """Return the embeddings in a response, in the order of their texts, up to the first that is invalid."""
     data = response.get("data") if isinstance(response, Mapping) else None
     entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
     vectors: list[list[float]] = []
@@ -263,11 +264,12 @@ def _vectors(response: Json) -> list[list[float]]:
 
 
 def _is_figure(value: Json) -> bool:
+    """Return whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _usage(response: Json, cost: float | None) -> Usage:
-    """Return what the response says it used; a count of 0 for what went in stands for none at all."""
+    """Return the usage in a response; an empty one if a count is missing or no input was counted."""
     used = usage_of(response.get("usage")) if isinstance(response, Mapping) else {}
     if not used.get("input_tokens") or "output_tokens" not in used:
         return Usage()
@@ -281,7 +283,7 @@ def _refusal(message: Mapping[str, Json]) -> str:
 
 
 def _tool_calls(given: Json) -> tuple[ToolCall, ...] | None:
-    """Return the calls of a reply; None where they have not the form of calls."""
+    """Return the tool calls of a reply; None if they cannot be read."""
     if given is None:
         return ()
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > _MOST_CALLS:
@@ -307,7 +309,7 @@ _ceilings: ContextVar[list[str] | None] = ContextVar("mapsat_ceilings", default=
 
 @contextmanager
 def ceilings_met() -> Iterator[list[str]]:
-    """Give a list that fills with the ceilings, in words, that refuse a call meanwhile: one made in this context, or in a copy of it."""
+    """Yield a list that collects the messages of cost ceilings that refuse a call in this context or a copy of it."""
     met: list[str] = []
     token = _ceilings.set(met)
     try:
@@ -317,7 +319,7 @@ def ceilings_met() -> Iterator[list[str]]:
 
 
 def note_ceiling(words: str) -> None:
-    """Tell who listens in this context that a ceiling refuses a call."""
+    """Add the message of a ceiling to the list of ``ceilings_met`` in this context, if there is one."""
     if (met := _ceilings.get()) is not None:
         met.append(words)
 
@@ -341,7 +343,7 @@ def usage_of(data: Json) -> dict[str, float]:
 
 
 def summed(parts: list[dict[str, float]]) -> dict[str, float]:
-    """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
+    """Return the usage of all answers of a reply; a figure that one answer does not report is left out."""
     names = _SPELLINGS if parts else ()
     return {name: sum(part[name] for part in parts) for name in names if all(name in part for part in parts)}
 
@@ -379,6 +381,7 @@ def named_model(text: str, spec: str) -> tuple[str, dict[str, Json]]:
 
 
 def _parameter(name: str, value: str, spec: str) -> Any:
+    """Return the value of a sampling parameter in its type. Raises UsageError if its name or its value is wrong."""
     kind = _PARAMETERS.get(name)
     if kind is None:
         hint = hint_at(name, _PARAMETERS)
@@ -414,11 +417,11 @@ class ModelCalls:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is clear which episode they are of."""
+        """Return whether it is known which episode the calls are of."""
         return self is not _stray
 
     def count(self, key: str, more: int = 1) -> int:
-        """Count a request, or take a count of one back that brought no answer; return how many there are in this episode, 1 where it is unclear."""
+        """Count a request, or with ``more`` -1 uncount it; return its count in the episode, 1 where that is not known."""
         if not self.is_known:
             return 1
         with self._lock:
@@ -435,7 +438,7 @@ _calls: ContextVar[ModelCalls] = ContextVar("mapsat_model_calls", default=_stray
 
 @contextmanager
 def calls_of(calls: ModelCalls = _OURS) -> Iterator[None]:
-    """Count the model calls of the block as those of an episode, or by default as our own; threads and tasks with its context are included."""
+    """Count the model calls of the block as an episode's, by default as our own, also those of threads with its context."""
     token = _calls.set(calls)
     try:
         yield
@@ -444,18 +447,18 @@ def calls_of(calls: ModelCalls = _OURS) -> Iterator[None]:
 
 
 def current_calls() -> ModelCalls | None:
-    """Return the calls that a call made now belongs to; None where it is our own."""
+    """Return the ``ModelCalls`` that a model call made now belongs to; None where it is our own."""
     calls = _calls.get()
     return None if calls is _OURS else calls
 
 
 def why_lost(calls: ModelCalls) -> str:
-    """Return why an episode lost an answer of its model; empty where it lost none."""
+    """Return why a model call of the episode, or of an unknown one, was not answered; empty if all were."""
     return calls.missed or _stray.missed
 
 
 def forget_stray_calls() -> None:
-    """Begin anew with the calls of unclear episodes."""
+    """Forget why a call of an unknown episode was not answered."""
     _stray.missed = ""
 
 
@@ -481,11 +484,11 @@ class Prompt:
 
     @property
     def mark(self) -> str:
-        """The version and a digest of the text, for manifests."""
+        """Return the version and a digest of the text, for manifests."""
         return f"{self.version} {digest(self.text)}"
 
     def fill(self, **values: str) -> str:
-        """Return the text with its places filled, each once: what is filled in is not looked at again.
+        """Return the text with its placeholders filled in one pass: the values are not searched for placeholders.
 
         Raises:
             KeyError: a place has no value, or a value no place.
@@ -496,7 +499,7 @@ class Prompt:
 
 
 def own_language(language: str) -> str:
-    """Return which language of ours stands for a BCP 47 language: ``zh`` for ``zh`` and its variants, else ``en``."""
+    """Return which of our languages serves a BCP 47 language: ``zh`` for ``zh`` and its variants, else ``en``."""
     return "zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"
 
 
@@ -512,5 +515,5 @@ def prompt(name: str, language: str) -> Prompt:
 
 
 def marks(*names: str) -> dict[str, str]:
-    """Return the marks of prompts in all languages, by ``language/name``, sorted."""
+    """Return the marks of some prompts in all languages, by ``language/name``."""
     return {f"{language}/{name}": prompt(name, language).mark for language in LANGUAGES for name in sorted(names)}

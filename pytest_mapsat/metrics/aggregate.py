@@ -42,7 +42,7 @@ class PassRule:
 
     @classmethod
     def parse(cls, text: str, trials: int) -> PassRule:
-        """Return the rule that a text like ``3/4`` gives; empty: all trials.
+        """Return the rule in a text like ``3/4``; for an empty text, all trials must pass.
 
         Raises:
             UsageError: it is no such text, or is about another number of trials.
@@ -58,11 +58,11 @@ class PassRule:
 
     @property
     def forgives(self) -> bool:
-        """Whether a case may pass though a trial of it failed."""
+        """Return whether a case may pass although one of its trials failed."""
         return self.needed < self.trials
 
     def outcome(self, passed: int, failed: int) -> Outcome:
-        """Return how a case ends of whose trials so many passed and failed; the others are not known."""
+        """Return how a case ends with so many passed and failed trials; its other trials are unknown."""
         if passed >= self.needed:
             return "passed"
         return "failed" if failed > self.trials - self.needed else "unevaluated"
@@ -72,7 +72,7 @@ class PassRule:
 
 
 def trial_outcome(card: Scorecard) -> Outcome:
-    """Return ``passed``, ``failed``, or ``unevaluated`` where it is not known yet; what the agent broke has failed."""
+    """Return ``passed``, ``failed`` (also if the agent broke the trial), or ``unevaluated`` if it is not known."""
     if card.outcome == "passed":
         return "passed"
     return "failed" if card.outcome == "failed" or card.blame == "agent" else "unevaluated"
@@ -104,7 +104,7 @@ class CaseRow:
 
     @property
     def told(self) -> Scorecard:
-        """The scorecard that tells most of it: the first that failed where the case did, else the first that did not pass, else the first."""
+        """Return the most telling scorecard: one that did not pass, best with the case's own outcome, else the first."""
         return min(
             self.cards,
             key=lambda card: (trial_outcome(card) == "passed", trial_outcome(card) != self.outcome, card.key),
@@ -112,13 +112,13 @@ class CaseRow:
 
 
 def case_rows(cards: Iterable[Scorecard], rule: str = "") -> tuple[CaseRow, ...]:
-    """Return one row for each case and agent, by id; ``rule``: how many trials must pass, as ``3/4``, all where it is empty."""
+    """Return one row for each case and agent, by id; ``rule`` says how many trials must pass, as ``3/4``, empty for all."""
     given = PassRule.parse(rule, int(rule.partition("/")[2])) if rule else None
     return tuple(_row(key, some, given) for key, some in sorted(_by_case_and_agent(cards).items()))
 
 
 def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: PassRule | None) -> CaseRow:
-    """Return the row of a case and agent."""
+    """Return the trials of one case and agent as a row, with its outcome, counts and flakiness."""
     tries = _by_trial(cards)
     last = [trial_outcome(some[-1]) for some in tries]
     passed, failed = last.count("passed"), last.count("failed")
@@ -137,17 +137,17 @@ def _row(key: tuple[str, str], cards: Sequence[Scorecard], rule: PassRule | None
 
 
 def pass_at(passed: int, trials: int, k: int) -> float:
-    """Return Pass@k: how probably at least one of k trials of a case passes, unbiased (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
+    """Return Pass@k: the probability that at least one of k trials passes, unbiased (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
     return 1 - math.comb(trials - passed, k) / math.comb(trials, k)
 
 
 def pass_all(passed: int, trials: int, k: int) -> float:
-    """Return Pass^k: how probably all of k trials of a case pass, unbiased (Yao et al. 2024, tau-bench, arXiv 2406.12045, section 3)."""
+    """Return Pass^k: the probability that all of k trials pass, unbiased (Yao et al. 2024, tau-bench, arXiv 2406.12045, section 3)."""
     return math.comb(passed, k) / math.comb(trials, k)
 
 
 def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
-    """Return the k of which Pass@k and Pass^k are told: from 2 to the number of trials; none where each case ran once."""
+    """Return each k for which Pass@k and Pass^k are reported, from 2 on; empty if each case ran once."""
     if len({card.trial for card in cards}) < 2:  # noqa: PLR2004 - one trial each
         return ()
     most = max((len(_by_trial(some)) for some in _by_case_and_agent(cards).values()), default=0)
@@ -158,7 +158,7 @@ def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
 
 
 def _first_attempts(cards: Iterable[Scorecard]) -> list[list[Outcome]]:
-    """Return how the trials of one case ended, for each agent.
+    """Return the outcomes of one case's trials, a list for each agent.
 
     Of a trial that was run again the first attempt counts: reruns are given to failures only, and would make the agent look better than it is.
     """
@@ -168,7 +168,7 @@ def _first_attempts(cards: Iterable[Scorecard]) -> list[list[Outcome]]:
 def _pass_column(
     name: str, rate: Callable[[int, int, int], float], k: int, ends: _Ends, clusters: Sequence[str]
 ) -> _Column:
-    """Return Pass@k or Pass^k of cases or users; one that ran fewer trials is left out. Undecided trials may have passed or not."""
+    """Return the column of Pass@k or Pass^k over cases or users, leaving out those with fewer than k trials."""
     column = _Column(name)
     for agents, cluster in zip(ends, clusters, strict=True):
         spans = []
@@ -184,6 +184,7 @@ def _pass_column(
 
 
 def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list[Scorecard]]:
+    """Return scorecards by case and agent, each list in order."""
     ordered = sorted(cards, key=lambda card: (card.key, card.outcome))
     return by_key(((card.id, card.agent), card) for card in ordered)
 
@@ -195,7 +196,7 @@ def _by_trial(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
 
 @dataclass(slots=True)
 class _Column:
-    """One aggregate of each case, at the least and at the most that it can come to, and the cases of which nothing is known.
+    """The values of one metric over cases, at their lower and upper bounds, and the number of cases without a value.
 
     ``clusters``: what each case is drawn with, its group or itself.
     """
@@ -208,7 +209,7 @@ class _Column:
     left_out: dict[str, int] = field(default_factory=dict)
 
     def add(self, spans: Sequence[Bounds], cluster: str) -> None:
-        """Add a case: the mean of its trials, each between its bounds."""
+        """Add a case by the mean of its trials' bounds."""
         least, most = spans[0] if len(spans) == 1 else mean_span(spans)  # a mean of one is exact
         self.least.append(least)
         self.most.append(most)
@@ -216,11 +217,11 @@ class _Column:
         self.undecided += any(low != high for low, high in spans)
 
     def leave_out(self, outcome: str) -> None:
-        """Count a case of which nothing is known by its class."""
+        """Count a case without a value, by its class."""
         self.left_out[outcome] = self.left_out.get(outcome, 0) + 1
 
     def take(self, cards: Sequence[Scorecard], cluster: str) -> None:
-        """Add a case by all of its trials: the mean of those that have a value or bounds."""
+        """Add a case by its trials with a value or bounds; leave it out if there are none."""
         spans = [span for card in cards if (span := span_of(card, self.name)) is not None]
         if spans:
             self.add(spans, cluster)
@@ -273,7 +274,7 @@ def summarise(
 
 
 class _Misreadings:
-    """How far means may be off because the judge takes answers for what they are not.
+    """How far means may be off because the judge misreads some answers.
 
     Of W answers that truly are wrong g W come out green, and of R right ones e R red, with the rates g and e of the judge. Of W the run shows those that are not green,
     of R those that are not red; so up to g / (1 - g) times the former are wrong and counted as passed, and up to e / (1 - e) times the latter right
@@ -296,7 +297,7 @@ class _Misreadings:
         self._rising = [read for read in self._read if read[0].outcome == "failed"] if right else []
 
     def widened(self, name: str, aggregate: Aggregate) -> Aggregate:
-        """Return an aggregate whose bounds and interval are as wide as the judge's errors make them."""
+        """Return an aggregate with its bounds and interval widened by the judge's error rates."""
         if aggregate.bounds is None or not self._read:
             return aggregate
         moved = []
@@ -317,7 +318,7 @@ class _Misreadings:
 
 
 def within_scale(summary: Mapping[str, Aggregate], shares: Container[str]) -> dict[str, Aggregate]:
-    """Return aggregates to be shown: where a judge's errors widen a share beyond 0 and 1, its bounds and interval end there.
+    """Return aggregates with the bounds and intervals of shares cut to the range from 0 to 1.
 
     Args:
         summary: aggregates by name.
@@ -338,7 +339,7 @@ def within_scale(summary: Mapping[str, Aggregate], shares: Container[str]) -> di
 
 
 def _most(changes: Iterable[float], number: float) -> float:
-    """Return the sum of the largest changes, so many of them; the last one in part."""
+    """Return the sum of the ``number`` largest changes; a fraction counts the last one in part."""
     total = 0.0
     for change in sorted(changes, reverse=True):
         if number <= 0:
@@ -406,7 +407,7 @@ def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) 
 
 
 def _users(cards: Sequence[Scorecard]) -> _Ends:
-    """Return how the trials of each user and agent ended: a trial passes where all tasks do, and fails where one does.
+    """Return how the trials of each user and agent ended: passed if all tasks pass, failed if one fails.
 
     A user of whose tasks some did not run at all has none; where one is missing in a trial, that trial is undecided.
     """
@@ -415,7 +416,7 @@ def _users(cards: Sequence[Scorecard]) -> _Ends:
 
 
 def _user_trials(cards: Sequence[Scorecard]) -> list[Outcome]:
-    """Return how each trial of a user's tasks ended at the first attempt; nothing where a place of the sequence is missing."""
+    """Return how each trial of a user's tasks ended at the first attempt; empty if a task of the sequence is missing."""
     places = {card.group.order for card in cards if card.group is not None}
     if len(places) < max(places):
         return []
@@ -430,7 +431,7 @@ def _user_trials(cards: Sequence[Scorecard]) -> list[Outcome]:
 
 
 def span_of(card: Scorecard, name: str) -> Bounds | None:
-    """Return the least and the most that a metric, or ``pass_rate``, of one episode can come to; None where it stays out of the mean."""
+    """Return the bounds of a metric, or of ``pass_rate``, in one episode; None if it is left out of the mean."""
     if name != PASS_RATE:
         return card.bounds_of(name)
     if card.outcome == "passed":
@@ -444,12 +445,12 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
 
 
 def cluster_of(card: Scorecard) -> str:
-    """Return what a case is drawn with: its group, or itself."""
+    """Return the name of what a case is resampled with: its group, or the case itself."""
     return f"case {card.id}" if card.group is None else f"group {card.group.name}"
 
 
 def _aggregate(column: _Column, lower: Bounds | None, upper: Bounds | None) -> Aggregate:
-    """Return the aggregate of a column, with the intervals of its least and its most."""
+    """Return the aggregate of a column, with the intervals of its lower and upper values."""
     bounds = mean_span(list(zip(column.least, column.most, strict=True))) if column.least else None
     return Aggregate(
         mean=None if bounds is None or column.undecided else bounds[0],

@@ -70,17 +70,17 @@ class Measure(NamedTuple):
 
     @property
     def span(self) -> Bounds | None:
-        """The least and the most that it can come to, both its value where it has one; None where nothing is known of it."""
+        """Return the bounds of the measure, both equal to its value if it has one; None if nothing is known of it."""
         return self.bounds if self.value is None else (self.value, self.value)
 
 
 def not_applicable(why: str) -> Measure:
-    """Return a measure that this case does not ask for."""
+    """Return a measure without a value, because the metric does not apply to the case."""
     return Measure(None, "not_applicable", why)
 
 
 def between(least: float, most: float, why: str) -> Measure:
-    """Return a measure that unknown labels leave between two values; where these are one, no label could turn it and it is the value."""
+    """Return a measure that unknown labels leave between two bounds; a plain value if the bounds are equal."""
     return Measure(least) if least == most else Measure(None, "unevaluated", why, (least, most))
 
 
@@ -98,7 +98,7 @@ def share_of(answers: Sequence[bool | None], of_nothing: str) -> Measure:
 
 
 def product(left: Measure, right: Measure) -> Measure:
-    """Return the product of two measures, none below 0, unrounded.
+    """Return the product of two measures that are at least 0, unrounded.
 
     Bounds multiply; a measure without any leaves the product without a value. What does not apply outweighs what is not known: no judge could
     give such a product a value.
@@ -110,7 +110,7 @@ def product(left: Measure, right: Measure) -> Measure:
 
 
 def mean_of(measures: Sequence[Measure]) -> Measure:
-    """Return the plain mean of measures, between its bounds where one lies between bounds; a measure without any leaves it without a value."""
+    """Return the mean of measures, with bounds if one has bounds; without a value if one has neither."""
     spans = [measure.span for measure in measures if measure.span is not None]
     if len(spans) < len(measures):
         return _worst([measure for measure in measures if measure.span is None])
@@ -123,6 +123,7 @@ _GRAVEST = ("not_applicable", "error", "unevaluated", None)
 
 
 def _worst(measures: Sequence[Measure]) -> Measure:
+    """Return a measure without a value, for the gravest reason among the measures."""
     worst = min(measures, key=lambda measure: _GRAVEST.index(measure.outcome_class))
     return Measure(None, worst.outcome_class, worst.why)
 
@@ -150,7 +151,7 @@ class LabelReading(NamedTuple):
 
     @property
     def undecided(self) -> bool:
-        """Whether the judge looked and cannot say; no party is to blame."""
+        """Return whether the judge looked and could not decide; nobody is to blame."""
         return self.outcome == "unevaluated" and self.blame is None
 
 
@@ -179,7 +180,7 @@ def read_labels(requirements: Iterable[Requirement], labels: Mapping[str, Label]
 
 
 def read_label(name: str, label: Label | None, *, soft: bool = False) -> LabelReading:
-    """Return what ``label`` says of what is named so: a requirement, a step, a thing.
+    """Return the reading of a label of a requirement, a step or a thing, given its name.
 
     Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft requirement also 0.25, 0.5, 0.75. A label that is missing,
     has another value or contradicts itself is not rounded or guessed: it is unevaluated, and the judge is to blame.
@@ -203,11 +204,12 @@ def read_label(name: str, label: Label | None, *, soft: bool = False) -> LabelRe
 
 
 def _unread(name: str, why: str) -> LabelReading:
+    """Return an unevaluated reading that blames the judge."""
     return LabelReading(name, None, "unevaluated", "judge", why)
 
 
 def weighted_share(weighted: Iterable[tuple[float, LabelReading]], empty: str = "no requirement applies") -> Measure:
-    """Return sum(w c) / sum(w) over readings, or the class that says why there is none.
+    """Return sum(w c) / sum(w) over readings; if there is none, a measure that says why.
 
     It grows with every label, so labels that are not known leave it between its value with all of them 0 and with all of them 1. One of them
     that would turn out not to apply leaves it between these too.
@@ -265,7 +267,7 @@ _BLAME_BY_ENDING: dict[Ending, Blame] = {
 
 
 def fault_of(trajectory: Trajectory) -> Fault | None:
-    """Return what broke the episode, or None where the agent had its say.
+    """Return what broke the episode; None if the agent gave an answer.
 
     An agent that gives only blank replies, or none, has broken it itself.
     """
@@ -281,25 +283,25 @@ def fault_of(trajectory: Trajectory) -> Fault | None:
 
 
 def class_of(fault: Fault) -> Outcome:
-    """Return the outcome class of an item that ``fault`` broke: the agent's own fault is its failure."""
+    """Return the outcome class of a broken item: failed if the agent is to blame, unevaluated for the judge, else error."""
     if fault.blame == "agent":
         return "failed"
     return "unevaluated" if fault.blame == "judge" else "error"
 
 
 def sum_usage(parts: Sequence[Usage]) -> Usage:
-    """Return the totals; null where one of the parts does not say, and where there is none."""
+    """Return the total usage; None in fields that a part does not state, and in all if no part states anything."""
     return total_usage(parts) if any(map(says_usage, parts)) else Usage()
 
 
 def says_usage(usage: Usage) -> bool:
-    """Say whether anything is told of what was used."""
+    """Return whether a usage states any tokens or cost."""
     return (usage.input_tokens, usage.output_tokens, usage.cost) != (None, None, None)
 
 
 @dataclass(frozen=True)
 class MetricInput:
-    """All that a metric is computed from: one episode of a case, as it was judged.
+    """The input of a metric: one judged episode of a case.
 
     Attributes:
         case: the case, truth included.
@@ -319,12 +321,12 @@ class MetricInput:
 
     @cached
     def labels(self) -> Mapping[str, Label]:
-        """The verdict's labels by requirement id, without those that contradict each other."""
+        """Return the verdict's labels by requirement id; contradicting ones become one unevaluated label."""
         return index_labels(self.verdict)
 
     @cached
     def readings(self) -> Mapping[str, LabelReading]:
-        """What the metrics make of the label of each requirement of the case, by its id."""
+        """Return the reading of each requirement's label, by the requirement's id."""
         readings = read_labels(self.case.truth.requirements, self.labels)
         if self.unread:
             read = [name for name in readings if rests_on_reading(self.labels.get(name))]
@@ -333,52 +335,52 @@ class MetricInput:
 
     @cached
     def fault(self) -> Fault | None:
-        """What broke the episode; None where the agent had its say."""
+        """Return what broke the episode; None if the agent gave an answer."""
         return fault_of(self.trajectory)
 
     @cached
     def calls(self) -> Sequence[Step]:
-        """The agent's calls, each under its tool's own name."""
+        """Return the agent's calls, each with its tool's own name."""
         pairs = [(call, tool_name(self.tools, call.tool)) for call in self.trajectory.calls]
         return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in pairs]
 
     @cached
     def spent(self) -> Usage:
-        """What the agent spent, its memory included; null where one of its replies does not say."""
+        """Return what the agent and its memory spent; None in fields that a reply does not state."""
         memory = self.trajectory.memory
         remembered = [memory.usage] if memory is not None and says_usage(memory.usage) else []
         return sum_usage([*(turn.usage for turn in self.trajectory.replies), *remembered])
 
     @cached
     def selection(self) -> ToolSelection:
-        """TS with its parts."""
+        """Return TS (tool selection) with its parts."""
         return tool_selection(self.case, self.trajectory, approved=self.verdict.approved_tools)
 
     @cached
     def efficiency(self) -> Measure:
-        """Eff."""
+        """Return Eff (interaction efficiency)."""
         return interaction_efficiency(self.case, self.trajectory)
 
     @cached
     def faithfulness(self) -> Faithfulness:
-        """IFS, and how much of it was earned by saying nothing."""
+        """Return IFS (faithfulness), and how many of its facts hold because nothing was claimed."""
         return faithfulness(self.case, self.readings)
 
     def knowing(self, success: Measure) -> MetricInput:
-        """Return the same input with the metric that the suite calls its success; what was computed of it stays."""
+        """Return the same input with the measure of the success metric; cached results are kept."""
         other = replace(self, success=success)
         vars(other).update({**vars(self), "success": success})
         return other
 
     def left_open(self) -> MetricInput:
-        """Return the same input with the labels that rest on reading prose undecided; what was computed without labels stays."""
+        """Return the same input with labels from read prose left undecided; cached results without labels are kept."""
         other = replace(self, unread=True)
         kept = ("labels", "fault", "spent", "selection", "efficiency")
         vars(other).update({name: vars(self)[name] for name in kept if name in vars(self)})
         return other
 
     def copied(self) -> MetricInput:
-        """Return a deep copy, so that a metric set that changes it changes nothing else."""
+        """Return a deep copy, so that a metric set cannot change the original."""
         verdict = self.verdict
         if self.unread:
             verdict = verdict.model_copy(update={"labels": tuple(map(_undecided, verdict.labels))})
@@ -387,12 +389,12 @@ class MetricInput:
 
 
 def rests_on_reading(label: Label | None) -> bool:
-    """Return whether a label rests on reading prose by rules."""
+    """Return whether a label was decided by rules that read prose."""
     return label is not None and bool(label.reading) and label.by == "checks"
 
 
 def _undecided(label: Label) -> Label:
-    """Return a label that rests on reading prose as undecided, any other as it is."""
+    """Return a label that rests on reading prose as undecided; return any other label unchanged."""
     if not rests_on_reading(label):
         return label
     return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
@@ -404,7 +406,7 @@ Given = Measure | float | None
 
 @dataclass(frozen=True)
 class MetricSet:
-    """Some metrics that are measured together.
+    """A set of metrics that are measured together.
 
     Attributes:
         name: what suites declare it by, under ``metrics:``, and ``mapsat_metrics`` of an ini file names it by.
@@ -444,7 +446,7 @@ class MetricSet:
 
 
 def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str, Measure], Fault | None]:
-    """Return a metric set's metrics of one episode, and what broke in the metric set itself; None where it holds.
+    """Return a metric set's metrics of one episode, and the fault if the metric set itself broke, else None.
 
     A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did. A metric set of
     others gets a copy of the metric_input.
@@ -472,17 +474,18 @@ def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str,
 
 
 class _BadMetricError(Exception):
-    """A metric set gives what no metric can be."""
+    """Raised when a metric set returns something that cannot be a metric."""
 
 
 def _sound_ones(metric_set: MetricSet, asked: Iterable[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
+    """Return the requested metrics as checked measures. Raises _BadMetricError, also for undeclared metrics."""
     if stray := given.keys() - metric_set.names:
         raise _BadMetricError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
     return {metric.name: _sound(metric, given) for metric in asked}
 
 
 def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
-    """Return what a metric set gives for a metric, as a sound measure. Raises _BadError."""
+    """Return what a metric set gives for one metric, as a checked measure. Raises _BadMetricError."""
     if metric.name not in given:
         raise _BadMetricError(f"it gives no {metric.name}")
     value = given[metric.name]
@@ -509,6 +512,7 @@ def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
 
 
 def _number(metric: Metric, value: object) -> float:
+    """Return a value as a float. Raises _BadMetricError if it is no finite number, or gated and not from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not math.isfinite(value):
         raise _BadMetricError(f"{metric.name} is {shown(value)}, expected a number")
     if metric.gated and not 0 <= value <= 1:
@@ -517,6 +521,7 @@ def _number(metric: Metric, value: object) -> float:
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
+    """Return the metrics of MapSatisfyBench; after a fault, only CEI."""
     if metric_input.fault is not None:
         return {"cei": cost_efficiency(Measure(0.0, why=metric_input.fault.message), metric_input.spent)}
     ecr = explicit_completion(metric_input.case, metric_input.readings, metric_input.verdict.explicit_count)
@@ -557,7 +562,7 @@ def gather_metric_sets(given: Iterable[object] = ()) -> Mapping[str, MetricSet]:
 
 
 class _MetricSets(Mapping[str, MetricSet]):
-    """Metric sets by name; those of our ports, whose entry points have their names, are imported when they are asked for."""
+    """Metric sets by name; those of our ports are imported only when they are asked for."""
 
     def __init__(self, ports: Mapping[str, EntryPoint]) -> None:
         self._ports = ports
@@ -576,7 +581,7 @@ class _MetricSets(Mapping[str, MetricSet]):
         return self._sets[name]
 
     def add(self, metric_set: object) -> None:
-        """Take in a metric set. Raises UsageError."""
+        """Add a metric set. Raises UsageError if it is no metric set, or a name is already taken."""
         if not isinstance(metric_set, MetricSet):
             raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
         name = metric_set.name
@@ -595,6 +600,7 @@ class _MetricSets(Mapping[str, MetricSet]):
 
 
 def _flat(given: Iterable[object]) -> Iterator[object]:
+    """Yield the metric sets that hooks return, alone or in sequences. Raises UsageError if a sequence cannot be read."""
     for some in given:
         if isinstance(some, MetricSet):
             yield some
@@ -608,6 +614,7 @@ def _flat(given: Iterable[object]) -> Iterator[object]:
 
 
 def _listed(some: Any) -> list[object]:
+    """Return a sequence of metric sets as a list."""
     return list(some)
 
 
@@ -677,14 +684,14 @@ def implicit_satisfaction(case: Case, readings: Mapping[str, LabelReading]) -> M
 
 
 def _without(case: Case, kind: str) -> Measure:
-    """Return what the share over no requirement is: 1, unless the case has none of the other kind either."""
+    """Return 1 where a case lacks one kind of requirement; unevaluated if it lacks the other kind too."""
     if why := nothing_asked(case):
         return Measure(None, "unevaluated", why)
     return Measure(1.0, why=f"the case has no {kind} requirement")
 
 
 def nothing_asked(case: Case) -> str:
-    """Return why nothing can be said of whether the user is satisfied; empty where something can."""
+    """Return why nothing can tell whether the user is satisfied; empty if the case has requirements."""
     if case.truth.asked or case.truth.implicit:
         return ""
     return "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
@@ -704,7 +711,7 @@ def weight_of(requirement: Requirement) -> float:
 
 
 def _userpref(evidence: Evidence) -> float | None:
-    """Return S x R x M, or None where the evidence says nothing of the user's past."""
+    """Return S x R x M; None if the evidence says nothing of the user's past."""
     recency = None if evidence.recency is None else _RECENCY[evidence.recency]
     trend = _trend(evidence)
     parts = (_strength(evidence), recency, None if trend is None else _MOMENTUM[trend])
@@ -715,6 +722,7 @@ def _userpref(evidence: Evidence) -> float | None:
 
 
 def _strength(evidence: Evidence) -> float | None:
+    """Return the strength S that the evidence gives a preference; None if it gives none."""
     if evidence.count is not None and evidence.total is not None:
         return evidence.count / evidence.total
     if evidence.ratio is not None:
@@ -726,6 +734,7 @@ def _strength(evidence: Evidence) -> float | None:
 
 
 def _trend(evidence: Evidence) -> str | None:
+    """Return whether a preference is rising, steady, falling or gone; None if the evidence does not say."""
     if evidence.long_ratio is not None and evidence.short_ratio is not None:
         rate = (evidence.short_ratio - evidence.long_ratio) / max(evidence.long_ratio, _LONG_FLOOR)
         if rate > _CHANGE["rising"]:

@@ -120,7 +120,7 @@ def score(
 
 
 def _by_metric(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return what was measured, as a scorecard has it: values, why some have none, and bounds, each by metric."""
+    """Return measures as fields of a scorecard: values, the classes of missing values, and bounds, each by metric."""
     return {
         "metrics": {name: measured.value for name, measured in measures.items()},
         "classes": {name: measured.outcome_class for name, measured in measures.items() if measured.outcome_class},
@@ -129,7 +129,7 @@ def _by_metric(measures: Mapping[str, Measure]) -> dict[str, Any]:
 
 
 def _warnings(metric_input: MetricInput, faults: Mapping[str, Fault]) -> tuple[str, ...]:
-    """Return what is odd about an episode: of its dialogue, its labels, its output and its metric sets."""
+    """Return the warnings about an episode: on its dialogue, its labels, its output and its metric sets."""
     case, trajectory, verdict = metric_input.case, metric_input.trajectory, metric_input.verdict
     return (
         *trajectory.warnings,
@@ -141,7 +141,7 @@ def _warnings(metric_input: MetricInput, faults: Mapping[str, Fault]) -> tuple[s
 
 
 def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
-    """Return the dialogue of an episode with its labels, what it consists of, and what the models of user and judge spent (None for one that was not asked)."""
+    """Return fields of a scorecard: the dialogue, its labels, its counts, and what user and judge spent."""
     calls, replies = trajectory.calls, trajectory.replies
     spent: dict[str, list[Usage]] = {
         "user_spent": [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)],
@@ -161,13 +161,13 @@ def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
 
 
 def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
-    """Return how many tool answers came from where; calls that failed on name or arguments have no provenance."""
+    """Return how many tool answers came from each kind of source."""
     kinds = [call.status if call.provenance is None else call.provenance.kind for call in calls]
     return {kind: kinds.count(kind) for kind in PROVENANCE_KINDS}
 
 
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
-    """Return how often tools were called: in all, with an error as the answer, refused, over the limit, and by name (sorted)."""
+    """Return the number of calls: in all, with an error, refused, over the limit, and by tool."""
     statuses = [call.status for call in calls]
     names = [call.tool for call in calls]
     return CallCounts(
@@ -186,7 +186,7 @@ def _misread(
     success: str | None,
     measures: Mapping[str, Measure],
 ) -> Misread | None:
-    """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
+    """Return bounds of metrics with all labels from read prose left open; None if no label rests on read prose."""
     misread = metric_input.verdict.misread
     if misread is None or not any(map(rests_on_reading, metric_input.verdict.labels)):
         return None
@@ -205,7 +205,7 @@ def _misread(
 def _ended(
     metric_input: MetricInput, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
 ) -> tuple[ItemOutcome, Fault | None]:
-    """Return how the item ends, and what broke the episode, or made it worth nothing."""
+    """Return how the item ends, and the fault that broke or spoiled the episode; None if there is no fault."""
     fault = metric_input.fault
     if fault is None:
         done = (success, measures[success]) if success is not None and success in measures else None
@@ -221,7 +221,7 @@ def _ended(
 def _measured(
     metric_sets: Sequence[MetricSet], metric_input: MetricInput, success: str | None
 ) -> tuple[dict[str, Measure], dict[str, Fault]]:
-    """Return the metrics of all metric sets, and what broke in a metric set by each metric that it has left.
+    """Return the metrics of all metric sets, and for each metric that a broken metric set left out, the fault.
 
     The metric set of what counts as done is measured first: others may rest on it.
     """
@@ -238,13 +238,13 @@ def _measured(
 
 
 def _misled(verdict: Verdict) -> Fault | None:
-    """Return what a user did that may have misled the agent; None where it did nothing of the kind."""
+    """Return as a fault what the simulated user did to mislead the agent; None if it did nothing of the kind."""
     slips = (label for label in verdict.labels if label.kind == USER and label.blame == "user")
     return next((Fault(blame="user", message=label.why) for label in slips), None)
 
 
 def _of_case(case: Case) -> dict[str, Any]:
-    """Return the id of a case, and what it is grouped by."""
+    """Return a case's id, domains, attributes and group as fields of a scorecard."""
     attributes = dict(case.attributes)
     if case.difficulty:
         attributes["difficulty"] = case.difficulty
@@ -255,7 +255,7 @@ def _of_case(case: Case) -> dict[str, Any]:
 
 
 def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
-    """Yield where the structured output of replies is not what the case asks for."""
+    """Yield a warning for each reply with structured output that does not fit the case's schema."""
     schema = case.visible.output_schema
     if not schema:
         return
@@ -268,6 +268,7 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
 
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
+    """Return a warning about labels of requirements that the case does not have; empty if there are none."""
     unknown = labels.keys() - {requirement.id for requirement in case.truth.requirements}
     stray = sorted([name for name in unknown if labels[name].kind not in BESIDES])
     return (f"the verdict labels requirements that the case does not have: {', '.join(stray)}",) if stray else ()
@@ -291,7 +292,7 @@ class ItemOutcome(NamedTuple):
 
 
 def broken_item(fault: Fault) -> ItemOutcome:
-    """Return the outcome of an episode that ``fault`` broke, whatever is asserted."""
+    """Return the outcome of an item when a fault broke its episode, whatever is asserted."""
     return ItemOutcome(class_of(fault), fault.blame, _one_line(fault.message))
 
 
@@ -337,7 +338,7 @@ def item_outcome(
 
 
 def _success(success: tuple[str, Measure] | None) -> Sequence[LabelReading]:
-    """Read the metric of success: it holds at 1 and is broken where it cannot come to 1."""
+    """Return a reading of the success metric: passed at 1, failed if it cannot reach 1; empty if there is none."""
     if success is None:
         return ()
     name, measure = success
@@ -351,7 +352,7 @@ def _success(success: tuple[str, Measure] | None) -> Sequence[LabelReading]:
 
 
 def achieved(measure: Measure) -> Measure:
-    """Return whether a metric of success says that the case is done: 1 where it is 1, 0 where it cannot come to 1, else open between them."""
+    """Return 1 if a success metric is 1, 0 if it cannot reach 1, else a measure that is open between them."""
     if measure.span is None:
         return measure
     least, most = (float(end >= 1 - _TOLERANCE) for end in measure.span)
@@ -359,7 +360,7 @@ def achieved(measure: Measure) -> Measure:
 
 
 def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequence[LabelReading]:
-    """Let a sound count stand in for labels that are not known."""
+    """Return the readings, or a single one from the count of met requirements if labels are unknown."""
     if count is None or count.total != len(readings) or count.met > count.total:
         return readings
     if all(reading.outcome != "unevaluated" for reading in readings):
@@ -370,18 +371,19 @@ def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequen
 
 
 def _blame(failing: Sequence[LabelReading]) -> Blame:
-    """Lay a failure to the agent unless every failing label names somebody else."""
+    """Return who is to blame for a failure: the agent, unless every failing label names somebody else."""
     blames: list[Blame] = [reading.blame or "agent" for reading in failing]
     return "agent" if "agent" in blames else blames[0]
 
 
 def _reason(readings: Sequence[tuple[str, LabelReading]], verb: str) -> str:
-    """Return what became of the first of some labels, on one line, and how many others there are."""
+    """Return the reason of the first label on one line, and how many more labels there are."""
     kind, first = readings[0]
     more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""
     return _one_line(f"{kind} {first.requirement} {verb} {first.why}".strip().removesuffix(":"), more)
 
 
 def _one_line(text: str, end: str = "") -> str:
+    """Return a text on one line, cut to 300 characters, followed by ``end``."""
     line = " ".join(text.split())
     return (line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "...") + end

@@ -68,7 +68,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def by_key(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
-    """Return values by their keys, keys and values in the order in which they first come."""
+    """Return values grouped by key, in the order in which keys and values first occur."""
     groups: dict[_Key, list[_Value]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -76,13 +76,13 @@ def by_key(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
 
 
 def mean_span(spans: Sequence[Bounds]) -> Bounds:
-    """Return the mean of the least and that of the most of some spans."""
+    """Return the mean of the lower bounds and the mean of the upper bounds."""
     least, most = (mean(ends) for ends in zip(*spans, strict=True))
     return least, most
 
 
 def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
-    """Return one value for each cluster, such that their mean and its spread are those of a mean over cases drawn by the cluster.
+    """Return one value for each cluster, so that their mean and spread are those of cases drawn by cluster.
 
     Cases of one cluster (the tasks of one user, say) are alike, and count as less than as many others. The mean over all cases is a ratio of
     two sums over clusters; each cluster stands in with its linearised share of it (Taylor linearisation, as in surveys: Wolter 2007,
@@ -104,7 +104,7 @@ def variance(values: Sequence[float]) -> float:
 
 
 def worth(values: Sequence[float], clusters: Sequence[str]) -> float:
-    """Return how many independent cases some clustered ones are worth, at most as many as they are (Kish 1965, the design effect)."""
+    """Return how many independent cases some clustered cases are worth (Kish 1965, the design effect)."""
     together = clustered(values, clusters)
     if len(together) == len(values):
         return len(values)
@@ -179,7 +179,7 @@ class _Resampled(NamedTuple):
         return max(min(self.values), low), min(max(self.values), high)
 
     def _end(self, sign: int, level: float) -> float:
-        """Return one end: the quantile of the resamples that bias, skew and the small sample move it to."""
+        """Return one end of the interval: the quantile of the resamples, adjusted for bias, skew and sample size."""
         n = len(self.values)
         z = sign * math.sqrt(n / (n - 1)) * student_quantile(round((1 + level) / 2, _PLACES), n - 1)
         bias = self._bias()
@@ -187,7 +187,7 @@ class _Resampled(NamedTuple):
         return _quantile(self.sums, round(share, _PLACES)) / self.scale / n
 
     def _bias(self) -> float:
-        """Return z0: how far the resamples lie to one side of what was observed, ties counted half."""
+        """Return the bias z0: how far the resamples lie to one side of the observed sum, with ties counted half."""
         below, upto = (int(self.sums.searchsorted(self.observed, side=side)) for side in ("left", "right"))
         rows = len(self.sums)
         return normal_quantile(min(max((below + upto) / 2 / rows, 0.5 / rows), 1 - 0.5 / rows))
@@ -203,7 +203,7 @@ class _Resampled(NamedTuple):
 
 
 def draw(columns: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> tuple[np.ndarray, list[float], list[float]]:
-    """Return the sums of the resamples of columns of one length, in whole numbers; the scale of each column, and its own sum."""
+    """Draw resamples of columns of one length; return their sums in whole numbers, each column's scale, and its own sum."""
     import numpy as np  # noqa: PLC0415 - numpy costs more to import than most runs need
 
     size = len(columns[0])
@@ -254,7 +254,7 @@ def normal_share(z: float) -> float:
 
 @lru_cache(maxsize=256)
 def normal_quantile(share: float) -> float:
-    """Return what ``share`` of the standard normal distribution lies below; ``share`` is between 0 and 1, both excluded."""
+    """Return the value below which ``share`` of the standard normal distribution lies, for shares between 0 and 1."""
     from statistics import NormalDist  # noqa: PLC0415 - 10 ms
 
     return NormalDist().inv_cdf(share)
@@ -262,7 +262,7 @@ def normal_quantile(share: float) -> float:
 
 @lru_cache(maxsize=256)
 def student_quantile(share: float, df: int) -> float:
-    """Return what ``share``, from 0.5, of Student's distribution lies below; at most 100,000.
+    """Return the value below which ``share``, at least 0.5, of Student's distribution lies; at most 100,000.
 
     Source: Abramowitz and Stegun 26.7.3, 26.7.4 (turned round by halving) and 26.7.5.
     """
@@ -357,7 +357,7 @@ Tail = Literal["down", "both"]
 
 @dataclass(frozen=True, slots=True)
 class TrialBlock:
-    """The trials of one case as one column sees them.
+    """The values of one case's trials in both runs, for one column.
 
     Attributes:
         column: the column's number.
@@ -375,7 +375,7 @@ class TrialBlock:
 
 
 def chances(units: Sequence[Sequence[TrialBlock]], columns: int, *, tail: Tail = "down") -> list[float]:
-    """Return for each column how probable a difference at least as large is between two runs of one agent; 1 where nothing differs.
+    """Return for each column the probability of so large a difference between two runs of one agent; 1 if nothing differs.
 
     Several columns are corrected for by the step-down min-p procedure (Westfall and Young 1993, "Resampling-based multiple testing", algorithm 2.8),
     with the same ways for all of them: the probability of any false alarm is that of the alarm level.
@@ -416,6 +416,7 @@ def chances(units: Sequence[Sequence[TrialBlock]], columns: int, *, tail: Tail =
 
 
 def _every_deal(baseline: int, new: int) -> np.ndarray:
+    """Return every way to deal trials to two runs, a row each; True marks the trials of the new run."""
     import numpy as np  # noqa: PLC0415  likewise
 
     chosen = list(combinations(range(baseline + new), new))
@@ -426,6 +427,7 @@ def _every_deal(baseline: int, new: int) -> np.ndarray:
 
 
 def _some_deals(generator: np.random.RandomState, baseline: int, new: int, number: int) -> np.ndarray:
+    """Return random ways to deal trials to two runs, a row each; True marks the trials of the new run."""
     import numpy as np  # noqa: PLC0415  likewise
 
     if baseline == new == 1:
@@ -435,7 +437,7 @@ def _some_deals(generator: np.random.RandomState, baseline: int, new: int, numbe
 
 
 def _difference(block: TrialBlock, dealt: np.ndarray, baseline: int, new: int) -> np.ndarray:
-    """Return new minus baseline of a case for each way its trials are dealt out; 0 where a run gets none with a value."""
+    """Return new minus baseline of a case for each deal of its trials; 0 where a run gets no trial with a value."""
     import numpy as np  # noqa: PLC0415  likewise
 
     pad: list[list[float | None]] = [[None] * (baseline - len(block.baseline)), [None] * (new - len(block.new))]
@@ -452,7 +454,7 @@ def _difference(block: TrialBlock, dealt: np.ndarray, baseline: int, new: int) -
 
 
 def _stepped_down(totals: np.ndarray, observed: np.ndarray) -> list[float]:
-    """Return the corrected probability of each observed value among all ways; the greater a value, the farther it goes."""
+    """Return the corrected probability of each observed value among all deals; greater values are more extreme."""
     import numpy as np  # noqa: PLC0415  likewise
 
     ranked = np.empty_like(totals)
@@ -476,13 +478,13 @@ def _stepped_down(totals: np.ndarray, observed: np.ndarray) -> list[float]:
 
 
 def units(values: Sequence[float | None], clusters: Sequence[str]) -> list[float]:
-    """Return one column of units: the sums of the cases of each cluster; 0 for a cluster whose cases have no value."""
+    """Return the sum of a column's values for each cluster; 0 for a cluster without values."""
     sums = by_key((cluster, value or 0.0) for cluster, value in zip(clusters, values, strict=True))
     return [some[0] if len(some) == 1 else math.fsum(some) for some in sums.values()]
 
 
 def joint_level(columns: Sequence[Sequence[float]]) -> float:
-    """Return the level that each of several intervals needs for all of them together to hold at ``LEVEL``.
+    """Return the level that several intervals each need so that all of them together hold at ``LEVEL``.
 
     A column holds distances from the mean. In every resample the farthest rank among all columns is taken; the level is the quantile of these (the
     max-statistic, on ranks: Beran 1988, "Balanced simultaneous confidence sets", JASA 83). Columns that go together, as AR and SES do, cost hardly
@@ -503,7 +505,7 @@ def joint_level(columns: Sequence[Sequence[float]]) -> float:
 
 
 def sign_flip(columns: Sequence[Sequence[float]]) -> list[float]:
-    """Return for each column how probable a mean at least as far below 0 is where both runs are of one agent; 1 where nothing differs.
+    """Return for each column the probability of a mean so far below 0 if both runs are of one agent; 1 if nothing differs.
 
     Which run a difference is counted from is then mere chance, so its sign is flipped: in every way for up to 13 units that differ, else in 10,000
     ways. That is exact at any size and for any distribution (Fisher 1935); for differences of -1, 0 and 1 it is McNemar's exact test, one-sided. Several
@@ -536,7 +538,7 @@ def sign_flip(columns: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _signs(size: int) -> tuple[np.ndarray, bool]:
-    """Return rows of signs: all that there are, or as many as a bootstrap draws; and whether they are all."""
+    """Return rows of signs, all combinations or as many as a bootstrap draws, and whether they are all."""
     import numpy as np  # noqa: PLC0415
 
     if size <= _EXACT_FLIPS:
@@ -547,23 +549,23 @@ def _signs(size: int) -> tuple[np.ndarray, bool]:
 
 
 class Spread(NamedTuple):
-    """How much the differences of cases spread: how many cases, and the variance of a case's difference."""
+    """How much the differences of cases spread: the number of cases, and the variance."""
 
     n: int
     total: float
 
     @classmethod
     def of(cls, differences: Sequence[float]) -> Spread:
-        """Return the spread of a difference for each case."""
+        """Return the spread of some differences, one for each case."""
         return cls(len(differences), variance(differences))
 
     @property
     def smallest(self) -> float | None:
-        """The smallest drop that is seen four times in five; None where too few cases differ to say."""
+        """Return the smallest drop that is detected four times in five; None if too few cases differ to say."""
         return None if self.n < 2 or not self.total else _errors(self.n) * math.sqrt(self.total / self.n)  # noqa: PLR2004
 
     def cases_for(self, distance: float) -> int | None:
-        """Return how many cases show a difference that is so far from its limit; None where it is no distance, or too many are needed."""
+        """Return how many cases show a difference this far from its limit; None if the distance is 0 or too many are needed."""
         if not distance or self.n < 2:  # noqa: PLR2004
             return None
         needed = (_errors(self.n) / distance) ** 2 * self.total
@@ -571,5 +573,5 @@ class Spread(NamedTuple):
 
 
 def _errors(n: int) -> float:
-    """Return how many standard errors away a difference over so many cases is seen four times in five."""
+    """Return how many standard errors a difference over n cases must have to be detected four times in five."""
     return student_quantile(_TAIL, n - 1) + student_quantile(_POWER, n - 1)

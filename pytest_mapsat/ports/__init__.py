@@ -41,13 +41,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class SourcePart(BaseModel):
-    """Part of a published file: what is not used is passed over, and null counts as not given."""
+    """Base class for models of published files: unknown fields are ignored, and null counts as not given."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
     def _given(cls, data: Any) -> Any:
+        """Return the data without fields that are null; return anything but an object unchanged."""
         if not isinstance(data, Mapping):
             return data
         return {name: value for name, value in data.items() if value is not None}
@@ -66,7 +67,7 @@ def source_error(path: Path, message: str, hint: str = "", *, line: int = 0) -> 
 
 
 def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list[Path]:
-    """Return the files of a source, sorted: the file itself, or those that match the first patterns of which one matches.
+    """Return the files of a source, sorted: the file itself, or the matches of the first pattern group that has any.
 
     Args:
         src: a file or a folder. A link that leads out of the folder is no part of it.
@@ -92,7 +93,7 @@ Torn = Callable[[str, str], None]
 
 
 def json_records(path: Path, torn: Torn, noun: str, *, longest: int, name: str = "") -> Iterator[Record]:
-    """Give the records of a file in JSON or JSON Lines, each with the line that it begins on.
+    """Yield the records of a file in JSON or JSON Lines, each with the line that it begins on.
 
     Args:
         path: the file.
@@ -118,7 +119,7 @@ def json_records(path: Path, torn: Torn, noun: str, *, longest: int, name: str =
 
 
 def table_records(path: Path, torn: Torn, columns: Sequence[str], hint: str = "") -> Iterator[Record]:
-    """Give the rows of a table in CSV, by column; ``torn`` hears of rows with more or fewer cells.
+    """Yield the rows of a CSV table by column, and pass each row with too many or too few cells to ``torn``.
 
     Raises:
         SuiteError: the file cannot be read, or lacks a column; ``hint`` is said then.
@@ -126,6 +127,7 @@ def table_records(path: Path, torn: Torn, columns: Sequence[str], hint: str = ""
     name = printable(path.name)
 
     def torn_row(problem: Problem) -> None:
+        """Pass a problem with a row on to ``torn``, with the file and line as its place."""
         torn(f"{name}:{problem.line}", problem.message)
 
     for row in read_csv(path, columns, hint=hint, torn=torn_row):
@@ -133,23 +135,23 @@ def table_records(path: Path, torn: Torn, columns: Sequence[str], hint: str = ""
 
 
 def validated(model: type[Model], data: Json, place: str, line: int = 0) -> tuple[Model | None, list[Problem]]:
-    """Return a record as a value, None where it cannot be one, and what is wrong with it."""
+    """Validate a record against a model; return the instance, or None if it is invalid, and the problems found."""
     problems: list[Problem] = []
     return validate(model, LocatedDocument(data, DocumentLines(line)), place, problems), problems
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """Return the objects of a list; none where it is no list."""
+    """Return the members of a list that are objects; empty if the value is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def safe_name(words: str, most: int | None = None) -> str:
-    """Return words as a name of a suite, a case or a group; empty where they have no character that may stand in one."""
+    """Return a text as a valid name of a suite, case or group, cut to ``most``; empty if no character is allowed."""
     return _UNSAFE.sub("-", words).strip("-.")[:most]
 
 
 def unused_id(name: str, numbers: dict[str, int]) -> str:
-    """Return an id of a case that no other has, numbered where it is taken; ``numbers`` keeps the last number of each name."""
+    """Return a case id that is not taken yet, numbered if needed, and note it in ``numbers``, the last number by name."""
     unused, number = name, numbers.get(name, 1)
     while unused in numbers or TRIAL.search(unused):
         number += 1
@@ -161,12 +163,12 @@ def unused_id(name: str, numbers: dict[str, int]) -> str:
 
 @cache
 def packaged_tools(package: str, path: str = "tools.yaml") -> Mapping[str, Tool]:
-    """Return the tools by name that a file of a port describes."""
+    """Return the tools by name from a YAML file that ships with a port."""
     return tools_of(files(package).joinpath(path).read_text(encoding="utf-8"))
 
 
 def write_suite(folder: Path, manifest: SuiteManifest, tools: Iterable[Tool]) -> None:
-    """Write a suite but its cases: the manifest, and each of its tools into a file of its own."""
+    """Write a suite's manifest and one file for each tool; its cases are not written."""
     write_manifest(folder / "suite.yaml", manifest)
     for tool in tools:
         write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
@@ -178,9 +180,10 @@ def imported_manifest(name: str, snapshot: str, **terms: Any) -> SuiteManifest:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> str:
-    """Return a table as CSV; a text that a spreadsheet would take for a formula is kept from being one."""
+    """Return a table as CSV text, with a quote before each text that a spreadsheet would take for a formula."""
 
     def cell(value: str | float | None) -> str | float:
+        """Return a value as it is written: a text on one line, a float with six decimals, None as an empty text."""
         if isinstance(value, str):
             text = plain(" ".join(value.split()))
             return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -108,7 +108,7 @@ def plain(value: Any) -> Json:
 
 
 def _members(value: Any) -> Mapping[Any, Any]:
-    """Return the members of what JSON writes as an object. Raises NotPlainError for anything else."""
+    """Return the members of a mapping, dataclass or model, for JSON. Raises NotPlainError for anything else."""
     if isinstance(value, Mapping):
         return dict(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -170,7 +170,7 @@ def tool_of(name: str, function: Callable[..., Any]) -> Tool:
 
 
 def tool_of_schema(schema: Mapping[str, Any]) -> Tool:
-    """Return the spec of a tool from its schema in the form of OpenAI, Anthropic or MCP. Raises ValueError where it is none of these."""
+    """Return the spec of a tool from its schema in OpenAI's, Anthropic's or MCP's form. Raises ValueError for any other."""
     function = schema.get("function", schema)
     keys = ("parameters", "input_schema", "inputSchema")
     inputs: JsonObject = next((function[key] for key in keys if key in function), {})
@@ -179,6 +179,7 @@ def tool_of_schema(schema: Mapping[str, Any]) -> Tool:
 
 
 def _tool(name: str, about: str, parameters: JsonObject) -> Tool:
+    """Return a tool, described by its name if by nothing else, with parameters that are obviously secrets declared as such."""
     return Tool(
         name=name,
         description=about or name.replace("_", " "),
@@ -188,7 +189,7 @@ def _tool(name: str, about: str, parameters: JsonObject) -> Tool:
 
 
 def with_things(tool: Tool, results: Iterable[Json]) -> Tool:
-    """Return a tool that was just derived and says where in its ``results`` things with a name stand, as far as lists of objects with a name tell."""
+    """Return a derived tool that declares where its results list things with names, as far as the results show."""
     entities: dict[str, Entities] = {}
     waiting: list[tuple[str, Json]] = [("", result) for result in results]
     while waiting:
@@ -204,15 +205,17 @@ def with_things(tool: Tool, results: Iterable[Json]) -> Tool:
 
 
 def _is_name(value: Json) -> bool:
+    """Return whether a value is a text that is not blank."""
     return isinstance(value, str) and bool(value.strip())
 
 
 def _routine(function: Callable[..., Any]) -> Any:
-    """Return what has the hints and the docstring of a callable object: its method."""
+    """Return the function or class itself; for any other callable object its ``__call__``."""
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__
 
 
 def _parameters(function: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a function; ``**arguments`` alone if its signature cannot be read."""
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # written in C without a signature
@@ -220,6 +223,7 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def _schema_of(hint: Any, definitions: JsonObject) -> JsonObject:
+    """Return the JSON Schema of a type hint, and add its definitions; empty if it has no schema or they clash."""
     try:
         schema: JsonObject = _untitled(call_user_code(lambda: TypeAdapter(hint).json_schema()))
     except UserCodeError:
@@ -257,6 +261,7 @@ def _untitled(schema: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
+    """Return whether a value can be written as JSON."""
     try:
         return bool(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
@@ -292,7 +297,7 @@ class NoAnswerError(MapsatError):
 
 
 class _OwnTool(NamedTuple):
-    """One tool: what is called with its arguments by name, and what tells its spec."""
+    """One tool: the function to call with named arguments, and the function that makes its spec."""
 
     function: Callable[..., Any]
     spec: Callable[[], Tool]
@@ -313,7 +318,7 @@ class OwnTools:
 
     @classmethod
     def load(cls, spec: str, *, root: Path) -> OwnTools:
-        """Return the tools that ``module:attr`` names: a list or dict of functions, a module, an object, a class that is made without arguments, or a toolbox.
+        """Return the tools that ``module:attr`` names: functions in a list or dict, a module, an object, a class or a toolbox.
 
         The module is looked for in ``root`` first. Raises UsageError where there is nothing of the kind, or no tool in it.
         """
@@ -332,16 +337,16 @@ class OwnTools:
         return cls(tools, name, target)
 
     def fresh(self) -> OwnTools:
-        """Return the tools as they are before any call where they come from a class, which is made anew; else these, with what calls have left behind."""
+        """Return the tools made new, where they come from a class; else these, with the state that calls have left."""
         return OwnTools.of(self._target, self.name) if inspect.isclass(self._target) else self
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the tools, sorted."""
+        """Return the names of the tools, sorted."""
         return tuple(self._tools)
 
     def tool(self, name: str) -> Tool:
-        """Return the spec of a tool, derived from its signature, type hints and docstring, or from its schema. Raises UsageError where none can be made."""
+        """Return the spec of a tool, derived from its function or its schema. Raises UsageError if it cannot be described."""
         try:
             return self._tools[name].spec()
         except (ValidationError, ValueError, TypeError) as error:
@@ -377,6 +382,7 @@ class OwnTools:
             self._loop = None
 
     def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Json:
+        """Call a function with arguments, await its result if need be, and return it as JSON data. Raises NotPlainError."""
         by_position = [
             parameter.name for parameter in _parameters(function) if parameter.kind is Parameter.POSITIONAL_ONLY
         ]
@@ -386,6 +392,7 @@ class OwnTools:
 
     def _awaited(self, result: Any) -> Any:
         # A loop of their own: the agent that waits for this answer may be a coroutine on the other one.
+        """Run an awaitable on the tools' own event loop, and return what it returns or raise what it raises."""
         if self._loop is None:
             self._loop = EventLoop()
         try:
@@ -425,10 +432,12 @@ def _tools_in(target: object) -> Iterator[tuple[str, _OwnTool]]:
 
 
 def _called(toolbox: Any, name: str, /, **arguments: Any) -> Any:
+    """Call a tool of a toolbox with named arguments, and return its answer."""
     return toolbox.call(name, arguments)
 
 
 def _name_of(function: Any) -> str:
+    """Return the name of a function or object; the name of its type if it has no name."""
     name = getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__
     return str(name)
 
@@ -456,7 +465,7 @@ class Keeping:
     problems: list[str] = field(default_factory=list)
 
     def to_json(self) -> JsonObject:
-        """Return it as plain data."""
+        """Return the path, the counts and the problems as JSON data."""
         return vars(self) | {"path": shown_path(self.path)}
 
 
@@ -495,7 +504,7 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
 
 
 def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
-    """Make a copy of a suite in which what tables answered in a run is recorded: its tools compute nothing any more.
+    """Copy a suite with the answers that tables gave in a run as recordings, so that its tools compute nothing any more.
 
     Args:
         suite: the suite that was run.
@@ -540,7 +549,7 @@ def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
 def _merge(
     suite: Suite, case: str, fresh: Iterable[Recording], whole: list[Recording], kept: Keeping, *, replace: bool
 ) -> None:
-    """Add a case's recordings to ``whole``, the content of the file."""
+    """Merge a case's new recordings into ``whole``, the content of the file, and count what became of each in ``kept``."""
     before: dict[str, list[PlacedRecording]] = {}
     for placed in suite.placed_recordings(case):
         with suppress(ValueError):  # a recording that cannot be read answers nothing; lint tells it
@@ -589,7 +598,7 @@ class RecordingWarning(UserWarning):
 
 
 def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
-    """Write a spec for each own tool of which the suite has none, or one that an importer could tell only the name of.
+    """Write a spec for each own tool that has no spec in the suite, or only a bare one with its name.
 
     Returns:
         The suite with these tools, and the files that were written.
@@ -615,7 +624,7 @@ def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
 
 @contextmanager
 def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False) -> Iterator[Toolbox]:
-    """Give own tools as an agent holds them; what they answer inside the block is kept when it ends, also when it ends with an exception.
+    """Yield own tools as an agent holds them, and keep their answers when the block ends, even with an exception.
 
     Args:
         tools: a list or dict of functions, a module, an object with methods, or a toolbox with ``call`` and ``schemas``.
@@ -642,6 +651,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
     sandbox = RecordingSandbox(RecordedSandbox(opened.tools, ()), own, case)
 
     def call(name: str, arguments: JsonObject) -> Json:
+        """Call a tool through the sandbox and return the result."""
         return as_json(sandbox.call(str(name), as_json(arguments)).result)
 
     try:
@@ -683,7 +693,7 @@ class RecordingOffer:
     at: str = ""
 
     def lines(self) -> Iterator[str]:
-        """Yield what a person reads, the lines to paste included."""
+        """Yield the lines of the offer for a person: the call, what differs, and what to paste."""
         again = f", {self.times} times" if self.times > 1 else ""
         yield f"case {self.case}: {printable(call_text(self.tool, self.arguments))}{again}"
         for difference in self.differences:
@@ -701,7 +711,7 @@ class RecordingOffer:
         yield f'    {head[:-1]}, "result": {FILL_IN}}}'
 
     def to_json(self) -> JsonObject:
-        """Return it as plain data."""
+        """Return the offer as JSON data."""
         data = {name: getattr(self, name) for name in ("case", "tool", "arguments", "times", "note")}
         synonym: JsonObject | None = None
         if self.synonym is not None:
@@ -743,6 +753,7 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[RecordingOffer]:
 
 
 def _key(tool: Tool, case: str, step: Step) -> str:
+    """Return the recording key of a call; its arguments as JSON text if the tool no longer takes them."""
     try:
         return recording_key(tool, Recording(case=case, tool=tool.name, arguments=step.arguments, result=None))
     except ValueError:  # the tool has changed since
@@ -750,7 +761,7 @@ def _key(tool: Tool, case: str, step: Step) -> str:
 
 
 def _synonym(offer: RecordingOffer, suite: Suite) -> tuple[str, str, str] | None:
-    """Return the synonym that makes a recording of the case answer, if one does."""
+    """Return parameter, recorded and asked words of a synonym that makes a recording answer; None if there is no such one."""
     tool = suite.tools[offer.tool]
     for difference in offer.differences:
         rule, asked, recorded = tool.match.get(difference.parameter), difference.asked, difference.recorded
@@ -768,6 +779,7 @@ def _synonym(offer: RecordingOffer, suite: Suite) -> tuple[str, str, str] | None
 
 
 def _shown(value: object) -> str:
+    """Return a value as JSON text."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -810,16 +822,16 @@ class RecordingSandbox:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The suite's tools by name."""
+        """Return the suite's tools by name."""
         return self._before.tools
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """The rows that were changed while the sandbox was made."""
+        """Return the rows that were changed while the sandbox was made."""
         return self._before.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call."""
+        """Answer a call from the other sandbox; where that misses, from an answer kept or from the user's own tool."""
         answer = self._before.call(name, arguments)
         if answer.status != "miss" or answer.provenance is None:
             return answer
@@ -841,10 +853,11 @@ class RecordingSandbox:
         return SandboxAnswer(recording.result, "ok", Provenance(kind="recorded", recording=key, note=ASKED))
 
     def _recording(self, name: str, arguments: Mapping[str, Json], result: Json) -> Recording:
+        """Return a live recording of a call and its result, for the case."""
         return Recording(case=self._case, tool=name, arguments=dict(arguments), result=result, live=True)
 
     def _asked(self, name: str, arguments: Mapping[str, Json]) -> Recording | None:
-        """Ask the user's own tool; None where it gave no answer that can be kept, and the problems say why."""
+        """Ask the user's own tool and return the recording; None if it gave no answer, with the reason in ``problems``."""
         problem, result = "", None
         try:
             result = self._own.ask(name, dict(arguments))
@@ -859,7 +872,7 @@ class RecordingSandbox:
         return recording
 
     def cleaned(self) -> list[Recording]:
-        """Return what was answered without secrets; those that a later call brought to light are out of the earlier ones too."""
+        """Return all recordings without secrets, also those that only a later call has revealed."""
         once = [self.secrets.clean(recording, self.tools[recording.tool]) for recording in self.recordings]
         return [self.secrets.clean(recording, self.tools[recording.tool]) for recording in once]
 

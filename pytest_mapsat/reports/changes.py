@@ -32,7 +32,7 @@ _RULES = {"failed": "red", "passed": "green", "inconclusive": "yellow"}
 
 
 class ChangeRow(NamedTuple):
-    """How a metric changed, ready to be shown.
+    """How a metric changed, as texts that are ready to be shown.
 
     ``where`` is the group of cases, empty for all of them. ``chance`` says how probable so large a difference is by chance, ``direction`` is ``worse``, ``better``,
     ``same`` or ``unclear``, and ``counted`` how many cases it is made of.
@@ -49,11 +49,12 @@ class ChangeRow(NamedTuple):
 
 
 def change_rows(changes: Iterable[Change]) -> list[ChangeRow]:
-    """Return the changes of metrics that are known, in their order."""
+    """Return a row for each change with a known difference, in the order given."""
     return [_row(change) for change in changes if change.difference is not None]
 
 
 def _row(change: Change) -> ChangeRow:
+    """Return the change of a metric as texts that are ready to be shown."""
     chance = "" if change.p is None else f"{change.p:.3f}" if change.p >= _LEAST else f"< {_LEAST}"
     before, now = ("" if side is None else span_text(*side) for side in (change.baseline, change.new))
     return ChangeRow(
@@ -69,24 +70,26 @@ def _row(change: Change) -> ChangeRow:
 
 
 def _signed(value: float) -> str:
-    """Return a difference with its sign, to three digits; a difference of nothing has none."""
+    """Return a difference with its sign and three digits; without a sign if it rounds to zero."""
     text = f"{abs(value):.3f}"
     return text if float(text) == 0 else f"{_MINUS if value < 0 else '+'}{text}"
 
 
 def flip(case: CaseChange) -> str:
-    """Return how a case ended before and now."""
+    """Return how a case ended before and now, as ``passed → failed``."""
 
     def ended(side: CaseSide) -> str:
+        """Return how a case ended in one run, with the number of passed trials if there are several."""
         return outcome_title(side.outcome) + (f" ({side.passed} of {side.trials})" if side.trials > 1 else "")
 
     return f"{ended(case.baseline)} → {ended(case.new)}"
 
 
 def requirement_change(requirement: RequirementChange) -> str:
-    """Return what a label was before and is now."""
+    """Return how a requirement was labelled before and now, as ``passed → failed``."""
 
     def label(outcome: str, value: float | None) -> str:
+        """Return an outcome in words, with the value if the requirement is met in part."""
         return f"met in part ({value:g})" if value is not None and 0 < value < 1 else outcome_title(outcome)
 
     before = label(requirement.baseline, requirement.baseline_value)
@@ -94,7 +97,7 @@ def requirement_change(requirement: RequirementChange) -> str:
 
 
 def unlike_texts(comparison: Comparison) -> list[str]:
-    """Return in words how two runs are not alike."""
+    """Return the differences that keep two runs from being alike, each in words."""
     return [
         f"{printable(difference.what)}: was {printable(difference.baseline) or 'nothing'}, is {printable(difference.new) or 'nothing'}"
         for difference in comparison.unlike
@@ -102,13 +105,13 @@ def unlike_texts(comparison: Comparison) -> list[str]:
 
 
 def quoted(quotes: Sequence[Quote]) -> str:
-    """Return the words that a label rests on; empty where it rests on none."""
+    """Return the first quotes of a label as text; empty if there are none."""
     texts = dict.fromkeys(cut(printable(quote.text), _QUOTE) for quote in quotes)
     return listed((f"“{text}”" for text in texts), _QUOTES)
 
 
 def before_and_now(requirement: RequirementChange) -> tuple[str, str]:
-    """Return what was said before and what is said now: the quoted words, or the judge's reason where there are none."""
+    """Return the quotes of a requirement, or the judge's reason if there are none, before and now."""
     return (
         quoted(requirement.baseline_quotes) or cut(printable(requirement.baseline_why), _REASON),
         quoted(requirement.new_quotes) or cut(printable(requirement.new_why), _REASON),
@@ -116,7 +119,7 @@ def before_and_now(requirement: RequirementChange) -> tuple[str, str]:
 
 
 def change_counts(comparison: Comparison) -> str:
-    """Return in words how many cases changed which way."""
+    """Return in words how many cases got worse, got better, or changed otherwise."""
     worse = sum(case.direction == "worse" for case in comparison.cases)
     better = sum(case.direction == "better" for case in comparison.cases)
     parts = [f"{worse} worse"] if worse else []
@@ -149,7 +152,7 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
 
 
 def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
-    """Return what a comparison was made with, what differs, and what became of its rules.
+    """Return lines with the earlier run, what differs from it, and the result of each rule.
 
     Args:
         comparison: the comparison.
@@ -180,6 +183,7 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
 
 
 def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator[Line]:
+    """Yield lines for the metrics that got worse or better; for all metrics if ``full`` is set."""
     changes = [change for change in comparison.changes if change.difference is not None]
     shown = [change for change in changes if full or change.direction in _STYLES]
     label = "metrics"
@@ -195,6 +199,7 @@ def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator
 
 
 def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
+    """Yield lines for a case that changed and its requirements, with the words before and now."""
     style = _STYLES.get(case.direction, "")
     flipped = "flipped" if case.flipped else "changed"
     yield from _labelled(flipped, f"{printable(case.id)}  {flip(case)}", width, style)
@@ -210,6 +215,7 @@ def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
 
 
 def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
+    """Return the lines of a text behind a label that is padded to nine columns."""
     return labelled(f"{label:9}", text, width, style)
 
 
@@ -242,6 +248,7 @@ def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
     ]
 
     def place(row: MemoryRow) -> tuple[int, str, float, str]:
+        """Return the sort key of a row: its memory in the paper's order, then the best average first."""
         kind, average = row.memory.partition(":")[0], row.figures[f"avg@{k}"]
         least = average.bounds[0] if average is not None and average.bounds is not None else 0.0
         return _ORDER.index(kind if kind in _ORDER else ""), row.memory, -least, row.agent
@@ -250,7 +257,7 @@ def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
 
 
 def memory_lines(rows: Sequence[MemoryRow], width: int) -> Iterator[str]:
-    """Yield the rows of ``memory_rows`` as a table: as many memories beside each other as fit into the width of the terminal."""
+    """Yield a table of agents by memory, with as many memories side by side as fit into the width."""
     titles = list(rows[0].figures)
     agents = list(dict.fromkeys(row.agent for row in rows))
     lead = max(cell_width(printable(text)) for text in ("agent", *agents))
@@ -278,9 +285,11 @@ def memory_lines(rows: Sequence[MemoryRow], width: int) -> Iterator[str]:
 
 
 def _joined(texts: Sequence[str], cell: int) -> str:
+    """Return texts on one line, each right-aligned in ``cell`` columns."""
     return "  ".join(text.rjust(cell) for text in texts)
 
 
 def _line(first: str, cells: Sequence[str], lead: int, size: int) -> str:
+    """Return a line of a table, its first cell padded to ``lead`` columns and the others to ``size``."""
     parts = [first + " " * (lead - cell_width(first)), *(cell + " " * (size - cell_width(cell)) for cell in cells)]
     return "   ".join(parts).rstrip()

@@ -69,7 +69,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
 
 
 def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
-    """Yield what the agent's memory gave it for the task, and what that cost."""
+    """Yield the lines of what the agent's memory gave it for the task, and the cost; nothing without a memory."""
     memory = card.trajectory.memory
     if memory is not None:
         yield Line("")
@@ -80,6 +80,7 @@ def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
 
 
 def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
+    """Yield the lines of a thought, or of a call with its result and the rows that it changed."""
     most = _ALL if full else _RESULT
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
@@ -93,6 +94,7 @@ def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
 
 
 def _end(card: Scorecard, width: int) -> Iterator[Line]:
+    """Yield the lines on how the episode ended: its ending if not ``done``, changed rows, and the fault."""
     trajectory = card.trajectory
     if trajectory.ending != "done":
         yield from _part("ended", trajectory.ending.replace("_", " "), width, "yellow")
@@ -106,6 +108,7 @@ def _end(card: Scorecard, width: int) -> Iterator[Line]:
 
 
 def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator[Line]:
+    """Yield the lines of a label; quotes and reasons only if it is not fully met, or ``full`` is set."""
     wanted = view.requirements(card)[label.requirement]
     kind = view.KIND_TITLES.get(wanted.kind, wanted.kind)
     part = label.value is not None and 0 < label.value < 1
@@ -125,7 +128,7 @@ def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator
 
 
 def _row(items: Sequence[str], width: int) -> Iterator[Line]:
-    """Yield items beside each other, none of them broken."""
+    """Yield items in lines side by side; no item is broken."""
     row = ""
     for item in items:
         longer = f"{row}   {item}" if row else f"{'':{_LEAD}} {item}"
@@ -138,12 +141,12 @@ def _row(items: Sequence[str], width: int) -> Iterator[Line]:
 
 
 def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
-    """Yield text behind a name; nothing in it can steer the terminal."""
+    """Return the lines of a text behind a name; control characters cannot reach the terminal."""
     return labelled(f"{name:{_LEAD}} ", printable(text), width, style, lead=lead)
 
 
 def dialogue_data(card: Scorecard) -> JsonObject:
-    """Return one episode as the run file has it."""
+    """Return one episode as JSON data, in the form that the run file has."""
     data: dict[str, Any] = card.model_dump(mode="json", exclude={"trajectory"})
     return {**data, "trajectory": card.trajectory.to_json()}
 
@@ -166,7 +169,7 @@ _HELD = "\N{NO-BREAK SPACE}"
 
 
 def again_command(request: RunRequest, place: str, explicit: Collection[str] = ()) -> str:
-    """Return the command that runs one case again as it was run, from the folder that pytest was started in.
+    """Return the pytest command that runs one case again with the run's options, from the folder where pytest was started.
 
     Args:
         request: what the run was asked for.
@@ -182,12 +185,14 @@ def again_command(request: RunRequest, place: str, explicit: Collection[str] = (
 
 
 def _value_of(request: RunRequest, option: Option) -> object:
+    """Return the value that a run request has for an option."""
     if option.name in _SPECS:
         return getattr(request, option.name)
     return getattr(request.options, "asserted" if option.name == "fail-on" else fields_of(option)[0])
 
 
 def _option_text(name: str, value: object) -> str:
+    """Return an option as it is typed on the command line; without a value if that is True."""
     text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
     return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
 
@@ -202,7 +207,7 @@ def failure_text(
     short: bool = False,
     metrics: Sequence[Metric] = MSB_METRICS,
 ) -> str:
-    """Return the text of a failed item.
+    """Return the text of a failed item: what failed and why, the dialogue, and the command that runs it again.
 
     Args:
         card: the failed episode.
@@ -236,37 +241,38 @@ def failure_text(
 
 
 def lost_reason(card: Scorecard) -> str:
-    """Return why an episode tells nothing of the agent, and whom that is laid to."""
+    """Return who caused an episode to be lost, and why, in words."""
     return f"lost to the {card.blame}: {card.reason}"
 
 
 class _FailureText:
-    """The lines of a failure as they come to be."""
+    """Builds the lines of a failure."""
 
     def __init__(self, card: Scorecard, case: Case, width: int) -> None:
         self.lines: list[str] = []
         self._card, self._case, self._width = card, case, width
 
     def add(self, text: str, indent: int = 0, hang: int = 0) -> None:
-        """Add a paragraph."""
+        """Add a paragraph, wrapped to the width."""
         self.lines += wrap(text, self._width, indent=" " * indent, hang=hang)
 
     def _part(self, name: str, text: str) -> None:
-        """Add what is known of a label, behind its name."""
+        """Add a detail of a label, behind the name of the detail."""
         self.add(f"{name:7} {printable(text)}", 4, 8)
 
     def _more(self, count: int, what: str) -> None:
+        """Add how many more things there are; nothing if there are none."""
         self.lines += [f"    ... and {count} more {what}"] if count > 0 else []
 
     def scores(self, metrics: Sequence[Metric]) -> None:
-        """Add the metrics; one and its value stay on one line."""
+        """Add the metrics of the episode; a line never breaks between a metric and its value."""
         spans = {metric.name: view.range_text(self._card.bounds_of(metric.name)) for metric in metrics if metric.gated}
         values = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
         self.add("  ".join(values) or "no metric could be computed")
         self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
 
     def label(self, label: Label) -> None:
-        """Add all that is known of a label."""
+        """Add a missed requirement with its quotes, its reason, and the tools that it rests on."""
         self.lines.append("")
         requirement = self.head(label)
         self.said(label)
@@ -282,7 +288,7 @@ class _FailureText:
             self._part("because", f"the {requirement.source} says" + (f": {notes}" if notes else " so"))
 
     def head(self, label: Label) -> Requirement | None:
-        """Name the requirement, say how far it was met, and return it; None where the case no longer has it."""
+        """Add a requirement and how far it was met, and return it; None if the case no longer has it."""
         every = {requirement.id: requirement for requirement in self._case.truth.requirements}
         requirement = every.get(label.requirement)
         how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
@@ -291,7 +297,7 @@ class _FailureText:
         return requirement
 
     def said(self, label: Label) -> None:
-        """Quote the words that decided, and give the judge's reason whole."""
+        """Add the quotes that decided a label, the judge's reason in full, and the lines that were compared."""
         quotes = list(dict.fromkeys(label.quotes))
         for quote in quotes[:_QUOTES]:
             words = cut(printable(quote.text), _QUOTE)
@@ -303,7 +309,7 @@ class _FailureText:
         self._more(len(label.compared) - _COMPARED, "lines")
 
     def rest(self, missed: Sequence[Label]) -> None:
-        """Add what is missed and fails nothing, what is not known, and where the agent broke."""
+        """Add requirements missed without failing the item, undecided ones, and the details of a fault."""
         names = [
             f"{label.requirement} ({label.kind}{f' {label.value:g} of 1' if label.value else ''})" for label in missed
         ]
@@ -322,7 +328,7 @@ class _FailureText:
                 self.add(printable(line), 2)
 
     def dialogue(self) -> None:
-        """Add what was said, and the first calls."""
+        """Add the messages, the first calls, the rows that changed, and how the dialogue ended."""
         trajectory = self._card.trajectory
         self.lines += ["", "dialogue and calls:"]
         calls = 0
@@ -346,6 +352,7 @@ class _FailureText:
             self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 
     def _call(self, step: Step, caller: str) -> None:
+        """Add a call with the source of its answer, and its error or its notes."""
         kind = view.answered_by(step)
         self.add(f"{caller}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
         failed = kind in ("error", "refused", "over_limit")

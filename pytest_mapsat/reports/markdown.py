@@ -27,7 +27,7 @@ _ARROWS = {"worse": "🔻", "better": "🔺"}
 
 
 def markdown_report(run: Run) -> str:
-    """Return a run as Markdown, what changed first; it fits into a comment on GitHub."""
+    """Return a run as Markdown that fits into a comment on GitHub, with the changes first."""
     title, state = view.headline(run)
     blocks = [[f"## {_SIGNS[state]} mapsat: {title}"], _head(run)]
     if run.comparison is not None:
@@ -45,7 +45,7 @@ def markdown_report(run: Run) -> str:
 
 
 def code(text: str, most: int = _TEXT, *, in_table: bool = False) -> str:
-    """Return text of others as a code span: on one line, and cut; nothing for no text."""
+    """Return a text that others wrote as a code span, on one line and cut; empty for an empty text."""
     plain = cut(printable(text), most)
     if not plain:
         return ""
@@ -56,11 +56,12 @@ def code(text: str, most: int = _TEXT, *, in_table: bool = False) -> str:
 
 
 def _metric(title: str) -> str:
-    """Return the title of a metric, which a run file may make up."""
+    """Return the title of a metric; as a code span if it holds characters that Markdown could read."""
     return title if _PLAIN.fullmatch(title) else code(title, in_table=True)
 
 
 def _head(run: Run) -> list[str]:
+    """Return the lines below the title: agent, suites, counts, sample, and the reasons of the gate."""
     manifest = run.manifest
     suites = ", ".join(code(suite.label) for suite in manifest.suites) or "no suite"
     lines = [f"{code(manifest.agent)} on {suites}: {view.counts_text(run)}."]
@@ -70,6 +71,7 @@ def _head(run: Run) -> list[str]:
 
 
 def _comparison(comparison: Comparison) -> Iterator[list[str]]:
+    """Yield the blocks of a comparison: differing settings, rules, metrics, and the cases that changed."""
     yield ["### Changes", "", f"Against {code(comparison.baseline.agent)}: {change_counts(comparison)}."]
     if comparison.unlike:
         yield [
@@ -102,6 +104,7 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
 
 
 def _flipped(case: CaseChange) -> Iterator[str]:
+    """Yield list items for a case that changed and its changed requirements."""
     arrow = _ARROWS.get(case.direction, "▫️")
     where = f" ({', '.join(map(code, case.domains))})" if case.domains else ""
     yield f"- {arrow} **{code(case.id)}** {flip(case)}{where}"
@@ -113,6 +116,7 @@ def _flipped(case: CaseChange) -> Iterator[str]:
 
 
 def _table(run: Run) -> list[str]:
+    """Return the table of metrics with their means and intervals; empty if no metric has a value."""
     names = view.shown_metrics(run)
     if not names:
         return []
@@ -125,6 +129,7 @@ def _table(run: Run) -> list[str]:
 
 
 def _failed(run: Run) -> Iterator[list[str]]:
+    """Yield a folded list of the cases that failed or are undecided; nothing if there are none."""
     failed = [card for card in run.cases if card.outcome not in ("passed", "not_applicable")]
     failed.sort(key=lambda card: (card.outcome != "failed", card.key))
     if not failed:
@@ -137,6 +142,7 @@ def _failed(run: Run) -> Iterator[list[str]]:
 
 
 def _card(card: Scorecard) -> Iterator[str]:
+    """Yield list items for an episode and the requirements that it misses."""
     yield f"- **{code(view.card_name(card))}** {view.outcome_title(card.outcome)}: {code(card.reason)}"
     wanted = view.requirements(card)
     labels = view.missed(card)
@@ -149,11 +155,13 @@ def _card(card: Scorecard) -> Iterator[str]:
 
 
 def _grounds(label: Label) -> str:
+    """Return what a label is based on: its first quotes, else its reason, else ``broken``."""
     quotes = list(dict.fromkeys(quote.text for quote in label.quotes))
     return ", ".join(map(code, quotes[:3])) or code(label.why) or "broken"
 
 
 def _groups(run: Run) -> Iterator[list[str]]:
+    """Yield a folded table of means by domain; nothing if there are no domains or no metrics."""
     domains = run.groups.get("domain", {})
     names = view.shown_metrics(run)
     if not domains or not names:
@@ -170,16 +178,19 @@ def _groups(run: Run) -> Iterator[list[str]]:
 
 
 def _row(name: str, cells: Sequence[str]) -> str:
+    """Return a row of a table, its name as a code span."""
     return f"| {code(name, in_table=True)} | {' | '.join(cells)} |"
 
 
 def _lost(run: Run) -> list[str]:
+    """Return list items for the first lost episodes, and the number of the others."""
     lost = run.accounting.lost
     lines = [f"- lost: {code(loss.id)} trial {loss.trial}: {code(loss.reason)}" for loss in lost[:_LOST]]
     return [*lines, *([f"- and {len(lost) - _LOST} more lost"] if len(lost) > _LOST else [])]
 
 
 def _fine_print(run: Run) -> list[str]:
+    """Return a line in small print with versions, fingerprints of suites, and the judge."""
     manifest = run.manifest
     versions = ", ".join(code(f"{name} {version}") for name, version in sorted(manifest.versions.items()))
     prints = ", ".join(code(suite.fingerprint, 16) for suite in manifest.suites)
@@ -208,6 +219,7 @@ def annotation_lines(run: Run, *, below: str = "") -> Iterator[str]:
 
 
 def _commands(level: str, cards: list[Scorecard], below: str) -> Iterator[str]:
+    """Yield an annotation for each card; beyond ten, the last one says how many more there are."""
     shown = cards if len(cards) <= _ANNOTATIONS else cards[: _ANNOTATIONS - 1]
     for card in shown:
         path, line = view.case_place(card)
@@ -219,8 +231,10 @@ def _commands(level: str, cards: list[Scorecard], below: str) -> Iterator[str]:
 
 
 def _message(text: str) -> str:
+    """Return a text as the message of a workflow command: on one line, cut and escaped."""
     return cut(printable(text), _MESSAGE).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
+    """Return a text as a property of a workflow command, with colons and commas escaped as well."""
     return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -47,7 +47,7 @@ _HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 
 def otlp_lines(run: Run, dialogues: Dialogues | None = None) -> Iterator[str]:
-    """Yield a run as OTLP JSON, an export request with one trace for each episode, a line each.
+    """Yield a run as OTLP JSON: for each episode a line with an export request of one trace.
 
     Args:
         run: the run.
@@ -96,16 +96,17 @@ class _NoRedirect(HTTPRedirectHandler):
     """Refuses redirects: spans go to the user's address only."""
 
     def redirect_request(self, *_: object) -> None:
-        return None
+        """Return None, so that no redirect is followed."""
 
 
 def _headers_of(text: str) -> dict[str, str]:
+    """Return the headers in a text like ``name=value,name=value``, with percent-encoding decoded."""
     pairs = [pair.partition("=") for pair in text.split(",") if "=" in pair]
     return {unquote(name.strip()): unquote(value.strip()) for name, _, value in pairs}
 
 
 def _rejected(answer: bytes) -> str:
-    """Return what a collector says of spans that it did not take; nothing where it took all."""
+    """Return how many spans a collector rejected, and why; empty if it took all."""
     try:
         partial = json.loads(answer or b"{}").get("partialSuccess") or {}
         count = int(partial.get("rejectedSpans") or 0)
@@ -118,12 +119,12 @@ def _rejected(answer: bytes) -> str:
 
 
 def _times(start: int, end: int) -> JsonObject:
-    """Return start and end of a span, nanoseconds since 1970; nothing for 0, where the run has no times."""
+    """Return the start and end of a span in nanoseconds since 1970; empty if the run has no times."""
     return {"startTimeUnixNano": str(start), "endTimeUnixNano": str(end)} if start else {}
 
 
 class _Trace:
-    """The spans of one episode; ids follow from the case, the trial, the attempt and when the run began."""
+    """The spans of one episode; their ids derive from the case, the agent, the trial, the attempt and the run's start."""
 
     def __init__(self, run: Run, card: Scorecard) -> None:
         self.id = digest([card.id, card.trial, card.agent, card.attempt, run.timing.started], 32)
@@ -131,7 +132,7 @@ class _Trace:
         self.spans: list[JsonObject] = []
 
     def add(self, name: str, times: JsonObject, attributes: JsonObject, **more: Json) -> JsonObject:
-        """Add a span below the first one."""
+        """Add a span and return it; all spans but the first are children of the first."""
         number = len(self.spans)
         span = {"traceId": self.id, "spanId": digest([self.id, number]), "name": name, "kind": 1, **times}
         if number:
@@ -141,6 +142,7 @@ class _Trace:
 
 
 def _request(run: Run, card: Scorecard) -> JsonObject:
+    """Return an episode as an export request with one trace."""
     trace = _Trace(run, card)
     began = _nanoseconds(run.timing.started)
     _root(trace, run, card, began)
@@ -165,6 +167,7 @@ def _request(run: Run, card: Scorecard) -> JsonObject:
 
 
 def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
+    """Add the root span of an episode, with its messages, its evaluations and what no other span holds."""
     trajectory = card.trajectory
     end = began + round(card.timing.seconds * _SECOND)
     data = trajectory.to_json()
@@ -190,7 +193,7 @@ def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
 
 
 def _evaluations(card: Scorecard) -> Iterator[JsonObject]:
-    """Yield an event for each metric and each label: name, value, label and the reason."""
+    """Yield an event for each metric and each label, with name, value, label and reason."""
     for name, value in card.metrics.items():
         bounds = card.bounds.get(name)
         why = f"between {bounds[0]:g} and {bounds[1]:g}" if value is None and bounds is not None else ""
@@ -200,10 +203,12 @@ def _evaluations(card: Scorecard) -> Iterator[JsonObject]:
 
 
 def _outcome(label: Label) -> str:
+    """Return the outcome of a label; ``undecided`` if it is unevaluated and nobody is to blame."""
     return "undecided" if label.outcome == "unevaluated" and label.blame is None else label.outcome
 
 
 def _evaluation(name: str, value: float | None, label: str, why: str) -> JsonObject:
+    """Return an evaluation event with a name, a value, a label and a reason."""
     attributes: JsonObject = {
         "gen_ai.evaluation.name": name,
         "gen_ai.evaluation.score.value": None if value is None else float(value),
@@ -214,6 +219,7 @@ def _evaluation(name: str, value: float | None, label: str, why: str) -> JsonObj
 
 
 def _call(trace: _Trace, step: Step, times: JsonObject) -> None:
+    """Add the span of a tool call."""
     data = step.to_json()
     own = {name: data[name] for name in ("changed", "writes", "unknown", "usage") if name in data}
     attributes = {
@@ -230,6 +236,7 @@ def _call(trace: _Trace, step: Step, times: JsonObject) -> None:
 
 
 def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: JsonObject) -> None:
+    """Add the span of an agent's reply, with the user's messages that it answers."""
     data = turn.to_json()
     own: JsonObject = {name: data[name] for name in ("agreed", "output") if name in data}
     steps = [step for step in turn.steps if step.kind != "memory"]  # of which there is no span
@@ -250,6 +257,7 @@ def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: JsonObject) 
 
 
 def _spent(usage: Usage) -> JsonObject:
+    """Return tokens and cost as attributes of a span."""
     return {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -258,7 +266,7 @@ def _spent(usage: Usage) -> JsonObject:
 
 
 def _messages(turns: Iterable[Turn]) -> str:
-    """Return turns as messages of the conventions, JSON text: thoughts first, then the words."""
+    """Return turns as JSON text in the conventions' message format, with thoughts before the words."""
     messages = []
     for turn in turns:
         thoughts = [{"type": "reasoning", "content": step.text} for step in turn.steps if step.kind == "thought"]
@@ -269,11 +277,12 @@ def _messages(turns: Iterable[Turn]) -> str:
 
 
 def _key_values(attributes: JsonObject) -> list[JsonObject]:
-    """Return attributes as OTLP has them; what is nothing is left out."""
+    """Return attributes as OTLP key-value pairs, leaving out those that are None or empty texts."""
     return [{"key": key, "value": _any_value(value)} for key, value in attributes.items() if value not in (None, "")]
 
 
 def _any_value(value: Json) -> JsonObject:
+    """Return a value in OTLP's typed form."""
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
@@ -282,6 +291,7 @@ def _any_value(value: Json) -> JsonObject:
 
 
 def _nanoseconds(moment: str) -> int:
+    """Return an ISO time in nanoseconds since 1970; 0 if the text is no time."""
     try:
         return round(datetime.fromisoformat(moment).timestamp() * _SECOND)
     except ValueError:

@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 
 
 class _Report(NamedTuple):
-    """A type of report: what help says of it, and what makes of a run the texts that it consists of, one behind the other."""
+    """A type of report: its description for help, and the function that makes its texts from a run."""
 
     about: str
     texts: Callable[[Run, Dialogues | None], Iterable[str]]
 
 
 def _html(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
+    """Yield the run as one page of HTML."""
     from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
 
     yield html_report(run, dialogues)
 
 
 def _otlp(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
+    """Return the run as lines of OTLP JSON, one for each episode."""
     from .otlp import otlp_lines  # noqa: PLC0415  with an HTTP client, for this report only
 
     return otlp_lines(run, dialogues)
@@ -65,7 +67,7 @@ _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
 
 class ReportTarget(NamedTuple):
-    """A report that is asked for: one of ``REPORTS``, the file that it goes to, and whether it is added to what the file holds; or the address that it is sent to.
+    """A requested report: its type, and the file that it is written or added to, or the address that it is sent to.
 
     Without either it goes nowhere: it is for a step on GitHub, and there is none.
     """
@@ -77,11 +79,11 @@ class ReportTarget(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it goes, in words."""
+        """Return the file or address that the report goes to, as text; empty if it goes nowhere."""
         return self.address or str(self.path or "")
 
     def write(self, run: Run, dialogues: Dialogues | None = None) -> None:
-        """Write the report, whole or not at all.
+        """Write the report to its file, whole or not at all, or send it to its address.
 
         Args:
             run: the run.
@@ -137,7 +139,7 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
 
 
 def _address(text: str, place: str) -> str:
-    """Return the address of a collector, with the path of traces where none is given. Raises UsageError."""
+    """Return the address of a collector, with ``/v1/traces`` added if it has no path. Raises UsageError."""
     try:
         parts = urlsplit(place)
         has_host = bool(parts.hostname) and parts.port != 0
@@ -155,7 +157,7 @@ def _address(text: str, place: str) -> str:
 
 
 def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
-    """Return the reports that are asked for.
+    """Return the reports that texts like ``html:report.html`` ask for.
 
     Raises:
         UsageError: one of them cannot be had, or two go to one file.
@@ -171,7 +173,7 @@ def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
 def write_reports(
     run: Run, targets: Iterable[ReportTarget], root: Path, dialogues: Dialogues | None = None
 ) -> Iterator[str]:
-    """Write reports, and yield what GitHub is to read from the output of the step; elsewhere, a note where a report is for such a step.
+    """Write reports, and yield lines to print: annotations for GitHub, and notes about reports that were not written.
 
     Args:
         run: the run.
@@ -206,7 +208,7 @@ def reports_of_packages() -> list[str]:
 
 
 def write_report_of_package(name: str, runs: Sequence[tuple[str, Run]], folder: Path) -> list[Path]:
-    """Write the files of a report that an installed package makes of runs, and return them.
+    """Write the files of a report that an installed package makes from runs, and return their paths.
 
     Args:
         name: the report.
@@ -230,5 +232,6 @@ def write_report_of_package(name: str, runs: Sequence[tuple[str, Run]], folder: 
 
 
 def _is_file(item: tuple[object, object]) -> bool:
+    """Return whether a pair is a plain file name and a text."""
     name, text = item
     return isinstance(name, str) and isinstance(text, str) and name == Path(name).name

@@ -61,7 +61,7 @@ _MANY_MISSES = 0.1
 def summary_lines(
     run: Run, *, width: int, colour: bool, brief: bool = False, full: bool = False, saved: str = "RUN"
 ) -> list[Line]:
-    """Return the summary of a run.
+    """Return the lines of a run's summary.
 
     Args:
         run: the run; trajectories are not read.
@@ -102,7 +102,7 @@ def group_lines(run: Run, dimension: str, *, width: int) -> list[Line]:
 
 
 class _Summary:
-    """The lines of a summary as they come to be."""
+    """Builds the lines of a summary."""
 
     def __init__(self, run: Run, width: int, *, full: bool, saved: str) -> None:
         self.lines: list[Line] = []
@@ -110,20 +110,22 @@ class _Summary:
         self._rows = case_rows(run.cases, run.manifest.options.pass_rule)
 
     def _say(self, label: str, text: str, style: str = "") -> None:
+        """Add a text behind a label, wrapped to the width."""
         self.lines += labelled(label, text, self._width, style)
 
     def _list(self, label: str, texts: Iterable[str]) -> None:
-        """Add a line for each text, cut; the first has the label."""
+        """Add a line for each text, cut to the width; the first line has the label."""
         for number, text in enumerate(texts):
             self.lines.append(Line(cut(f"{'' if number else label:8} {text}", self._width)))
 
     def _sum(self, name: str) -> int:
+        """Return the sum of a field over all scorecards."""
         return sum(getattr(card, name) for card in self._run.cases)
 
     # -- what the run is -------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Say what ran, and what changed."""
+        """Add what ran (agent, suites, user, judge), and the comparisons with the baseline and the anchor."""
         manifest, width = self._run.manifest, self._width
         suites = ", ".join(printable(suite.label) for suite in manifest.suites) or "none"
         about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"
@@ -144,7 +146,7 @@ class _Summary:
     # -- the table of means ----------------------------------------------------------------
 
     def table(self) -> None:
-        """Give the table of means: all metric sets side by side, or, where the terminal is too narrow, a table for each."""
+        """Add the table of means: all metric sets together, or a table for each where the terminal is too narrow."""
         set_of = {metric.name: metric.metric_set for metric in self._run.manifest.metrics}
         by_set = by_key((set_of.get(name, ""), name) for name in self.columns())
         together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
@@ -173,7 +175,7 @@ class _Summary:
         return first + [name for name in gated if name not in first and (self._full or name not in papers)]
 
     def cells(self, columns: Sequence[str], dimension: str = "domain") -> list[list[str]]:
-        """Return the head and the lines of a table: all cases, then those of each group of a dimension."""
+        """Return the rows of a table: its head, all cases, then each group of a dimension."""
         count = len({row.id for row in self._rows})
         trials = max((row.trials for row in self._rows), default=1)
         head = f"{count} case{'s' * (count != 1)}" + (f" x {trials}" if trials > 1 else "")
@@ -191,15 +193,17 @@ class _Summary:
         return cells
 
     def _means(self, rows: Sequence[CaseRow], means: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
+        """Return the cells of a row: the cases that passed, and the mean of each metric, ``-`` where it is unknown."""
         passed = f"{sum(row.outcome == 'passed' for row in rows)}/{len(rows)}"
         text = mean_text if self._full else short_mean_text
         return [passed if name == PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
 
     def draw(self, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
-        """Draw one table. Where it does not fit it gets narrow gaps; columns that do not fit then are dropped, those of which nothing is known first, then the least telling; then names are cut: a digit never is."""
+        """Add the lines of a table; if it is too wide, narrow its gaps, then drop the least useful columns, then cut names."""
         kept = list(range(len(rows[0])))
 
         def rank(place: int) -> tuple[bool, int]:
+            """Return the sort key by which columns are dropped: unknown means first, then the least useful metrics."""
             name = columns[place - 1]
             mean = self._run.summary.get(name)
             settled = mean is None or mean.bounds != (0, 1)
@@ -224,7 +228,7 @@ class _Summary:
             self._say("", f"the terminal is too narrow to show {', '.join(dropped)}")
 
     def _legend(self) -> None:
-        """Say what the columns are made of, what a range means, and where not every case counts."""
+        """Add notes on the table: how metrics are computed, what a range means, and which cases a mean leaves out."""
         run, gated = self._run, gated_metrics(self._run)
         if {"ar", "ecr", "iisr"} <= set(gated):
             self._say("", "satisfied (AR) = requests met x unspoken needs met, per case")
@@ -270,7 +274,7 @@ class _Summary:
     # -- what happened in the episodes -----------------------------------------------------
 
     def cases(self) -> None:
-        """Say where answers came from, what was said and spent, and name the cases that need a look."""
+        """Add where tool answers came from, what was said and spent, and the cases that need a look."""
         self._counts()
         self._people()
         self._spent()
@@ -295,6 +299,7 @@ class _Summary:
         self._say("slowest  ", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
 
     def _counts(self) -> None:
+        """Add how many calls and replies there were, and where the answers to the calls came from."""
         cards = self._run.cases
         totals = {kind: sum(card.sandbox.get(kind, 0) for card in cards) for kind in PROVENANCE_KINDS}
         answered = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no answer"
@@ -318,7 +323,7 @@ class _Summary:
         self._say("dialogue ", text)
 
     def _people(self) -> None:
-        """Say how often simulated users surely departed from their scripts, and what a model judged; nothing where neither is."""
+        """Add how often simulated users departed from their scripts, and how many labels a model gave; nothing if neither."""
         labels = [label for card in self._run.cases for label in card.labels]
         slips = Counter(label.requirement.partition(".")[2] for label in labels if label.kind == USER)
         if slips:
@@ -335,7 +340,7 @@ class _Summary:
             self._say("judge    ", text)
 
     def _spent(self) -> None:
-        """Give what agent, user and judge spent, each where it says so in some episode."""
+        """Add what agent, user and judge spent, each only if some episode states it."""
         fields = {"agent": "spent", "user": "user_spent", "judge": "judge_spent"}
         sums = []
         for name, field in fields.items():
@@ -345,7 +350,7 @@ class _Summary:
             self._say("spent   ", "; ".join(sums))
 
     def _worst(self) -> Iterator[str]:
-        """Name the cases that failed and those that earned least, with what the episode that tells most says of it."""
+        """Yield the cases that failed or scored lowest, each with the reason from its most telling episode."""
         name = leading(self._run)
         scored = [
             (row, value)
@@ -360,7 +365,7 @@ class _Summary:
             yield f"{row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {reason}"
 
     def _open(self) -> Iterator[str]:
-        """Name the cases whose first metric is not known, those that keep an item open first."""
+        """Yield the episodes with an undecided leading metric, with its bounds and the reasons."""
         name = leading(self._run)
         cards = [card for card in self._run.cases if name in card.bounds]
         cards.sort(key=lambda card: (not card.unknown, card.key))
@@ -376,7 +381,7 @@ class _Summary:
     # -- what is missing, and the gate -----------------------------------------------------
 
     def warnings(self) -> None:
-        """Give the warnings of the run, and say where a suite does not fit its agent."""
+        """Add the warnings of the run, and one if too many calls have no recording."""
         for warning in self._run.manifest.warnings:
             self._say("warning  ", printable(warning), "yellow")
         calls = sum(card.calls.total for card in self._run.cases)
@@ -389,7 +394,7 @@ class _Summary:
             self._say("warning  ", text, "yellow")
 
     def missing(self) -> None:
-        """Say what the infrastructure did to episodes, the most frequent reasons first, and what was lost."""
+        """Add the episodes that the infrastructure stopped, most frequent reasons first, and the lost ones."""
         stopped = (card for card in self._run.cases if card.blame == "infrastructure")
         by_reason = by_key((card.reason, card_name(card)) for card in stopped)
         reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
@@ -407,7 +412,7 @@ class _Summary:
             self.lines.append(Line(f"{'':8} and {len(lost) - _LOST} more", "red"))
 
     def gate(self, *, brief: bool) -> None:
-        """Give the decision and its reasons; ``brief``: the first of them."""
+        """Add the decision of the gate and its reasons; only the first line if ``brief`` is set."""
         gate = self._run.gate
         style = {"passed": "green", "failed": "red", "inconclusive": "yellow", "invalid": "red"}[gate.outcome]
         outcome = gate.outcome.upper() + (", exit status 1" if gate.outcome == "inconclusive" else "")
@@ -419,17 +424,18 @@ class _Summary:
 
 
 def _short(heads: Sequence[str]) -> list[str]:
-    """Return heads without the paper's abbreviations, for a narrow terminal."""
+    """Return the heads of a table without the abbreviations in brackets, for a narrow terminal."""
     return [heads[0], *(head.partition(" (")[0] for head in heads[1:])]
 
 
 def _fits(rows: Sequence[Sequence[str]], width: int, gap: str = _GAPS[0]) -> bool:
+    """Return whether a table fits into a width."""
     columns = list(zip(*rows, strict=True))
     return sum(max(map(cell_width, column)) for column in columns) + len(gap) * (len(columns) - 1) <= width
 
 
 def _sums(parts: Sequence[Usage]) -> str:
-    """Say what some episodes spent in all; the ones that do not say how much are counted beside."""
+    """Return in words the tokens and cost of some episodes, and how many of them do not state all."""
     counted_parts = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
     costs = [part.cost for part in parts if part.cost is not None]
     text = f"{sum(part.input_tokens or 0 for part in counted_parts):,} tokens in, {sum(part.output_tokens or 0 for part in counted_parts):,} out"
@@ -439,13 +445,13 @@ def _sums(parts: Sequence[Usage]) -> str:
 
 
 def _mean(row: CaseRow, name: str) -> float | None:
-    """Return the mean over the trials that have a value; None where none has."""
+    """Return the mean of a metric over a case's trials with a value; None if no trial has one."""
     values = [value for card in row.cards if (value := card.metric(name)) is not None]
     return sum(values) / len(values) if values else None
 
 
 def _flaky(row: CaseRow) -> str:
-    """Name a case of which some trials passed and some failed, or that passed on a rerun only."""
+    """Return the name of a flaky case with the number of passed trials, or the attempt at which it passed."""
     if row.trials > 1:
         again = f", {row.reruns} run again" if row.reruns else ""
         return f"{row_name(row)} ({row.passed} of {row.trials} trials passed{again})"
@@ -466,7 +472,7 @@ _MINUTE, _HOUR = 60, 3600
 
 
 class Tally:
-    """What the episodes that have ended come to so far. Of one that ran again the last attempt counts, and what all of them cost.
+    """Running totals of finished episodes: the outcome of each last attempt, and the cost and time of all attempts.
 
     Attributes:
         cost: of agent, user and judge, US dollars; None while unknown.
@@ -483,7 +489,7 @@ class Tally:
         return len(self._last)
 
     def add(self, card: Scorecard) -> None:
-        """Count an episode."""
+        """Add the outcome, the metric, the time and the cost of an episode."""
         self._metric = self._metric or ("ar" if "ar" in card.metrics else next(iter(card.metrics), ""))
         self._last[card.id, card.trial, card.agent] = (
             outcome_word(card.outcome, lost=card.lost),
@@ -496,19 +502,19 @@ class Tally:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """How many failed, are undecided, or are errors of others than the agent."""
+        """Return the number of episodes by outcome, such as failed, undecided or error."""
         return Counter(outcome for outcome, _ in self._last.values())
 
     @property
     def mean(self) -> str:
-        """The mean of AR, or of the suite's own first metric, between its bounds while cases are undecided; empty where none is known."""
+        """Return the mean of AR, or of the suite's first metric, as text with its bounds; empty if it is unknown."""
         spans = [span for _, span in self._last.values() if span is not None]
         return f"{metric_word(self._metric)} {span_text(*mean_span(spans), '-')}" if spans else ""
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """An episode that is under way.
+    """An episode that is still running.
 
     Attributes:
         name: the case, with its trial.
@@ -520,7 +526,7 @@ class UnderWay:
 
 
 def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay], seconds: float, width: int) -> str:
-    """Return how a run goes, on one line.
+    """Return the progress of a run on one line, with the parts that fit into the width.
 
     Args:
         tally: what has ended.
@@ -556,6 +562,7 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
 
 
 def _clock(seconds: float) -> str:
+    """Return a duration as ``M:SS``, or as ``H:MM:SS`` from an hour on."""
     whole = int(seconds)
     if whole < _HOUR:
         return f"{whole // _MINUTE}:{whole % _MINUTE:02}"

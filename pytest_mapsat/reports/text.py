@@ -20,7 +20,7 @@ _CLOSING = frozenset("'\"”’)]},.;:!?、，。；：！？）」》")
 
 
 def columns(most: int = 80) -> int:
-    """Return how many columns a command may fill: those of the terminal, at least 60 and at most ``most``, which is taken where there is none."""
+    """Return the width of the terminal, at least 60 and at most ``most``; ``most`` if there is no terminal."""
     return min(max(shutil.get_terminal_size((most, 24)).columns, 60), most)
 
 
@@ -64,7 +64,7 @@ class Line(NamedTuple):
 
 
 def labelled(label: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
-    """Yield a text behind a label, wrapped; rows after the first stand below the text.
+    """Yield the lines of a label and a wrapped text; later lines are indented to line up with the text.
 
     Args:
         label: with the blanks behind it.
@@ -78,7 +78,7 @@ def labelled(label: str, text: str, width: int, style: str = "", *, lead: str = 
 
 
 def side_by_side(pairs: Sequence[tuple[str, str]], width: int, *, indent: str = "") -> Iterator[str]:
-    """Yield pairs of texts in two columns, each wrapped in its own; the first pair are their titles.
+    """Yield the lines of pairs of texts in two columns, each text wrapped; the first pair holds the titles.
 
     Args:
         pairs: left and right.
@@ -98,6 +98,7 @@ def side_by_side(pairs: Sequence[tuple[str, str]], width: int, *, indent: str = 
 
 
 def _rows(text: str, room: int, *, first: int) -> list[str]:
+    """Return a text broken into rows of at most ``room`` columns, and of ``first`` columns for the first row."""
     rows: list[str] = []
     row = ""
     for piece in _pieces(text):
@@ -115,13 +116,13 @@ def _rows(text: str, room: int, *, first: int) -> list[str]:
 
 
 def call_text(tool: str, arguments: dict[str, Any]) -> str:
-    """Return a call as one would type it."""
+    """Return a tool call as code on one line, as ``tool(name=value)``."""
     inside = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
     return printable(f"{tool}({inside})")
 
 
 def _pieces(text: str) -> list[str]:
-    """Split into pieces that may stand on lines of their own: words with their space, or single wide characters.
+    """Split a text where a line may break: into words with their space, and single wide characters.
 
     An opening quotation mark stays with what follows it, a closing one with what stands before.
     """

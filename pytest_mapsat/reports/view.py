@@ -81,18 +81,18 @@ _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
 def gated_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that a threshold may stand on, those first that are told first."""
+    """Return the metrics that thresholds may be set for, headline metrics first."""
     gated = [metric for metric in run.manifest.metrics if metric.gated]
     return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
 
 
 def leading(run: Run) -> str:
-    """Return the metric that cases are told by: the first that a threshold may stand on; empty where there is none."""
+    """Return the first metric that a threshold may be set for, by which cases are sorted; empty if there is none."""
     return next(iter(gated_metrics(run)), "")
 
 
 def sample_text(manifest: RunManifest) -> str:
-    """Return of which sample of which suites a run is, empty for a run of all cases."""
+    """Return in words how large a sample of the suites was run, and how it was drawn; empty for a run of all cases."""
     if not manifest.options.sample:
         return ""
     several = len(manifest.suites) > 1
@@ -110,18 +110,19 @@ def metric_names(run: Run, card: Scorecard) -> list[str]:
 
 
 def shown_metrics(run: Run) -> list[str]:
-    """Return the names of the means that have a value, in the order in which they are shown: the rates of passed items last."""
+    """Return the names of the means that have a value, in display order, pass rates last."""
     metrics = _known_metrics(run)
     others = sorted(set(run.summary) - set(metrics), key=lambda name: (name != PASS_RATE, name))
     return [name for name in (*metrics, *others) if mean_text(run.summary.get(name))]
 
 
 def _known_metrics(run: Run) -> list[str]:
+    """Return the metrics that the run declares, those that thresholds may be set for first."""
     return list(dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)]))
 
 
 def metric_word(name: str) -> str:
-    """Return a metric's everyday name, as ``satisfied``; where it has none, its name, an abbreviation in capitals."""
+    """Return the everyday name of a metric, as ``satisfied``; else its own name, in capitals if it is an abbreviation."""
     if name in _PLAIN:
         return _PLAIN[name].replace("_", " ")
     metric_set, _, last = name.rpartition("_")
@@ -130,7 +131,7 @@ def metric_word(name: str) -> str:
 
 
 def metric_title(name: str) -> str:
-    """Return how a metric is headed: its everyday name, for the first ones with the paper's, as ``satisfied (AR)``."""
+    """Return the heading of a metric: its everyday name, and the paper's for headline metrics, as ``satisfied (AR)``."""
     return f"{metric_word(name)} ({name.upper()})" if name in _HEADLINES else metric_word(name)
 
 
@@ -142,17 +143,17 @@ def dimension_order(names: Iterable[str]) -> list[str]:
 
 
 def dimension_title(name: str) -> str:
-    """Return how a dimension of groups is headed."""
+    """Return the heading of a dimension of groups."""
     return _DIMENSIONS.get(name) or _TITLES.get(name) or printable(name.removeprefix("attribute ").replace("_", " "))
 
 
 def group_order(names: Iterable[str]) -> list[str]:
-    """Return the groups of a dimension in the order in which they are shown: whole numbers, such as places, by their size, before words."""
+    """Return the groups of a dimension in display order: whole numbers by size, then words."""
     return sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
 
 
 def span_text(least: float, most: float, between: str = " to ") -> str:
-    """Return two bounds with as many digits as tell them apart, at most three; a single number where they are one."""
+    """Return two bounds with two digits, or three where they would look equal; a single number if they are equal."""
     if least == most:
         return f"{least:.3f}"
     digits = 2 if f"{least:.2f}" != f"{most:.2f}" else 3
@@ -160,7 +161,7 @@ def span_text(least: float, most: float, between: str = " to ") -> str:
 
 
 def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
-    """Return a mean, or the bounds that it lies between; empty where it has neither."""
+    """Return a mean, or its bounds, as text; empty if it has neither."""
     if aggregate is None:
         return ""
     if aggregate.mean is not None and (aggregate.bounds is None or aggregate.bounds[0] == aggregate.bounds[1]):
@@ -169,7 +170,7 @@ def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
 
 
 def short_mean_text(mean: Aggregate | None, between: str = "-") -> str:
-    """Return a mean, or its bounds, with two digits; with three where two would make it look whole or make bounds look equal."""
+    """Return a mean, or its bounds, with two digits, or three where two would mislead; empty if it has neither."""
     if mean is None or (mean.mean is None and mean.bounds is None):
         return ""
     least, most = mean.bounds or (mean.mean or 0.0, mean.mean or 0.0)
@@ -180,56 +181,56 @@ def short_mean_text(mean: Aggregate | None, between: str = "-") -> str:
 
 
 def interval_text(aggregate: Aggregate | None) -> str:
-    """Return the 95 % interval; empty where there is none."""
+    """Return the 95 % interval as text; empty if there is none."""
     if aggregate is None or aggregate.low is None or aggregate.high is None:
         return ""
     return f"{aggregate.low:.3f} to {aggregate.high:.3f}"
 
 
 def range_text(span: Bounds | None) -> str:
-    """Return bounds of one case or episode, a single number where they are one; empty for none."""
+    """Return the bounds of one case or episode as text; a single number if they are equal, empty for None."""
     return "" if span is None else " to ".join(dict.fromkeys(f"{end:.2f}" for end in span))
 
 
 def card_name(card: Scorecard) -> str:
-    """Return how an episode is called: by its case, and what tells it from others of the case."""
+    """Return the name of an episode: its case, with trial, agent and attempt where they are needed."""
     name = card.id if card.trial == 1 else f"{card.id}-t{card.trial}"
     name = f"{name} [{card.agent}]" if card.agent else name
     return printable(f"{name}, attempt {card.attempt}" if card.attempt > 1 else name)
 
 
 def row_name(row: CaseRow) -> str:
-    """Return how a case with all its trials is called."""
+    """Return the name of a case with all its trials."""
     return printable(f"{row.id} [{row.agent}]" if row.agent else row.id)
 
 
 def reason_of(card: Scorecard, nothing: str) -> str:
-    """Return why an episode did not pass: its reason, or the requirements it missed; ``nothing`` where there is neither."""
+    """Return why an episode did not pass: its reason, else the requirements it missed, else ``nothing``."""
     return printable(card.reason or ", ".join(label.requirement for label in missed(card)) or nothing)
 
 
 def outcome_title(outcome: str) -> str:
-    """Return what an outcome of an item or a label is called."""
+    """Return the word for an outcome of an item or a label."""
     return _OUTCOMES.get(outcome, outcome)
 
 
 def missed(card: Scorecard) -> list[Label]:
-    """Return the labels that are known and not satisfied in full."""
+    """Return the labels with a value below 1, without those of the user's turns."""
     return [label for label in card.labels if label.value is not None and label.value < 1 and label.kind != USER]
 
 
 def undecided(card: Scorecard) -> list[Label]:
-    """Return the labels that are not known."""
+    """Return the labels that are undecided."""
     return [label for label in card.labels if label.outcome == "unevaluated"]
 
 
 def known_bounds(card: Scorecard) -> dict[str, Bounds]:
-    """Return the least and the most that each metric of an episode can come to; without those of which nothing is known."""
+    """Return the bounds of each metric of an episode, leaving out metrics with unknown bounds."""
     return {name: span for name in card.metrics if (span := card.bounds_of(name)) is not None}
 
 
 def requirements(card: Scorecard) -> dict[str, CardRequirement]:
-    """Return the case's requirements by id; those that an older file has labels of only, without words."""
+    """Return an episode's requirements by id; labels without a requirement get one made from the label."""
     given = {item.id: item for item in card.requirements}
     bare = {
         item.requirement: CardRequirement(id=item.requirement, kind=item.kind, text=_about(item, card))
@@ -239,7 +240,7 @@ def requirements(card: Scorecard) -> dict[str, CardRequirement]:
 
 
 def _about(label: Label, card: Scorecard) -> str:
-    """Return in words what a label is about that is about no requirement: a call, a thought, a thing; empty for others."""
+    """Return in words the step or thing that a label is about; empty for any other label."""
     if label.kind == OBSERVATION and label.quotes:
         return label.quotes[0].text
     if label.kind != STATE:
@@ -254,14 +255,14 @@ def _about(label: Label, card: Scorecard) -> str:
 
 
 def counts_text(run: Run) -> str:
-    """Return in words how many episodes ended how, what is worst first."""
+    """Return in words how many episodes ended with each outcome, the worst first."""
     counts = Counter(card.outcome for card in run.cases)
     parts = [f"{counts[outcome]} {outcome_title(outcome)}" for outcome in _WORST_FIRST if counts[outcome]]
     return ", ".join(parts) or "none ran"
 
 
 def headline(run: Run) -> tuple[str, str]:
-    """Return what becomes of the run in a few words, and its state: ``passed``, ``failed`` or ``undecided``."""
+    """Return the result of the run in a few words, and its state: ``passed``, ``failed`` or ``undecided``."""
     counts = Counter(card.outcome for card in run.cases)
     gate, total = run.gate, len(run.cases)
     if gate.outcome == "failed" and counts["failed"]:
@@ -275,7 +276,7 @@ def headline(run: Run) -> tuple[str, str]:
 
 
 def answered_by(step: Step) -> str:
-    """Return where the answer to a call came from, or that it was an error, refused or over the limit."""
+    """Return where the answer to a call came from; for a call that failed, its status."""
     if step.kind == "memory" and step.status == "ok":
         return "memory"
     is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
@@ -283,26 +284,26 @@ def answered_by(step: Step) -> str:
 
 
 def call_mark(step: Step) -> str:
-    """Return what stands behind a call in brackets: where its answer came from, or what became of it, and that it was only reported."""
+    """Return the mark behind a call in brackets: where its answer came from, and if it was only reported."""
     kind = answered_by(step)
     reported = step.provenance is not None and step.provenance.kind == "reported" != kind
     return f"[{kind}, reported]" if reported else f"[{kind}]"
 
 
 def call_as_made(step: Step) -> str:
-    """Return a call as Python; a call whose arguments were not recorded says so."""
+    """Return a call as code on one line; if its arguments were not recorded, a note in their place."""
     if "arguments" in step.unknown:
         return printable(f"{step.tool}(arguments not recorded)")
     return call_text(step.tool, step.arguments)
 
 
 def result_text(step: Step, indent: int | None = None) -> str:
-    """Return what a call gave as JSON text, or that it is not recorded."""
+    """Return the result of a call as JSON text; a note if it is not recorded."""
     return "(not recorded)" if "result" in step.unknown else json.dumps(step.result, ensure_ascii=False, indent=indent)
 
 
 def changed_row(change: RowChange) -> str:
-    """Return what a call made of a row: ``orders A1: status 'open' became 'cancelled'``."""
+    """Return in words how a call changed a row: ``orders A1: status 'open' became 'cancelled'``."""
     place = f"{change.table} {change.id}: "
     if change.before is None or change.after is None:
         row = change.after if change.before is None else change.before
@@ -313,11 +314,12 @@ def changed_row(change: RowChange) -> str:
 
 
 def _cell(row: JsonObject, name: str) -> str:
+    """Return the value in a column of a row as code; ``nothing`` if the row lacks the column."""
     return repr(row[name]) if name in row else "nothing"
 
 
 def call_notes(step: Step) -> Iterator[str]:
-    """Yield what a call changed, and how its answer differs from what was asked."""
+    """Yield in words what a call changed, and how the recorded call differs from it."""
     yield from (printable(changed_row(change)) for change in step.changed)
     if step.provenance is None:
         return
@@ -332,26 +334,26 @@ def call_notes(step: Step) -> Iterator[str]:
 
 
 def case_place(card: Scorecard) -> tuple[str, int]:
-    """Return the file that an episode's case stands in, as the node id has it, and the line on which it begins."""
+    """Return the file of an episode's case, as the node id names it, and the line where the case begins."""
     return card.nodeid.partition("::")[0], card.line or 1
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration, short."""
+    """Return a duration as a short text in ms, s or min."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"  # noqa: PLR2004
 
 
 def tokens_text(usage: Usage) -> str:
-    """Return the tokens that were spent, in words; empty where they are not known."""
+    """Return the tokens that were used, in words; empty if they are not known."""
     parts = [f"{usage.input_tokens:,} in"] if usage.input_tokens is not None else []
     parts += [f"{usage.output_tokens:,} out"] if usage.output_tokens is not None else []
     return " / ".join(parts) + (" tokens" if parts else "")
 
 
 def spent_text(usage: Usage) -> str:
-    """Return tokens and cost, in words; empty where neither is known."""
+    """Return tokens and cost in words; empty if neither is known."""
     cost = "" if usage.cost is None else f"${usage.cost:.4f}"
     return " · ".join(filter(None, (tokens_text(usage), cost)))
 
@@ -398,7 +400,7 @@ class ReportedCase(Noun):
 
 
 class Report(Noun):
-    """A run in short. ``title`` says in words what became of it, ``state`` in one."""
+    """A run without its dialogues; ``title`` sums it up in a few words, ``state`` in one."""
 
     schema_: Literal["mapsat-report/1"] = Field(default="mapsat-report/1", alias="schema")
     title: str
@@ -415,7 +417,7 @@ class Report(Noun):
 
 
 def json_report(run: Run) -> str:
-    """Return a run as a text of JSON, keys sorted, without its dialogues."""
+    """Return a run as JSON text, without its dialogues and with its keys sorted."""
     title, state = headline(run)
     same = {name: getattr(run, name) for name in Report.model_fields.keys() & Run.model_fields.keys() - {"schema_"}}
     report = Report(title=title, state=state, **same | {"cases": tuple(map(_case, run.cases))})
@@ -425,10 +427,12 @@ def json_report(run: Run) -> str:
 
 
 def _case(card: Scorecard) -> ReportedCase:
+    """Return one episode as the report has it, without its dialogue."""
     same = {name: getattr(card, name) for name in ReportedCase.model_fields.keys() & Scorecard.model_fields.keys()}
     words = requirements(card)
 
     def reported(labels: Iterable[Label]) -> tuple[ReportedLabel, ...]:
+        """Return labels with the text and kind of their requirements."""
         pairs = ((label, words[label.requirement]) for label in labels)
         return tuple(ReportedLabel(**dict(label), text=wanted.text, severity=wanted.kind) for label, wanted in pairs)
 
@@ -442,7 +446,7 @@ def _case(card: Scorecard) -> ReportedCase:
 
 
 def properties(card: Scorecard) -> list[tuple[str, object]]:
-    """Return an episode as properties of its test case in a JUnit file: each metric, or the bounds that it lies between, then what is missed and what is undecided."""
+    """Return an episode as properties in a JUnit file: metrics or bounds, then what is missed and undecided."""
     pairs: list[tuple[str, object]] = [
         ("mapsat.case", printable(card.id)),
         ("mapsat.trial", card.trial),
@@ -464,5 +468,5 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
 
 @lru_cache(maxsize=4096)
 def _property(name: str, value: float) -> tuple[str, object]:
-    """Return the property of a metric. pytest keeps all of them to the end of a run, and most are one of few view."""
+    """Return the property of a metric, cached because pytest keeps all of them and most are equal."""
     return f"mapsat.{name}", value

@@ -54,7 +54,7 @@ def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial
 
 
 def check_user_spec(spec: str) -> None:
-    """Do nothing for a spec that names a user.
+    """Check that a spec names a user.
 
     Raises:
         UsageError: it names no user.

@@ -112,7 +112,7 @@ class ModelUser:
         raise UserBrokenError(f"the user {self._voice.model} went on calling its tools, and said nothing")
 
     def _messages(self, turns: Sequence[Turn], hands: Hands) -> list[JsonObject]:
-        """Return the messages that the model gets."""
+        """Return the messages for the model: its instructions, and the dialogue between two fences."""
         lines = [
             *((message.role, message.text) for message in self._opening),
             *((turn.role, turn.text) for turn in turns),
@@ -140,7 +140,7 @@ class ModelUser:
         ]
 
     def _made(self, calls: Sequence[tuple[str, JsonObject]], hands: Hands) -> str:
-        """Make calls, and return what the model reads of their results."""
+        """Make the user's calls, and return their results as lines of JSON for the model."""
         results = []
         for tool, arguments in calls:
             step = hands.call(tool, arguments)
@@ -149,6 +149,7 @@ class ModelUser:
         return "\n".join(results)
 
     def _asked(self, messages: Sequence[JsonObject], spent: list[Usage]) -> Answer | None:
+        """Ask the model, count the usage and return the answer; None if it is malformed. Raises ModelError."""
         try:
             answer = self._voice.ask(messages, _ACTING if self._may or self._prompt else _SCHEMA)
         except ModelError as error:
@@ -169,6 +170,7 @@ class ModelUser:
         return [*_misquotes(asked, heard), *dict.fromkeys(slip.why for slip in self._slips(message, turns, heard, end))]
 
     def _slips(self, message: str, turns: Sequence[Turn], heard: str, end: object) -> Iterator[Slip]:
+        """Yield the slips of a message: out of turn, wrong words, inventions, and departures from the script."""
         ends = end != "no"
         # Who may act is told things that no question asks for, and says what came of them.
         yield from out_of_turn(read(heard, self._language), ends=ends, free=bool(self._may))
@@ -178,7 +180,7 @@ class ModelUser:
 
 
 def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
-    """Return the calls that a model asks for, each with its tool and arguments; those that cannot be read are called without any."""
+    """Return the tool and arguments of each call that a model asks for; no arguments where they cannot be read."""
     calls = (answer.data or {}).get("calls")
     listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     readable = []
@@ -193,20 +195,21 @@ def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
 
 
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:
-    """Return what is said to have been asked and was not."""
+    """Return a complaint on the first question that the agent did not ask as quoted; an empty list if all are there."""
     folded = words(heard)
     strange = [quote for quote in asked if not isinstance(quote, str) or words(quote) not in folded]
     return [f"{str(strange[0])[:60]!r} does not stand in the assistant's message"] if strange else []
 
 
 def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:
+    """Return the move that an answer of the model makes, with the usage of the whole turn."""
     data = answer.data or {}
     ending = None if data["end"] == "no" else cast("Ending", data["end"])
     return UserMove(str(data["message"]).strip(), ending, usage=total_usage(spent))
 
 
 def _fence(text: str) -> str:
-    """Return a line that does not stand in the text: the same for the same text, and not to be guessed by who wrote it."""
+    """Return a line that does not occur in a text: always the same for it, and not to be guessed by its author."""
     number = 0
     while (fence := f"=== {digest([number, text], size=12)} ===") in text:
         number += 1

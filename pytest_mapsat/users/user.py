@@ -93,7 +93,7 @@ class NoHands:
     tools: Mapping[str, Tool] = MappingProxyType({})
 
     def call(self, name: str, arguments: JsonObject) -> Step:
-        """Return that there is no such tool."""
+        """Return a step that says there is no such tool."""
         return unknown_tool(name, self.tools).step(name, arguments)
 
 
@@ -104,7 +104,7 @@ class User(Protocol):
     """Somebody who speaks for the user in one episode."""
 
     def reply(self, turns: Sequence[Turn], hands: Hands) -> UserMove:
-        """Return the user's move after the dialogue so far, whose last turn is the agent's. What it does with its ``hands`` stands in its turn."""
+        """Return the user's move after the dialogue so far, which the agent's turn ends; its calls go through ``hands``."""
         ...
 
 
@@ -112,7 +112,7 @@ class SilentUser:
     """Ends every dialogue after the agent's first reply, without a word."""
 
     def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:  # noqa: ARG002  # the protocol's arguments
-        """Return the end of the dialogue."""
+        """Return the move that ends the dialogue without a word."""
         return UserMove(text=None, ending="done")
 
 
@@ -157,6 +157,7 @@ class ScriptedUser:
         return replace(move, notes=tuple(self._notes))
 
     def _move(self, message: MessageReading, hands: Hands) -> UserMove:
+        """Return the move for a message: answers and a decision, a stock phrase, or the end."""
         answers = self._answers_to(message)
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies):
@@ -174,7 +175,7 @@ class ScriptedUser:
         return self._without_answer(message)
 
     def _words_of(self, answer: ScriptedAnswer, hands: Hands) -> str:
-        """Make the calls of an answer, and return its words."""
+        """Make the calls of an answer, and return its words with values of the results, or those for a failure."""
         results: dict[str, Json] = {}
         for call in answer.calls:
             step = hands.call(call.tool, dict(call.arguments))
@@ -194,7 +195,7 @@ class ScriptedUser:
             ) from None
 
     def _answers_to(self, message: MessageReading) -> list[ScriptedAnswer]:
-        """Take what was asked for out of what is still to be said."""
+        """Return the answers that a message asks for and mark them as said; note what the script has no answer for."""
         asked = (*message.questions, *message.open_ended)
         answers = [
             answer
@@ -230,15 +231,18 @@ class ScriptedUser:
         return self._stale_replies > 1
 
     def _was_answered(self, message: MessageReading) -> bool:
+        """Return whether a question of a message asks for an answer that was given before."""
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
     def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
+        """Return the move that says some answers and a decision, and that the user cannot act on what is left."""
         words_of_decision, agreed = decision or ("", None)
         # The same words may stand in two answers of a script; once is enough.
         sayings = dict.fromkeys((*replies, words_of_decision, self._stock.cannot_act if also_act else ""))
         return UserMove(self._stock.joint.join(filter(None, sayings)), agreed=agreed)
 
     def _without_answer(self, message: MessageReading) -> UserMove:
+        """Return the move for a message that no answer is for: a stock phrase, or the end."""
         if message.actions:
             return UserMove(self._stock.cannot_act, ending="done")
         leaves = self._script.leaves and not self._unsaid
@@ -248,6 +252,7 @@ class ScriptedUser:
         return self._end(gave_up=not leaves and (message.stalls or message.gives_up))
 
     def _end(self, *, gave_up: bool) -> UserMove:
+        """Return the move that says goodbye and ends the dialogue, as stalled or as done."""
         return UserMove(self._stock.goodbye, ending="stalled" if gave_up else "done")
 
 
@@ -291,15 +296,17 @@ def _names(message: MessageReading, wanted: str, language: str) -> bool:
 
 
 def _is_same(wanted: SaidFact, stated: SaidFact) -> bool:
+    """Return whether two facts agree in value and unit, where a bare count agrees with any unit."""
     return wanted.agrees(stated) and (wanted.unit == stated.unit or "count" in (wanted.unit, stated.unit))
 
 
 def _closing_words(text: str) -> str:
-    """Return words that may end a dialogue: none where they ask for something."""
+    """Return the words if they may end a dialogue; empty if they ask for something."""
     return "" if not text or wants_something(text) else text
 
 
 def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
+    """Return whether a sentence has a phrase that asks for an answer."""
     return any(mentions(sentence, phrase) for sentence in sentences for phrase in answer.asked)
 
 
@@ -310,7 +317,7 @@ def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
 
 
 def _place(answer: ScriptedAnswer, message: MessageReading) -> int:
-    """Return the place of the first sentence that names what an answer does."""
+    """Return the index of the first sentence that asks for an answer; the number of sentences if there is no such one."""
     places = (at for at, sentence in enumerate(message.sentences) if _is_asked(answer, [sentence]))
     return next(places, len(message.sentences))
 
@@ -320,9 +327,10 @@ class _LackingError(Exception):
 
 
 def _quoting(say: str, results: Mapping[str, Json]) -> str:
-    """Return words with the values that they quote. Raises _LackingError."""
+    """Return words with the paths in them replaced by values of results. Raises _LackingError if a value is missing."""
 
     def value_of(match: re.Match[str]) -> str:
+        """Return the value at a matched path as text, cut to 2,000 characters. Raises _LackingError."""
         values = values_at(results, match[1])
         if not values:
             raise _LackingError(match[1])
@@ -341,7 +349,7 @@ def last_words(turns: Sequence[Turn]) -> str:
 
 @dataclass(frozen=True)
 class Stock:
-    """What a user says that stands in no script."""
+    """The stock phrases of a language: what a user says that is in no script."""
 
     no_preference: str
     cannot_act: str
@@ -354,7 +362,7 @@ class Stock:
 
 
 def _phrases() -> tuple[dict[str, Stock], dict[str, dict[str, list[str]]], dict[str, re.Pattern[str]]]:
-    """Return the stock phrases by language, what a model is told about its liberties, and the patterns by name."""
+    """Return the stock phrases and the liberties by language, and the patterns by name, from ``phrases.yaml``."""
     text = (files(__package__) / "phrases.yaml").read_text("utf-8")
     data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  a safe loader, in C
     patterns = {name: "|".join(parts) for name, parts in data["patterns"].items()}
@@ -373,7 +381,7 @@ def stock_of(language: str) -> Stock:
 
 
 def liberties(language: str, may: Collection[str]) -> dict[str, str]:
-    """Return what a user that is a model is told about each thing that a case may let it do, by its name; ``may``: what this one lets it do."""
+    """Return the text of each liberty for a model that is the user, by name: granted where it is in ``may``, else denied."""
     return {name: texts[name in may] for name, texts in _LIBERTIES[own_language(language)].items()}
 
 
@@ -401,7 +409,7 @@ _LATIN = re.compile(r"[a-z0-9]")
 
 @lru_cache(maxsize=4096)
 def words(sentence: str) -> str:
-    """Return a text for comparison: folded, every run of other than letters and digits as one space."""
+    """Return a text folded for comparison, each run of characters that are no letters or digits as one space."""
     return _NOT_WORD.sub(" ", fold_phrase(sentence)).strip()
 
 
@@ -455,7 +463,7 @@ class MessageReading:
 
     @property
     def asks(self) -> bool:
-        """Whether the message asks anything of the user."""
+        """Return whether the message asks anything of the user."""
         return bool(self.questions or self.open_ended or self.actions)
 
 
@@ -505,7 +513,7 @@ def wants_something(message: str) -> bool:
 
 
 def _kind(sentence: str, offer: str | None) -> str:
-    """Return what a sentence does; ``offer``: that of the question which it is, None where it asks nothing."""
+    """Return the kind of a sentence, such as question, action or filler; ``offer`` is None where it asks nothing."""
     core = sentence.strip(" ,.!。~?:;…")
     if PATTERNS["empty_words"].match(core):
         return "filler"
@@ -519,7 +527,7 @@ def _kind(sentence: str, offer: str | None) -> str:
 
 
 def _with_list(document: Document, span: Span, sentence: str) -> str:
-    """Return a sentence that asks with the list that follows it, as its options."""
+    """Return a sentence that asks, with the items of the list that follows it as further lines."""
     return "\n".join((sentence, *(fold_phrase(document.words(item)) for item in document.list_below(span.start))))
 
 
@@ -538,7 +546,7 @@ class SaidFact:
     span: Span
 
     def agrees(self, other: SaidFact) -> bool:
-        """Return whether both may mean the same."""
+        """Return whether this fact and another may mean the same."""
         if not {self.unit, other.unit}.isdisjoint(("clock", "day")):
             return self.unit == other.unit and not set(self.values).isdisjoint(other.values)
         return self.values[0] <= other.values[1] and other.values[0] <= self.values[1]
@@ -560,6 +568,7 @@ def facts_of(text: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
 
 
 def _days(message: str, now: str) -> Iterator[SaidFact]:
+    """Yield the days of the week that a message names; words such as tomorrow count only if ``now`` is known."""
     lower = message.lower()
     for match in _WEEKDAY.finditer(lower):
         yield SaidFact("day", (float(_PLACES[match[1] or match[2]]),), Span(*match.span()))
@@ -571,7 +580,7 @@ def _days(message: str, now: str) -> Iterator[SaidFact]:
 
 
 def _weekday(now: str) -> int | None:
-    """Return the day of the week of a moment; None for one that is no day of the calendar."""
+    """Return the day of the week of a moment (0: Monday); None if it has no valid date."""
     try:
         return date.fromisoformat(now[:_DATE]).weekday()
     except ValueError:
@@ -611,7 +620,7 @@ class Slip:
 
 
 def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> Iterator[Slip]:
-    """Yield what is wrong with speaking, or ending, now.
+    """Yield the slips of a user who speaks, or ends the dialogue, at the wrong moment.
 
     Args:
         reading: what the agent's message asks.
@@ -627,7 +636,7 @@ def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> I
 
 
 def speaks_amiss(message: str, *, asks: bool = False) -> Iterator[Slip]:
-    """Yield what a user never says. ``asks``: whether this one may ask the assistant for something."""
+    """Yield the slips of wording: it speaks for the assistant, is too long, or asks for something (unless ``asks``)."""
     if not asks and wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
     if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
@@ -658,13 +667,13 @@ class Script:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """All that it has been given to say."""
+        """Return all that the script gives the user to say."""
         decisions = self.confirms if isinstance(self.confirms, Confirms) else None
         own = (decisions.say, decisions.otherwise) if decisions else ()
         return (*(answer.say for answer in self.answers), *own)
 
     def lines(self) -> Iterator[str]:
-        """Yield what it has been given to say, and when, in words that a model can be told."""
+        """Yield the lines of the script for a model: what to say, and to which request for a go-ahead."""
         yield from (answer.say for answer in self.answers)
         stock = stock_of(self.language)
         if isinstance(self.confirms, Confirms):
@@ -680,7 +689,7 @@ class Script:
         return facts_of(text[-_READ_CHARS:], self.language, self.now)
 
     def invented(self, message: str, texts: Sequence[str]) -> Iterator[Slip]:
-        """Yield the figures, times and quoted names of a message that stand nowhere, in whatever form.
+        """Yield the figures, times and quoted names of a message that are in no known text, in whatever form.
 
         Args:
             message: the user's words.
@@ -700,7 +709,7 @@ class Script:
                 yield Slip("contradiction", f"it invents {_text(message, span)!r}, which stands nowhere")
 
     def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
-        """Yield how a message surely departs from what there is to say to what was asked.
+        """Yield the slips of a message that surely departs from the script's answers to what was asked.
 
         Args:
             turns: the dialogue before the message; the last turn is the agent's.
@@ -745,7 +754,7 @@ class Script:
         return bool(wanted) and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
 
     def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
-        """Return the words of a fact that is of the kind of an answer's and no fact of the script; empty where there is none."""
+        """Return the words of a fact of an answer's kind that is not in the script; empty if there is no such fact."""
         kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
         script_facts = [fact for say in self.said for fact in self.facts(say)]
         for fact in facts_of(message, self.language, self.now):
@@ -754,7 +763,7 @@ class Script:
         return ""
 
     def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
-        """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
+        """Return whether a message surely lacks an answer: it declines, or has no fact where the answer has a new one."""
         if PATTERNS["declines"].search(fold_phrase(message)):
             return True
         earlier_facts = [fact for text in before for fact in self.facts(text)]
@@ -763,6 +772,7 @@ class Script:
 
 
 def _text(message: str, span: Span) -> str:
+    """Return the words of a message at a span."""
     return message[span.start : span.end]
 
 
@@ -806,6 +816,7 @@ def _known(case: Case) -> Iterator[str]:
 
 
 def _label(slip: Slip, turn: int, text: str) -> Label:
+    """Return the failed label for a slip in a turn of the user."""
     return Label(
         requirement=user_name(turn, slip.kind),
         kind=USER,

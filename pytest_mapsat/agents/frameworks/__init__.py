@@ -59,12 +59,12 @@ class AdapterEpisode:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the tools of the case."""
+        """Return the names of the case's tools."""
         return frozenset(schema["name"] for schema in declared(self.tools))
 
     @classmethod
     def of(cls, tools: Toolbox) -> AdapterEpisode:
-        """Return an episode of tools alone, for tools of a framework that are made before there is a context."""
+        """Return an episode that only has tools, for framework tools that are made before there is a context."""
         return cls(tools, AgentContext(), Session("", lambda _: None))
 
     def call(self, name: str, arguments: Any) -> ToolAnswer:
@@ -85,12 +85,12 @@ class AdapterEpisode:
 
 
 def is_ours(function: Any) -> bool:
-    """Return whether a function, or an object, is one of ours, or one that the sandbox answers."""
+    """Return whether a function or object is from one of our adapters, or stands in for a tool that the sandbox answers."""
     return is_stand_in(function) or str(getattr(function, "__module__", "")).startswith(f"{__package__}.")
 
 
 def must_answer(call: GuardedCall, name: str, body: Any, *things: Any, own: bool = False) -> bool:
-    """Return whether the sandbox is to answer a call of a tool; where it is not, the call goes on to the body.
+    """Return whether the sandbox answers a call of a tool; where it does not, the tool itself runs.
 
     Args:
         call: the call.
@@ -118,15 +118,16 @@ def team_of(agent: Any, link: str) -> list[Any]:
 
 
 def refusal_of(kinds: Iterable[str]) -> str:
-    """Return why an agent with tools of some kinds cannot be played; empty where it has none."""
+    """Return why an agent with these kinds of tools cannot be played; empty if there are no such kinds."""
     names = ", ".join(sorted(kinds))
     return f"no sandbox can answer its {names}; give it functions in their place" if names else ""
 
 
 def natively(make: Callable[[str, str, JsonObject, AdapterEpisode], Any]) -> Callable[[Toolbox], list[Any]]:
-    """Return a function that makes a framework's own tools from a toolbox; ``make`` makes one from its name, description and parameters, and an episode that answers."""
+    """Return a function that makes a framework's tools from a toolbox; ``make`` makes one of them, for an episode."""
 
     def native(tools: Toolbox) -> list[Any]:
+        """Return the framework's tools for a toolbox."""
         episode = AdapterEpisode.of(tools)
         return [make(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
 
@@ -168,7 +169,7 @@ class Adapter:
         )
 
     def check(self) -> None:
-        """See that the framework is there, in a version that works; it is not imported.
+        """Check that the framework is installed in a supported version, without importing it.
 
         Raises:
             UsageError: it is not installed, or of another version; says what to install.
@@ -185,7 +186,7 @@ class Adapter:
 
 
 def kinds_of(agent: object) -> Iterator[tuple[str, str]]:
-    """Yield module and name of an object's class and of those that it is made from."""
+    """Yield the module and the name of an object's class and of each class that it inherits from."""
     for ancestor in type(agent).__mro__:
         yield str(ancestor.__module__), ancestor.__name__
 
@@ -220,7 +221,7 @@ class Spent:
 
 
 def reply_of(output: Any, spent: Spent, *, text: str = "", thoughts: Sequence[str] = ()) -> Reply:
-    """Return a reply.
+    """Return a Reply made from the output of a framework, its usage and its thoughts.
 
     Args:
         output: what the framework calls the output: text, structured data, or None.
@@ -268,7 +269,7 @@ class FrameworkConversation:
         return self.ended(output)
 
     def begin(self) -> None:
-        """Begin to count a reply."""
+        """Reset the usage, the thoughts and the text for a new reply."""
         self.spent, self.thoughts, self.text = Spent(), list[str](), ""
 
     def ended(self, output: Any) -> Reply:
@@ -276,17 +277,17 @@ class FrameworkConversation:
         return reply_of(output, self.spent, text=self.text, thoughts=self.thoughts)
 
     def question(self) -> str:
-        """Return what the user is asked where a run has stopped."""
+        """Return the question for the user where a run has stopped for a go-ahead."""
         return question(list(map(self.call_at, self.stops)), self.episode)
 
     # -- what a framework has of its own
 
     def run_input(self, message: str) -> Any:
-        """Return what a run begins with."""
+        """Return the input that a run begins with: here the message itself."""
         return message
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
-        """Return what a run goes on with that has stopped: the user's decision."""
+        """Return the input that resumes a stopped run, with the user's decision in it."""
         raise NotImplementedError
 
     def call_at(self, stop: Any) -> tuple[str, Any]:
@@ -299,6 +300,7 @@ class FrameworkConversation:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as JSON data; what pydantic cannot write becomes the name of its type in angle brackets."""
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value, fallback=lambda other: f"<{type(other).__name__}>")
@@ -322,6 +324,7 @@ def question(calls: Sequence[tuple[str, Any]], episode: AdapterEpisode) -> str:
 
 
 def _shown(arguments: Any) -> str:
+    """Return the arguments of a call as text for a question to the user."""
     if isinstance(arguments, str):
         return arguments
     return ", ".join(f"{name}={json.dumps(as_json(value), ensure_ascii=False)}" for name, value in arguments.items())
@@ -363,7 +366,7 @@ def data_from(context: AgentContext, kind: Any) -> Any:
 
 
 def _fields(kind: type) -> tuple[set[str], list[str] | None]:
-    """Return the fields of a kind of data that have no default, and all of them; None: it has no fields that can be read."""
+    """Return the fields without a default and all fields of a class of data; None for all if they cannot be read."""
     if dataclasses.is_dataclass(kind):
         members = dataclasses.fields(kind)
         none = dataclasses.MISSING
@@ -394,7 +397,7 @@ GROUP = "pytest_mapsat.adapters"
 
 
 def adapter_named(name: str) -> Adapter | None:
-    """Return the adapter of a name, ours or one of an installed package; None: there is none.
+    """Return the adapter of a name, ours or an installed package's; None if there is no such adapter.
 
     Raises:
         UsageError: that of an installed package cannot be had.
@@ -405,7 +408,7 @@ def adapter_named(name: str) -> Adapter | None:
 
 
 def adapter_for(agent: object) -> Adapter | None:
-    """Return the adapter whose framework an object is an agent of; nothing of the framework is imported for it.
+    """Return the adapter for an object, by the framework that it is an agent of; None if it is of no known framework.
 
     Raises:
         UsageError: an adapter of an installed package cannot be had.
@@ -427,11 +430,13 @@ def _takes_message(kind: type) -> bool:
 
 
 def _ours(name: str) -> Adapter:
+    """Import and return one of our own adapters, by its name."""
     adapter: Adapter = import_module(f".{name.replace('-', '_')}", __name__).ADAPTER
     return adapter
 
 
 def _of_others(point: EntryPoint) -> Adapter:
+    """Load and return the adapter of an entry point. Raises UsageError if it cannot be loaded or is no Adapter."""
     name = point.name
     try:
         adapter = call_user_code(point.load)

@@ -20,7 +20,7 @@ _ASK = "AskUserQuestion"
 
 
 class _ClaudeConversation(FrameworkConversation):
-    """One episode with options: a client, and the program that it starts, of its own."""
+    """One episode with options, with a client and a program of its own."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(getattr(agent, "options", agent), episode)
@@ -28,7 +28,7 @@ class _ClaudeConversation(FrameworkConversation):
         self._paid = 0.0
 
     async def run(self, given: Any) -> Any:
-        """Have the program answer."""
+        """Send the message to the program and return its structured output; count its usage, thoughts and text."""
         if self._client is None:
             self._client = await self._connected()
         await self._client.query(given)
@@ -53,11 +53,12 @@ class _ClaudeConversation(FrameworkConversation):
         return output
 
     async def close(self) -> None:
-        """End the program."""
+        """Disconnect from the program, which ends it."""
         if self._client is not None:
             await self._client.disconnect()
 
     async def _connected(self) -> Any:
+        """Start the program with our hook and with MCP servers that the sandbox answers; return the client."""
         from claude_agent_sdk import ClaudeSDKClient, HookMatcher, create_sdk_mcp_server
 
         servers: dict[str, Any] = {}
@@ -77,7 +78,7 @@ class _ClaudeConversation(FrameworkConversation):
         return client
 
     async def _asked_before(self, call: dict[str, Any], *_: Any) -> dict[str, Any]:
-        """Allow the tools of servers in this process, which the sandbox answers; deny the program's own, with the sandbox's answer as the reason."""
+        """Allow tools of MCP servers, which the sandbox answers; deny built-in ones, with its answer as the reason."""
         name = str(call.get("tool_name"))
         if name.startswith("mcp__"):
             reason = ""
@@ -96,6 +97,7 @@ class _ClaudeConversation(FrameworkConversation):
 
     def _count(self, used: dict[str, Any], result: Any) -> None:
         # The program reports its cost since its start.
+        """Add the tokens of the reply's messages, and the cost since the reply before."""
         total = result.total_cost_usd
         cost, self._paid = (None, self._paid) if total is None else (max(total - self._paid, 0.0), total)
         parts = [part for part in used.values() if part] if all(used.values()) else []
@@ -105,14 +107,14 @@ class _ClaudeConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Refuse a tool, and to start a program whose tools no sandbox answers; our own client has a hook that has them answered."""
+    """Refuse a tool, or a program with tools that no sandbox answers; our own client and tools go through."""
     if not is_ours(call.body) and (call.name == "handler" or not call.is_answered()):
         call.refuse(getattr(call.thing, "name", "Bash"), _NAMED)
     return call.real()
 
 
 def _look_for_errors(result: Any) -> None:
-    """Raise the error that a result tells, if it tells one.
+    """Raise the error that a result reports, if it reports one.
 
     Raises:
         Unavailable: the model's service is down, or refuses the key.
@@ -132,6 +134,7 @@ def _tool(name: str, description: str, schema: dict[str, Any], episode: AdapterE
     from claude_agent_sdk import SdkMcpTool
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the sandbox's answer to a call as an MCP result."""
         answer = episode.call(name, arguments)
         return {"content": [{"type": "text", "text": answer.text}], "is_error": answer.failed}
 
@@ -139,13 +142,14 @@ def _tool(name: str, description: str, schema: dict[str, Any], episode: AdapterE
 
 
 def _schema(tool: Any) -> dict[str, Any]:
-    """Return the schema of a tool of a server; its field has another name in each generation of the package ``mcp``."""
+    """Return the input schema of an MCP tool, by either name that the package ``mcp`` has had for the field."""
     schema: dict[str, Any] = getattr(tool, "inputSchema", None) or getattr(tool, "input_schema", None) or {}
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
 
 
 @asynccontextmanager
 async def _connection(server: Any) -> AsyncIterator[Any]:
+    """Yield a client that is connected to an MCP server in this process."""
     try:
         from mcp import Client
     except ImportError:  # before mcp 2
@@ -159,6 +163,7 @@ async def _connection(server: Any) -> AsyncIterator[Any]:
 
 
 def _refusal(agent: Any) -> str:
+    """Return why the MCP servers of an agent cannot be answered; empty if all are in this process."""
     servers = getattr(agent, "options", agent).mcp_servers
     if not isinstance(servers, dict):
         return (

@@ -31,6 +31,7 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
 
     class SandboxTool(BaseTool):
         def _run(self, **arguments: Any) -> str:
+            """Return the sandbox's answer to a call as text."""
             return episode.call(name, _given(shape, arguments)).text
 
     return SandboxTool(name=name, description=description, args_schema=shape)
@@ -52,7 +53,7 @@ class _CrewConversation(FrameworkConversation):
             _own_counter(getattr(member, "llm", None))
 
     async def run(self, given: Any) -> Any:
-        """Run the agent, or the tasks of the crew."""
+        """Run the agent or the crew, count its usage and thoughts, and return its data or text."""
         self._dialogue.append({"role": "user", "content": given})
         if self._is_crew:
             result = await self.agent.kickoff_async(inputs=self._inputs(given))
@@ -68,7 +69,7 @@ class _CrewConversation(FrameworkConversation):
         return result.raw if data is None else data
 
     def _inputs(self, message: str) -> dict[str, Any]:
-        """Return what the placeholders of a crew's tasks stand for."""
+        """Return the values for placeholders in a crew's tasks: the context, the message and the history."""
         before = "\n".join(f"{entry['role']}: {entry['content']}" for entry in self._dialogue[:-1])
         context = {
             name: value
@@ -79,7 +80,7 @@ class _CrewConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool, or refuse it."""
+    """Answer a call of a tool from the sandbox, or refuse it; let tools that hand over between agents run."""
     tool = call.thing
     # A structured tool is made from one of the other kind.
     made_from = getattr(getattr(tool, "func", None), "__self__", tool)
@@ -104,19 +105,21 @@ def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _own_counter(model: Any) -> None:
-    """Give the copy of a model, which shares it with the original, a count of tokens of its own."""
+    """Give a copied model a token count of its own; the copy shares that of the original."""
     counter = getattr(model, "_token_usage", None)
     if isinstance(counter, dict):
         model._token_usage = dict.fromkeys(counter, 0)  # noqa: SLF001  # no other way to it
 
 
 def _thoughts(messages: Iterable[Any]) -> Iterator[str]:
+    """Yield the thoughts, marked by ``Thought:``, in the messages of the assistant."""
     for message in messages:
         if message.get("role") == "assistant" and isinstance(message.get("content"), str):
             yield from _THOUGHT.findall(message["content"])
 
 
 def _refusal(agent: Any) -> str:
+    """Return why an agent or a crew cannot be played; empty if it can."""
     members = [*getattr(agent, "agents", ()), getattr(agent, "manager_agent", None), agent]
     wants = ("allow_code_execution", "apps", "mcps")
     outside = sorted({name for member in members for name in wants if getattr(member, name, None)})

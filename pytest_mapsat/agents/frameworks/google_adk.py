@@ -40,9 +40,11 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
 
     class SandboxTool(BaseTool):
         def _get_declaration(self) -> Any:
+            """Return the declaration of the tool for the model."""
             return FunctionDeclaration(name=name, description=description, parameters_json_schema=parameters)
 
         async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:  # noqa: ARG002  # the framework's names
+            """Return the sandbox's answer to a call."""
             return _result(episode, name, args)
 
     return SandboxTool(name=name, description=description)
@@ -83,7 +85,7 @@ class _AdkConversation(FrameworkConversation):
         return str(call.get("name") or "a tool"), call.get("args") or {}
 
     async def run(self, given: Any) -> Any:
-        """Run the agent, and return its last words."""
+        """Run the agent and return its last text or data; note the calls that wait for a confirmation."""
         from google.genai.types import Content
 
         if not self._session:
@@ -114,18 +116,21 @@ class _AdkConversation(FrameworkConversation):
             return text
 
     def _plugin(self) -> Any:
+        """Return a plugin that counts the usage and keeps the thoughts of each model response."""
         from google.adk.plugins.base_plugin import BasePlugin
 
         conversation = self
 
         class Sandboxed(BasePlugin):
             async def after_model_callback(self, *, llm_response: Any, **_: Any) -> None:
+                """Count a complete model response; ignore partial ones."""
                 if not llm_response.partial:
                     conversation._count(llm_response)  # its own
 
         return Sandboxed("mapsat")
 
     def _count(self, response: Any) -> None:
+        """Add the tokens and the thoughts of a model response."""
         used = response.usage_metadata
         tokens_out = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
         self.spent.add(used and used.prompt_token_count, tokens_out)
@@ -133,7 +138,7 @@ class _AdkConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool, or refuse it; what runs agents goes on."""
+    """Answer a call of a tool from the sandbox, or refuse it; let the runs of agents go on."""
     tool = call.thing
     if call.name.startswith("run") and hasattr(tool, "session_service"):  # a runner
         answered = call.is_answered(getattr(tool, "agent", None), getattr(tool, "app", None))
@@ -152,12 +157,13 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _is_own(tool: Any) -> bool:
+    """Return whether a tool is one of ADK's own that touch nothing outside the run."""
     module = str(getattr(getattr(tool, "func", None), "__module__", "") or type(tool).__module__)
     return module.removeprefix("google.adk.tools.") in _OWN
 
 
 async def _answered(call: GuardedCall) -> Any:
-    """Return the sandbox's answer to a call; where a go-ahead is missing, the framework's own tool asks for it, and runs nothing."""
+    """Return the sandbox's answer to a call; if a confirmation is missing, have ADK's own tool ask for it instead."""
     tool, arguments, context = call.thing, call.options["args"], call.options["tool_context"]
     confirm = getattr(tool, "_require_confirmation", False)
     if callable(confirm):
@@ -176,14 +182,17 @@ def _result(episode: AdapterEpisode, name: str, arguments: dict[str, Any]) -> di
 
 
 def _parts(holder: Any) -> list[Any]:
+    """Return the content parts of an event or a response; an empty list if it has no content."""
     return (holder.content and holder.content.parts) or []
 
 
 def _text(event: Any) -> str:
+    """Return the text of an event, without its thoughts."""
     return "".join(part.text for part in _parts(event) if part.text and not part.thought)
 
 
 def _refusal(agent: Any) -> str:
+    """Return why an agent or its sub-agents cannot be played (hosted tools, code execution); empty if they can."""
     team = team_of(agent.root_agent if hasattr(agent, "plugins") else agent, "sub_agents")
     kinds = {type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} & _HOSTED
     runs_code = any(getattr(member, "code_executor", None) is not None for member in team)

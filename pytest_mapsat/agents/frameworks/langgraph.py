@@ -42,7 +42,7 @@ class _GraphConversation(FrameworkConversation):
         self._context = {} if kind is None else {"context": data_from(episode.context, kind)}
 
     def run_input(self, message: str) -> Any:
-        """Return the fields of the state that the message fills."""
+        """Return the graph's input for a message. Raises AgentFault if its state has no messages."""
         # Besides the fields of the state there are channels of the graph's own.
         fields = [name for name in self.agent.channels if not name.startswith("__") and ":" not in name]
         if "messages" in fields:
@@ -54,7 +54,7 @@ class _GraphConversation(FrameworkConversation):
         )
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
-        """Return the message as the value that each interrupt waits for."""
+        """Return the command that resumes the interrupts, with the message as their value."""
         from langgraph.types import Command
 
         return Command(resume={interrupt.id: _decision(interrupt.value, message) for interrupt in stops})
@@ -97,6 +97,7 @@ def _asked(value: Any, episode: AdapterEpisode) -> str:
 
 
 def _decision(value: Any, message: str) -> Any:
+    """Return the value that resumes an interrupt: decisions on its requests, or the message if it has no requests."""
     requests = value.get("action_requests") if isinstance(value, dict) else None
     if not requests:
         return message
@@ -105,12 +106,13 @@ def _decision(value: Any, message: str) -> Any:
 
 
 def _text(message: Any) -> str:
-    """Return the words of a message."""
+    """Return the text of a message; empty if it has no text."""
     text = getattr(message, "text", "")
     return str(text() if callable(text) and not isinstance(text, str) else text)
 
 
 def _thoughts(message: Any) -> Iterator[str]:
+    """Yield the reasoning texts of a model's message."""
     if getattr(message, "type", "") != "ai":
         return
     for block in message.content_blocks:
@@ -124,6 +126,7 @@ def _counter(conversation: FrameworkConversation) -> Any:
 
     class Counter(BaseCallbackHandler):
         def on_llm_end(self, response: Any, **_: Any) -> None:
+            """Add the tokens of a model response."""
             for generations in response.generations:
                 used = getattr(getattr(generations[0], "message", None), "usage_metadata", None) or {}
                 conversation.spent.add(used.get("input_tokens"), used.get("output_tokens"))
@@ -135,7 +138,7 @@ def _counter(conversation: FrameworkConversation) -> Any:
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool of LangChain, or refuse it."""
+    """Answer a call of a LangChain tool from the sandbox, or refuse it."""
     tool = call.thing
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     own = str(getattr(function, "__module__", "")).startswith(_OWN)
@@ -155,12 +158,13 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _substitute(name: str, description: str, schema: dict[str, Any], episode: AdapterEpisode, tool: Any = None) -> Any:
-    """Return a tool that the sandbox answers; of what LangGraph adds to the arguments of the model (state, runtime) it hands on nothing."""
+    """Return a LangChain tool that the sandbox answers, without the arguments that LangGraph adds (state, runtime)."""
     from langchain_core.tools import StructuredTool, ToolException
 
     wanted = set(schema.get("properties") or ())
 
     def call(**arguments: Any) -> str:
+        """Return the sandbox's answer as text. Raises ToolException if the call failed."""
         answer = episode.call(name, {key: value for key, value in arguments.items() if key in wanted})
         if answer.failed:
             raise ToolException(answer.text)

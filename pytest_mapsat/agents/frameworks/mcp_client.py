@@ -10,7 +10,7 @@ from . import ToolAnswer
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool of a server, or refuse it."""
+    """Answer a call of an MCP tool from the sandbox, or refuse it; calls to our own MCP server go through."""
     given = [*call.given, None, None]
     name = str(call.options.get("name", call.options.get("tool_name", given[0])))
     session = getattr(call.thing, "session", None) or call.thing
@@ -22,6 +22,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 async def _answered(call: GuardedCall, name: str, arguments: Any) -> Any:
+    """Return the sandbox's answer to a call as an MCP ``CallToolResult``."""
     from mcp.types import CallToolResult
 
     answer: ToolAnswer = call.episode.call(name, arguments)

@@ -21,13 +21,14 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
     from agents import FunctionTool
 
     async def invoke(_: Any, arguments: str) -> str:
+        """Return the sandbox's answer to a call as text."""
         return episode.call(name, arguments).text
 
     return FunctionTool(name, description, parameters, invoke, strict_json_schema=False)
 
 
 class _OpenAIConversation(FrameworkConversation):
-    """One episode with an agent: the dialogue, the agent that speaks after handoffs, and the run that has stopped at calls that need an approval."""
+    """One episode with an agent: the dialogue, the agent that handoffs have led to, and a run that waits for approval."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(agent, episode)
@@ -53,7 +54,7 @@ class _OpenAIConversation(FrameworkConversation):
         return stop.name or "a tool", stop.arguments or ""
 
     async def run(self, given: Any) -> Any:
-        """Run the agent; a run that goes on counts from where it stopped."""
+        """Run or resume the agent, count its new usage and thoughts, note where it stops, and return the output."""
         from agents import Runner
 
         before = _used(self._stopped)
@@ -68,13 +69,13 @@ class _OpenAIConversation(FrameworkConversation):
 
 
 def _used(result: Any) -> tuple[int, int]:
-    """Return the tokens of a run so far."""
+    """Return the input and output tokens of a run so far; 0 and 0 if there is no run."""
     used = result and result.context_wrapper.usage
     return (used.input_tokens, used.output_tokens) if used else (0, 0)
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool, or refuse it; what runs agents, and lists their tools, goes on."""
+    """Answer a call of a tool from the sandbox, or refuse it; let agents run, and list their tools with stand-ins."""
     if not _is_there():
         return call.real()
     if call.name == "get_all_tools":
@@ -88,7 +89,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 async def _listed(call: GuardedCall) -> list[Any]:
-    """Return the tools of an agent with stand-ins, which the sandbox answers, or which are refused."""
+    """Return the tools of an agent with stand-ins, which the sandbox answers or refuses; refuse hosted tools at once."""
     tools = await call.real()
     outside = [tool for tool in tools if type(tool).__name__ not in _HARMLESS]
     if outside:
@@ -100,11 +101,12 @@ async def _listed(call: GuardedCall) -> list[Any]:
 
 
 def _is_of_a_server(tool: Any) -> bool:
+    """Return whether a tool comes from an MCP server."""
     return str(getattr(getattr(getattr(tool, "_tool_origin", None), "type", None), "value", "")) == "mcp"
 
 
 def _is_own(tool: Any, call: GuardedCall) -> bool:
-    """Return whether a tool is answered already, or an agent that is asked as ever: the tools that it has are met, too."""
+    """Return whether a tool stays as it is: a tool search, one that is answered already, or an agent as a tool."""
     functions = (getattr(tool, name, None) for name in ("on_invoke_tool", "__wrapped__"))
     if type(tool).__name__ in _HARMLESS - {"FunctionTool"} or any(map(is_ours, functions)):
         return True
@@ -112,13 +114,17 @@ def _is_own(tool: Any, call: GuardedCall) -> bool:
 
 
 def _twin(tool: Any, call: GuardedCall) -> Any:
+    """Return a copy of a tool that the sandbox answers, or refuses, when it is called."""
     twin = copy.copy(tool)
     twin.on_invoke_tool = _invoker(tool, call)
     return twin
 
 
 def _invoker(tool: Any, call: GuardedCall) -> Callable[[Any, str], Awaitable[str]]:
+    """Return a function that answers calls of a tool from the sandbox, or refuses them."""
+
     async def invoke(ctx: Any, input: str) -> str:  # noqa: A002, ARG001  # the framework's names
+        """Return the sandbox's answer to a call as text; refuse the call if no sandbox answers the tool."""
         if not call.is_answered(tool):
             call.refuse(tool.name)
         return str(call.episode.call(tool.name, input).text)
@@ -127,6 +133,7 @@ def _invoker(tool: Any, call: GuardedCall) -> Callable[[Any, str], Awaitable[str
 
 
 def _thoughts(items: list[Any]) -> Iterator[str]:
+    """Yield the reasoning texts among the items of a run."""
     for item in items:
         if item.type == "reasoning_item":
             raw = item.raw_item
@@ -134,18 +141,19 @@ def _thoughts(items: list[Any]) -> Iterator[str]:
 
 
 def _refusal(agent: Any) -> str:
-    """Name the tools of an agent, and of those that it hands over to, that are no functions of ours to answer."""
+    """Return why an agent, or one that it hands over to, cannot be played: tools that are no functions; empty if it can."""
     team = team_of(agent, "handoffs")
     return refusal_of({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
 
 
 def _is_there() -> bool:
-    """Return whether the package is the framework: many projects have one of their own that is called agents."""
+    """Return whether the imported package ``agents`` is the OpenAI Agents SDK and not a project's own."""
     return hasattr(sys.modules.get("agents"), "Runner")
 
 
 class _Adapter(Adapter):
     def recognises(self, agent: object) -> bool:
+        """Return whether an object is an agent of the SDK, and not of another package called ``agents``."""
         return super().recognises(agent) and _is_there()
 
 

@@ -38,7 +38,7 @@ class _PydanticConversation(FrameworkConversation):
         return stop.tool_name, stop.args_as_dict()
 
     async def run(self, given: Any) -> Any:
-        """Run the agent; what runs outside of it is answered by the sandbox like any tool."""
+        """Run the agent, answer external calls from the sandbox, and return the output; None if calls need approval."""
         from pydantic_ai import DeferredToolRequests, DeferredToolResults
 
         prompt, results = (given, None) if isinstance(given, str) else (None, given)
@@ -61,7 +61,7 @@ class _PydanticConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool, or refuse it; the run of an agent gets a capability that has each call answered."""
+    """Answer a call of a tool from the sandbox, or refuse it; give an agent's run a capability that does so."""
     if call.name == "iter":
         if not call.is_answered():
             return call.real()
@@ -84,7 +84,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _met_in_a_set(call: GuardedCall) -> Any:
-    """Meet a call of a tool in a set of them."""
+    """Answer a call of a tool in a toolset from the sandbox, or refuse it; the framework's own tools and wrappers run."""
     from pydantic_ai.toolsets import FunctionToolset
 
     toolset, given = call.thing, inspect.signature(call.body).bind(*call.given, **call.options).arguments
@@ -104,6 +104,7 @@ def _met_in_a_set(call: GuardedCall) -> Any:
 
 
 async def _answered(call: GuardedCall, name: str, arguments: Any) -> Any:
+    """Return the sandbox's answer to a call. Raises ToolFailed, where pydantic-ai has it, if the call failed."""
     import pydantic_ai
 
     answer: ToolAnswer = call.episode.call(name, arguments)
@@ -120,6 +121,7 @@ def _capability(call: GuardedCall) -> Any:
     class Sandboxed(AbstractCapability):
         async def wrap_tool_execute(self, _: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
             # Tools that belong to the framework itself, such as the search for other tools, have a kind.
+            """Answer a call from the sandbox; run the framework's own tools, unless the case has one so named."""
             own = tool_def.kind == "output" or getattr(tool_def, "tool_kind", None)
             if own and call.tool_name not in run.names:
                 return await handler(args)
@@ -130,6 +132,7 @@ def _capability(call: GuardedCall) -> Any:
 
 
 def _cost(message: Any) -> float | None:
+    """Return the cost of a model response in US dollars; None if the price is not known."""
     try:
         return float(message.cost().total_price)
     except (LookupError, AssertionError, ValueError):  # a model without a known price
@@ -137,11 +140,12 @@ def _cost(message: Any) -> float | None:
 
 
 def _outside(tools: Any) -> list[str]:
-    """Return the kinds of those tools that the provider of the model runs; the search for other tools touches nothing outside."""
+    """Return the sorted kinds of the tools that the model's provider runs, without the search for tools."""
     return sorted({str(getattr(tool, "kind", type(tool).__name__)) for tool in tools} - {"tool_search"})
 
 
 def _refusal(agent: Any) -> str:
+    """Return why an agent cannot be played: the model's provider runs tools of it; empty if it can."""
     names = _outside(getattr(agent, "_cap_native_tools", None) or ())
     return f"the model's provider runs its tools {', '.join(names)}, which no sandbox can answer" if names else ""
 

@@ -35,12 +35,13 @@ def _native(called: str, about: str, parameters: dict[str, Any], episode: Adapte
             self.__dict__["forward"] = _answering(episode, called, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
-            """Give way to the function that is made for each tool."""
+            """Do nothing: each object has a function of its own in the place of this method."""
 
     return SandboxTool()
 
 
 def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
+    """Return an input of a tool from the JSON Schema of a parameter: with a known type, nullable if it is optional."""
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     fits = all(isinstance(member, str) and member in _TYPES for member in kinds)
@@ -67,6 +68,7 @@ class _SmolConversation(FrameworkConversation):
         self.agent.interrupt()
 
     def _count(self, step: Any) -> None:
+        """Add the tokens of a step, and keep its plan or model output as a thought."""
         used = getattr(step, "token_usage", None)
         if hasattr(step, "token_usage"):
             self.spent.add(used and used.input_tokens, used and used.output_tokens)
@@ -76,11 +78,12 @@ class _SmolConversation(FrameworkConversation):
 
 
 def _twin(agent: Any, episode: AdapterEpisode, count: Callable[[Any], None]) -> Any:
-    """Return a copy of an agent that shares no memory with it, and whose tools the sandbox answers."""
+    """Return a copy of an agent that has a memory of its own and tools that the sandbox answers."""
     from smolagents.memory import AgentMemory
     from smolagents.monitoring import Monitor
 
     def callback(step: Any, **others: Any) -> None:
+        """Count a step, then pass it to the agent's own callbacks."""
         count(step)
         agent.step_callbacks.callback(step, **others)
 
@@ -99,6 +102,7 @@ def _twin(agent: Any, episode: AdapterEpisode, count: Callable[[Any], None]) -> 
 
 
 def _answered(name: str, tool: Any, episode: AdapterEpisode) -> Any:
+    """Return a copy of a tool that the sandbox answers; one of the framework's own as it is, if the case has no such tool."""
     if _is_own(tool) and name not in episode.names:
         return tool
     twin = copy.copy(tool)
@@ -109,11 +113,12 @@ def _answered(name: str, tool: Any, episode: AdapterEpisode) -> Any:
 
 
 def _is_own(tool: Any) -> bool:
+    """Return whether a tool is one of the framework's own that touch nothing outside."""
     return type(tool).__module__ == "smolagents.default_tools" and tool.name in _OWN
 
 
 def meet(call: GuardedCall) -> Any:
-    """Have the sandbox answer a call of a tool, or refuse it."""
+    """Answer a call of a tool from the sandbox, or refuse it; refuse code that runs elsewhere."""
     tool = call.thing
     if call.name == "send_tools":
         call.refuse(type(tool).__name__, f"its code runs {_ELSEWHERE}")
@@ -125,7 +130,10 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:
+    """Return a function that the sandbox answers, to be the ``forward`` of a tool."""
+
     def forward(*positional: Any, **arguments: Any) -> Any:
+        """Return the sandbox's answer as text or data. Raises RuntimeError if the call failed."""
         answer = episode.call(name, {**dict(zip(inputs, positional, strict=False)), **arguments})
         if answer.failed:
             raise RuntimeError(answer.text)
@@ -135,6 +143,7 @@ def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_typ
 
 
 def _refusal(agent: Any) -> str:
+    """Return why an agent cannot be played: its code runs outside this process; empty if it can."""
     kind = getattr(agent, "executor_type", "local")
     where = kind if isinstance(kind, str) else type(kind).__name__
     return "" if where == "local" else f"its code runs in {where}, {_ELSEWHERE}"

@@ -53,7 +53,7 @@ _READ_BY_ITSELF = {"on_invoke_tool": "agents.", "func": "google.adk."}
 
 
 class _Watch:
-    """Finds modules before all others, in order to see the watched ones as soon as they have run."""
+    """An import finder that patches the watched framework classes, now or as soon as their modules have run."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, str]] = {}
@@ -66,7 +66,7 @@ class _Watch:
             self._look_at(sys.modules[module])
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec of a watched module as the other finders have it, with a loader that looks at the module afterwards."""
+        """Return the spec of a watched module, with a loader that patches its classes; None for any other module."""
         if name not in self._kinds or _watching is not self:  # others may put it back after the run
             return None
         finders = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
@@ -74,6 +74,7 @@ class _Watch:
         loader = spec and spec.loader
 
         def exec_module(module: Any) -> None:
+            """Run the module with its original loader, then patch its watched classes."""
             module.__loader__ = module.__spec__.loader = loader
             loader.exec_module(module)
             self._look_at(module)
@@ -83,13 +84,14 @@ class _Watch:
         return spec
 
     def stop(self) -> None:
-        """Leave everything as it was."""
+        """Remove the finder and undo all patches."""
         with suppress(ValueError):  # others may have taken it away, too
             sys.meta_path.remove(self)
         for undo in reversed(self._undo):
             undo()
 
     def _look_at(self, module: ModuleType) -> None:
+        """Patch the watched classes of a module, and keep the functions that undo it."""
         for name, called in self._kinds[module.__name__].items():
             kind = getattr(module, name, None)
             if isinstance(kind, type):
@@ -97,10 +99,11 @@ class _Watch:
 
 
 def _hand_on() -> Callable[[], None]:
-    """Have what is given to a pool of threads belong to the episode of who gives it; return the function that ends it."""
+    """Patch thread pools so that a job belongs to the episode of its submitter; return the function that undoes it."""
     original = ThreadPoolExecutor.submit
 
     def submit(pool: Any, function: Any, /, *given: Any, **options: Any) -> Any:
+        """Submit a function to a pool, bound to the episode of the caller."""
         return original(pool, handed_on(function), *given, **options)
 
     ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
@@ -108,7 +111,7 @@ def _hand_on() -> Callable[[], None]:
 
 
 def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
-    """Guard what is read of the objects of a class; return the function that ends it."""
+    """Patch a class so that the named methods are guarded when read; return the function that undoes it."""
     names = frozenset(called.split())
     own = vars(kind).get("__getattribute__")
 
@@ -124,6 +127,7 @@ def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
     kind.__getattribute__ = __getattribute__
 
     def end() -> None:
+        """Restore the ``__getattribute__`` that the class had."""
         del kind.__getattribute__
         if own is not None:
             kind.__getattribute__ = own
@@ -132,7 +136,7 @@ def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
 
 
 def _reader() -> str:
-    """Return the module whose code reads the attribute."""
+    """Return the name of the module that reads the attribute, found two frames up."""
     return str(sys._getframe(2).f_globals.get("__name__", ""))  # noqa: SLF001  # no other way to it
 
 
@@ -148,7 +152,7 @@ def watch() -> None:
 
 
 def unwatch() -> None:
-    """Leave the frameworks as they were."""
+    """Stop watching, and undo all patches of the frameworks."""
     global _watching  # noqa: PLW0603  # likewise
     with _lock:
         if _watching is not None:

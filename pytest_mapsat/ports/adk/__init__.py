@@ -40,18 +40,19 @@ _CAPITAL = re.compile("[A-Z]")
 
 
 class _EvalsetPart(SourcePart):
-    """Part of an evalset: names in either spelling."""
+    """Base class for models of evalsets; it accepts names in camelCase and in snake_case."""
 
     @model_validator(mode="before")
     @classmethod
     def _in_one_spelling(cls, data: Any) -> Any:
+        """Return the data with camelCase names turned into snake_case; return anything but an object unchanged."""
         if not isinstance(data, Mapping):
             return data
         return {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
 
 
 class ExpectedCall(_EvalsetPart):
-    """A call that is expected."""
+    """A tool call that an evalset expects."""
 
     name: str
     args: JsonObject = Field(default_factory=dict)
@@ -59,7 +60,7 @@ class ExpectedCall(_EvalsetPart):
 
 
 class ToolResponse(_EvalsetPart):
-    """What a tool answers."""
+    """The recorded response of a tool, with the id of the call that it answers."""
 
     name: str = ""
     response: Json = None
@@ -67,7 +68,7 @@ class ToolResponse(_EvalsetPart):
 
 
 class ContentPart(_EvalsetPart):
-    """A part of a content: a text, a call or an answer."""
+    """A part of a message: a text, a tool call or a tool response."""
 
     text: str = ""
     function_call: ExpectedCall | None = None
@@ -76,38 +77,44 @@ class ContentPart(_EvalsetPart):
 
 
 class Content(_EvalsetPart):
-    """What the user or the model says."""
+    """A message of the user or the model, as a list of parts."""
 
     parts: tuple[ContentPart, ...] = ()
 
     @property
     def text(self) -> str:
-        """Its words, without thoughts."""
+        """Return the texts of the message, joined by line breaks, without thoughts."""
         return "\n".join(part.text for part in self.parts if part.text and not part.thought).strip()
 
 
 class _Event(_EvalsetPart):
+    """An event between the user's message and the final response: one message."""
+
     content: Content = Content()
 
 
 class _Between(_EvalsetPart):
+    """What happens between the user's message and the final response: tool calls, tool responses and events."""
+
     tool_uses: tuple[ExpectedCall, ...] = ()
     tool_responses: tuple[ToolResponse, ...] = ()
     invocation_events: tuple[_Event, ...] = ()
 
 
 class _RubricContent(_EvalsetPart):
+    """The text of a rubric."""
+
     text_property: str = ""
 
 
 class Rubric(_EvalsetPart):
-    """A property that a model looks for."""
+    """A property of the reply that a model judges."""
 
     rubric_content: _RubricContent = _RubricContent()
 
 
 class Invocation(_EvalsetPart):
-    """One turn: the user's words, what is expected in between, and the reference of the reply."""
+    """One turn: the user's message, the expected tool calls, and the reference reply."""
 
     user_content: Content
     final_response: Content = Content()
@@ -116,36 +123,37 @@ class Invocation(_EvalsetPart):
 
     @property
     def calls(self) -> tuple[ExpectedCall, ...]:
-        """The calls that are expected, in their order."""
+        """Return the expected calls in order: the listed tool uses, then the calls found in events."""
         events = [part.function_call for part in self._parts() if part.function_call is not None]
         return (*self.intermediate_data.tool_uses, *events)
 
     @property
     def responses(self) -> tuple[ToolResponse, ...]:
-        """What tools answered, in their order."""
+        """Return the tool responses in order: the listed ones, then those found in events."""
         events = [part.function_response for part in self._parts() if part.function_response is not None]
         return (*self.intermediate_data.tool_responses, *events)
 
     def _parts(self) -> Iterator[ContentPart]:
+        """Yield the message parts of all events of the turn."""
         return (part for event in self.intermediate_data.invocation_events for part in event.content.parts)
 
 
 class SessionInput(_EvalsetPart):
-    """What the session begins with."""
+    """The user id and the state that a session starts with."""
 
     user_id: str = ""
     state: JsonObject = Field(default_factory=dict)
 
 
 class AdkScenario(_EvalsetPart):
-    """A conversation that a model of the user carries on."""
+    """A conversation led by a simulated user: its first message and the plan that the user follows."""
 
     starting_prompt: str
     conversation_plan: str = ""
 
 
 class EvalCase(_EvalsetPart):
-    """One case."""
+    """One case of an evalset."""
 
     eval_id: str
     conversation: tuple[Invocation, ...] = ()
@@ -165,7 +173,7 @@ _MATCHES = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "any_order"}
 
 
 def import_adk(src: Path, dest: Path) -> ImportReport:
-    """Make a suite at ``dest`` of evalsets.
+    """Import ADK evalsets as a suite at ``dest``.
 
     Args:
         src: an evalset, or a folder with ``*.evalset.json`` and ``*.test.json``; a ``test_config.json`` beside them says how calls are compared.
@@ -204,7 +212,7 @@ def import_adk(src: Path, dest: Path) -> ImportReport:
 
 
 class _Evalsets:
-    """Reads evalsets into cases.
+    """Reads evalset files and collects their cases, recordings and tools.
 
     Attributes:
         cases: those that came over.
@@ -221,7 +229,7 @@ class _Evalsets:
         self._match: str | None = None
 
     def take(self, file: Path) -> None:
-        """Read one file. Raises SuiteError."""
+        """Read one evalset file and add its cases. Raises SuiteError if the file is no evalset."""
         text = read_text(file, limits.YAML_BYTES)
         data = located_json(text, shown_path(file), 1)
         listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
@@ -240,7 +248,7 @@ class _Evalsets:
                 self._case(parsed, place)
 
     def _match_of(self, config: Path) -> str | None:
-        """Return how expected calls are compared; None where they are no criterion."""
+        """Return how a test config compares expected calls, ``exact`` by default; None if calls are no criterion of it."""
         if not config.is_file():
             return _MATCHES["EXACT"]
         data = located_json(read_text(config, limits.YAML_BYTES), shown_path(config), 1)
@@ -256,6 +264,7 @@ class _Evalsets:
         return None if criterion is None else _MATCHES.get(str(kind), "exact")
 
     def _case(self, case: EvalCase, place: str) -> None:
+        """Add the cases that one evalset case becomes, and note what cannot be carried over."""
         if case.final_session_state:
             self._refuse("final session states", place, "the state that the session ends in has no place in a case")
         if case.conversation_scenario is not None and not case.conversation:
@@ -271,6 +280,7 @@ class _Evalsets:
             self._log.note("split", place, f"{len(parts)} cases: {why}")
 
     def _scenario(self, case: EvalCase, scenario: AdkScenario, place: str) -> None:
+        """Add a scenario as a case with its rubrics as requirements; refuse it if it has no rubrics."""
         if requirements := _rubrics(case.rubrics):
             truth = {"intent": scenario.conversation_plan, "requirements": requirements}
             self._add(case, {"query": scenario.starting_prompt}, truth, place)
@@ -278,7 +288,7 @@ class _Evalsets:
             self._refuse("cases", place, "a scenario without rubrics expects nothing")
 
     def _part(self, case: EvalCase, parts: Sequence[Sequence[Invocation]], number: int, place: str) -> None:
-        """Make a case of one part of a conversation; the parts before it are its history."""
+        """Add a case for one part of a conversation; the parts before it become its history."""
         turns, before = parts[number], chain.from_iterable(parts[:number])
         group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
         calls = [call for turn in turns for call in turn.calls]
@@ -307,6 +317,7 @@ class _Evalsets:
     def _add(
         self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
     ) -> Case | None:
+        """Build a case, keep it with the tools that it uses, and return it; None if the data is no valid case."""
         context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
         name = unused_id(_safe(case.eval_id.rpartition("/")[2]), self._names)
         visible = {**visible, "context": context}
@@ -322,7 +333,7 @@ class _Evalsets:
         return added
 
     def _record(self, case: Case, turns: Sequence[Invocation], place: str) -> None:
-        """Keep what tools answered as recordings: an answer belongs to the call of its id, else to the next one of its tool."""
+        """Keep tool responses as recordings, each matched to a call by id, else to the next call of its tool."""
         seen: dict[tuple[str, str], Json] = {}
         for turn in turns:
             waiting = list(turn.responses)
@@ -346,15 +357,17 @@ class _Evalsets:
                     self._refuse("answers of tools", place, message)
 
     def _refuse(self, what: str, place: str, message: str) -> None:
+        """Note that something is left out and why, and count it under ``what``."""
         self._log.note("refused", place, f"{message}; left out", leaves=what)
 
 
 def _safe(words: str) -> str:
+    """Return the last 60 characters of a text as a valid case name; ``case`` if no character is allowed."""
     return safe_name(words)[-60:].strip("-.") or "case"
 
 
 def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
-    """Give the turns in parts: a new one begins where the user says something that the reply before it did not ask for."""
+    """Yield the turns in groups; a new group starts when the reply before asked the user for nothing."""
     part: list[Invocation] = []
     for turn in turns:
         if not turn.user_content.text:
@@ -368,19 +381,20 @@ def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
 
 
 def _asked_for(turn: Invocation) -> list[str]:
-    """Return the words that name what a reply asks the user for; without a reference reply, the words of its calls' arguments."""
+    """Return the key words of a reply's questions and requests; without a reply, search the arguments of its calls."""
     words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
     sentences = re.split(r"(?<=[.!?？。！])\s*", words)
     return telling_words(sentence for sentence in sentences if re.search(r"[?？]|\b[Pp]lease\b", sentence))
 
 
 def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
-    """Give what the scripted user says later, each with the words of the reference that ask for it."""
+    """Yield each later message of the scripted user with the key words of the reply that asks for it."""
     for before, turn in pairwise(turns):
         yield {"asked": _asked_for(before), "say": turn.user_content.text}
 
 
 def _calls_requirement(calls: Sequence[ExpectedCall], match: str) -> JsonObject:
+    """Return the requirement that the expected calls are made, compared in the way that ``match`` names."""
     names = ", ".join(f"{call.name}({json.dumps(call.args, ensure_ascii=False)})" for call in calls) or "no tool"
     order = {"exact": "exactly, in this order", "in_order": "in this order", "any_order": "in any order"}[match]
     steps = [{"tool": call.name, "with": _equal(call.args)} for call in calls]
@@ -394,11 +408,12 @@ def _calls_requirement(calls: Sequence[ExpectedCall], match: str) -> JsonObject:
 
 
 def _equal(arguments: Mapping[str, Json]) -> JsonObject:
+    """Return a rule for each argument that it equals the given value."""
     return {name: {"op": "equal", "value": value} for name, value in arguments.items()}
 
 
 def _expected(calls: Sequence[ExpectedCall]) -> Iterator[JsonObject]:
-    """Give the expected tools, each once, with the arguments of its first call."""
+    """Yield each expected tool once, with the arguments of its first call."""
     for name in dict.fromkeys(call.name for call in calls):
         args: Mapping[str, Json] = next(call.args for call in calls if call.name == name)
         given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
@@ -406,6 +421,7 @@ def _expected(calls: Sequence[ExpectedCall]) -> Iterator[JsonObject]:
 
 
 def _rubrics(rubrics: Sequence[Rubric]) -> list[JsonObject]:
+    """Return the distinct texts of rubrics as soft requirements, numbered from 1."""
     texts = [rubric.rubric_content.text_property for rubric in rubrics if rubric.rubric_content.text_property.strip()]
     numbered = enumerate(dict.fromkeys(texts), 1)
     return [{"id": f"rubric-{number}", "kind": "soft", "text": text[:5000]} for number, text in numbered]

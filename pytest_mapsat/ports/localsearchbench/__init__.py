@@ -82,6 +82,7 @@ _NOT_BOUND = "no hop asks for what another one found"
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    """Return the metrics of an episode; after a fault, only its counts and the metrics that are not earned."""
     way = _Way(metric_input)
     counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
     if metric_input.fault is not None:
@@ -103,7 +104,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
 
 
 class _Way:
-    """What the calls of an episode did for the hops of its case.
+    """The calls of an episode, compared with the hops of its case.
 
     Attributes:
         hops: the expected tools.
@@ -115,10 +116,11 @@ class _Way:
 
     @cached
     def _fulfilled(self) -> Sequence[Mapping[int, int]]:
+        """Return for each hop the positions of the calls that fulfil it, each with its number of unclear matches."""
         return hop_calls(self.hops, self.calls)
 
     def _finds(self, hop: ExpectedTool, call: Step) -> bool | None:
-        """Return whether a call of a hop's tool returned all rows of its evidence; None where that cannot be said."""
+        """Return whether a call is one of the hop's tool and returned all rows of its evidence; None if that is unknown."""
         if hop.name != call.tool or call.status != "ok":
             return False
         if "result" in call.unknown or hop.name not in self._tools:
@@ -127,10 +129,11 @@ class _Way:
 
     @cached
     def serving(self) -> Sequence[bool | None]:
-        """For each call whether it serves a hop: it keeps the hop's rules, is answered, and returns the hop's evidence."""
+        """Return for each call whether it serves a hop: it follows the hop's rules and returns its evidence; None if unclear."""
         return [any_true(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
 
     def _serves(self, hop: int, at: int) -> bool | None:
+        """Return whether one call serves one hop, both given by position; None if unclear."""
         if at not in self._fulfilled[hop]:
             return False
         finds = self._finds(self.hops[hop], self.calls[at])
@@ -138,12 +141,12 @@ class _Way:
 
     @cached
     def evidence(self) -> Sequence[bool | None]:
-        """For each hop that must find rows whether a call of its tool returned them."""
+        """Return for each hop with evidence rows whether a call of its tool returned them; None if unclear."""
         return [any_true(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
 
     @cached
     def causal(self) -> Sequence[bool | None]:
-        """For each hop that is bound to what another one found whether a call of it asks for that: of a row that is the other's evidence."""
+        """Return for each hop bound to an earlier hop's result whether a call asks for that result; None if unclear."""
         return [
             any_true(None if unknown else True for unknown in fulfilled.values())
             for hop, fulfilled in zip(self.hops, hop_calls(self.hops, self.calls, self._tools), strict=True)
@@ -152,7 +155,7 @@ class _Way:
 
     @property
     def efficiency(self) -> Measure:
-        """Hops with evidence for each call, at most 1."""
+        """Return the number of hops with evidence per call, at most 1; not applicable without calls or evidence rows."""
         if not self.evidence:
             return not_applicable("no hop says which rows it must find")
         if not self.calls:
@@ -163,12 +166,13 @@ class _Way:
 
 
 def _is_bound(match: object) -> bool:
+    """Return whether a match is bound to the result of another call."""
     bound = getattr(match, "bound", None)
     return isinstance(bound, Bound) and bound.call is not None
 
 
 def _rounds(metric_input: MetricInput) -> int:
-    """Return the rounds of an episode. One ends where a tool would be called again; a reply without a call is one."""
+    """Return the number of rounds of calls; each reply starts one, and so does calling a tool again within a round."""
     rounds = 0
     for reply in metric_input.trajectory.replies:
         rounds += 1
@@ -181,7 +185,7 @@ def _rounds(metric_input: MetricInput) -> int:
 
 
 def _correct(metric_input: MetricInput, way: _Way) -> Measure:
-    """Return 1 where every asked and hard requirement holds and all ids of the output were returned by a tool; else 0."""
+    """Return 1 if all asked and hard requirements hold and tools returned every id in the output; else 0."""
     truth = metric_input.case.truth
     if invented := next(_never_returned(metric_input, way), ""):
         return Measure(0.0, why=f"{invented} is handed over, and no result of this dialogue has it")
@@ -191,7 +195,7 @@ def _correct(metric_input: MetricInput, way: _Way) -> Measure:
 
 
 def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
-    """Yield the ids of the last output, where the case looks ids up, that no tool of that check returned: the veto of the paper."""
+    """Yield the ids in the last output that the tool which should look them up never returned."""
     requirements = metric_input.case.truth.requirements
     checks = [leaf for requirement in requirements for leaf in requirement.leaves if isinstance(leaf, Output)]
     look_ups = [check for check in checks if check.tool is not None and check.id is not None]
@@ -215,7 +219,7 @@ def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
 
 
 def _complete(metric_input: MetricInput) -> Measure:
-    """Return the share of hops whose requirements hold: those that its evidence names, else the one that has the hop's id."""
+    """Return the mean over hops of whether their requirements hold: those named as evidence, else the one with the hop's id."""
     hops = []
     for hop in metric_input.case.truth.tools:
         names = [part for part in hop.evidence if isinstance(part, str)] or [hop.key]
@@ -228,7 +232,7 @@ def _complete(metric_input: MetricInput) -> Measure:
 
 
 def _faithful(metric_input: MetricInput) -> Measure:
-    """Return the share of claims that the results of all tools support. A fact of the case that is claimed is one claim more.
+    """Return the share of claims that tool results support, where a claimed fact of the case counts as one more claim.
 
     A claim that no rule decides, and a sentence that says more than is read, may be supported or not: they leave bounds.
     """
@@ -247,7 +251,7 @@ def _faithful(metric_input: MetricInput) -> Measure:
 
 
 def _unread(document: Document, context: JudgedDialogue) -> Iterator[str]:
-    """Yield the sentences of a reply that say more than its figures, times and names, and what a row of the thing that they name says."""
+    """Yield the sentences of a reply with words that no claim reader covers and no row of the named things contains."""
     records: dict[str, set[str]] = {}
     for entity in context.entities:
         records.setdefault(entity.key, set()).update(_WORD.findall(canonical_json(entity.record).casefold()))
@@ -274,12 +278,13 @@ def _unread(document: Document, context: JudgedDialogue) -> Iterator[str]:
 
 
 def _is_beside(text: str, word: re.Match[str], span: Span) -> bool:
+    """Return whether a word stands next to a span, with at most one space between them."""
     before, after = text[word.end() : span.start], text[span.end : word.start()]
     return (word.end() <= span.start and before in ("", " ")) or (word.start() >= span.end and after in ("", " "))
 
 
 def _voted(metric_input: MetricInput, name: str) -> Measure:
-    """Return the mean of the votes on a quality of the replies, over those that give a level; a person's label is one vote."""
+    """Return the mean of the judge's votes on a quality of the replies; a person's label counts as one vote."""
     label = metric_input.labels.get(name)
     reading = read_label(name, label, soft=True)
     if label is not None and reading.value is not None:
@@ -305,7 +310,7 @@ _BASIC, _PLANNED = 2, 3
 
 
 def lint_levels(case: Case, suite: Suite) -> list[Remark]:
-    """Return what disagrees with the level, and with the number of hops, that a case states.
+    """Return remarks where the level or the number of hops that a case states does not fit its content.
 
     Args:
         case: the case.
@@ -326,7 +331,7 @@ def lint_levels(case: Case, suite: Suite) -> list[Remark]:
 
 
 def _wrong_level(level: int, case: Case) -> str:
-    """Return why a case is of another level; empty where it is not."""
+    """Return why a case does not fit a level; empty if it fits."""
     hops = len(case.truth.tools)
     conditions = max((len(row.where) for tool in case.truth.tools for row in tool.evidence_rows), default=0)
     if level == 1 and (hops > 1 or conditions > _BASIC):
@@ -344,7 +349,7 @@ def _wrong_level(level: int, case: Case) -> str:
 
 
 def label_qualities(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:  # noqa: ARG001  as of all labels
-    """Yield each quality of the replies, which no rule judges."""
+    """Yield each quality of the replies with an open finding, because only a model can judge it."""
     from pytest_mapsat.judges import Finding, Observed  # noqa: PLC0415 (only where a suite asks for them)
 
     language = "zh" if case.language.startswith("zh") else "en"

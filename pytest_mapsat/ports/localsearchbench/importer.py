@@ -73,7 +73,7 @@ _OPTIONAL: dict[str, Any] = {
 
 
 class _Identified(BaseModel):
-    """What every merchant has."""
+    """The fields that every merchant has."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, str_strip_whitespace=True)
 
@@ -88,7 +88,7 @@ _MOST_CHARACTERS = 100_000
 
 
 def read_records(path: Path, torn: Torn) -> Iterator[Record]:
-    """Yield the objects of a file; ``torn`` hears of what is none.
+    """Yield the objects of a file, and pass records that are no objects to ``torn``.
 
     Raises:
         SuiteError: the file cannot be read, goes beyond a limit, or is of no known form.
@@ -110,7 +110,7 @@ def read_records(path: Path, torn: Torn) -> Iterator[Record]:
 
 
 def _rows(path: Path) -> Iterator[Record]:
-    """Yield the rows of a parquet file, numbered from 1, a thousand in memory at a time."""
+    """Yield the rows of a parquet file, numbered from 1; at most a thousand are in memory at a time."""
     try:
         import pyarrow as pa  # noqa: PLC0415  an extra
         from pyarrow import parquet  # noqa: PLC0415  likewise
@@ -132,13 +132,13 @@ def _rows(path: Path) -> Iterator[Record]:
 
 
 def is_merchant(data: Mapping[str, Any]) -> bool:
-    """Return whether a record is a merchant, or meant as one; any other should be a task."""
+    """Return whether a record looks like a merchant: it has a name or an id, and no question."""
     meant = "name" in data or "poi_id" in data
     return meant and not any(_plain(key) in NAMES["question"] for key in data)
 
 
 def task_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task with the names of ``NAMES``. Raises ValueError where it has no question or no answer."""
+    """Return a task with the keys of ``NAMES``. Raises ValueError if it has no question or no answer, or a text is too long."""
     given = {_plain(key): value for key, value in data.items()}
     task = {
         name: next((given[other] for other in others if given.get(other) not in (None, "")), None)
@@ -158,11 +158,12 @@ def task_of(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(key: object) -> str:
+    """Return a key in lower case with single spaces in place of spaces, underscores and hyphens."""
     return " ".join(re.split(r"[\s_-]+", str(key).strip().lower()))
 
 
 def texts_of(value: Json) -> list[str]:
-    """Return the texts of a list, of JSON in a text, or of the lines of a text."""
+    """Return the texts in a list, in a JSON list given as text, or in the lines of a text; empty for anything else."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         with suppress(ValueError):
             value = parse_json(value)
@@ -171,6 +172,7 @@ def texts_of(value: Json) -> list[str]:
 
 
 def _as_text(value: Json) -> str | None:
+    """Return a text or number as text, other values as JSON; None for null."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return str(value)
     return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
@@ -207,7 +209,7 @@ _SHORTEST = {True: 2, False: 4}
 
 
 def import_localsearchbench(src: Path, dest: Path) -> ImportReport:
-    """Make a suite of tasks and merchants of LocalSearchBench.
+    """Import tasks and merchants of LocalSearchBench as a suite at ``dest``.
 
     Args:
         src: a file with tasks, or a folder (or its ``data/``) with files of tasks and merchants: JSON, JSON Lines, parquet.
@@ -242,7 +244,7 @@ class _SourceImport:
         self._names: dict[str, set[str]] = {}
 
     def run(self) -> ImportReport:
-        """Write the suite. Raises SuiteError, UsageError."""
+        """Write the suite and return the import report. Raises SuiteError, UsageError."""
         write_rows(self._folder / "state" / "merchants.jsonl", self._rows())
         if self._merchants:
             write_bytes(self._folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())
@@ -264,7 +266,7 @@ class _SourceImport:
         return self._log.report(self._folder, FORMAT, cases=len(cases), tools=tools, by_tool=Counter())
 
     def _note(self, kind: str, place: str, message: str, leaves: str = "") -> None:
-        """Add a note, as long as there are not too many of its kind."""
+        """Add a note, unless there are already too many of its kind, and count what is left out."""
         self._noted[kind] += 1
         if self._noted[kind] <= _MOST_NOTES:
             self._log.note(kind, place, message)
@@ -272,9 +274,10 @@ class _SourceImport:
             self._log.leave(leaves)
 
     def _rows(self) -> Iterator[JsonObject]:
-        """Yield the merchants of all files, and keep the tasks."""
+        """Yield the merchants of all files, and keep the tasks for later."""
 
         def torn(place: str, message: str) -> None:
+            """Note that a record that cannot be read is left out."""
             self._note("unparsable", place, f"{message}; left out", "records")
 
         for path in self._paths:
@@ -287,6 +290,7 @@ class _SourceImport:
                     yield row
 
     def _merchant(self, record: Record) -> JsonObject | None:
+        """Return a merchant as a row; note it and return None if it is invalid, too long or a duplicate."""
         given = {"poi_id": record.data.get("id"), **record.data}
         data = {str(name): value for name, value in given.items() if value is not None}
         merchant, problems = validated(Merchant, data, record.place)
@@ -315,6 +319,7 @@ class _SourceImport:
         return row
 
     def _cases(self) -> Iterator[Case]:
+        """Yield a case for each task; note and skip tasks that are malformed or have an id already used."""
         seen: set[str] = set()
         for record in self._tasks:
             try:
@@ -332,6 +337,7 @@ class _SourceImport:
                 yield case
 
     def _case(self, task: Mapping[str, Any], place: str) -> JsonObject:
+        """Return a task as the data of a case, with its hops, requirements and reference calls."""
         question, city = task["question"].strip(), self._city(task["city"], place)
         given = str(task["id"] if task["id"] is not None else "")
         usable = _ID.fullmatch(given) and not TRIAL.search(given)
@@ -367,7 +373,7 @@ class _SourceImport:
         }
 
     def _city(self, city: Any, place: str) -> str:
-        """Return a task's city as the merchants spell it."""
+        """Return a task's city in the merchants' spelling; if no merchant is there, note it and return it as given."""
         wanted = str(city or "").strip()
         other = next((name for name in self._names if name.removesuffix("市") == wanted.removesuffix("市")), None)
         if wanted and self._names and other is None:
@@ -375,7 +381,7 @@ class _SourceImport:
         return other or wanted
 
     def _hop(self, at: int, query: str, answers: Sequence[str], city: str) -> JsonObject:
-        """Return the expected call of a hop; its evidence are the merchants that its reference answer names."""
+        """Return the expected call of a hop, with the merchants that its reference answer names as evidence."""
         names = self._named(answers[at], city) if at < len(answers) else []
         evidence: list[Any] = [f"hop-{at + 1}"] if at < len(answers) else []
         rows = [{"where": {"name": {"op": "one_of", "values": names}}}] if names else []
@@ -384,13 +390,14 @@ class _SourceImport:
         return {"name": _TOOL, "id": f"hop-{at + 1}", **rules}
 
     def _named(self, text: str, city: str) -> list[str]:
-        """Return the merchants of a city that a text names, without names that stand in longer ones."""
+        """Return the names of a city's merchants that occur in a text, leaving out names that are part of longer ones."""
         known = self._names.get(city, ())
         names = [name for name in known if len(name) >= _SHORTEST[bool(_CHINESE.search(name))] and name in text]
         longest = [name for name in names if not any(name != other and name in other for other in names)]
         return sorted(longest, key=lambda name: (text.index(name), name))[:_MOST_NAMES]
 
     def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:
+        """Return the manifest of the imported suite."""
         languages = Counter(case.language for case in cases)
         return imported_manifest(
             FORMAT,
@@ -407,7 +414,7 @@ class _SourceImport:
 
 
 def _requirements(task: Mapping[str, Any], queries: Sequence[str], answers: Sequence[str]) -> Iterator[JsonObject]:
-    """Yield the requirements on an answer that a judge decides."""
+    """Yield the requirements that a judge decides: one for each hop, one for the whole answer, and the paper's veto."""
     texts = _TEXTS[_language(task["question"])]
     for at, (query, answer) in enumerate(zip(queries, answers, strict=False), 1):
         yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}
@@ -418,4 +425,5 @@ def _requirements(task: Mapping[str, Any], queries: Sequence[str], answers: Sequ
 
 
 def _language(text: str) -> str:
+    """Return ``zh`` for a text with Chinese characters, else ``en``."""
     return "zh" if _CHINESE.search(text) else "en"

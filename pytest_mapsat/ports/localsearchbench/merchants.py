@@ -38,7 +38,7 @@ _DELIVERS = (0, 2, 4)
 
 
 class MerchantSort(NamedTuple):
-    """A sort of merchants: category, subcategory, and its entry in the file of the language."""
+    """A kind of merchant: its category and subcategory, whether it may deliver, and its words from the language's file."""
 
     category: str
     subcategory: str
@@ -88,7 +88,7 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
 
 
 def _words(languages: Sequence[str]) -> Iterator[JsonObject]:
-    """Yield synonyms: words of searches for values of fields."""
+    """Yield a row for each kind of merchant with the words that searches may use for it."""
     for language in sorted(languages):
         for kind in kinds(language):
             yield {"sort": kind.subcategory, "words": kind.words["also"]}
@@ -96,6 +96,7 @@ def _words(languages: Sequence[str]) -> Iterator[JsonObject]:
 
 @cache
 def _data(language: str) -> Any:
+    """Return the words and categories of a language from its YAML file."""
     name = f"merchants_{language}.yaml"
     (document,) = parse_yaml((files(__package__) / name).read_bytes(), name)
     return document.data
@@ -103,7 +104,7 @@ def _data(language: str) -> Any:
 
 @cache
 def kinds(language: str) -> tuple[MerchantSort, ...]:
-    """Return the sorts of merchants of a language (``en``, ``zh``), by category."""
+    """Return the kinds of merchants of a language (``en``, ``zh``), by category."""
     return tuple(
         MerchantSort(category, subcategory, at in _DELIVERS, words)
         for at, (category, below) in enumerate(_data(language)["categories"].items())
@@ -113,7 +114,7 @@ def kinds(language: str) -> tuple[MerchantSort, ...]:
 
 
 def _of_town(seed: int, number: int, place: Town, each: int) -> Iterator[JsonObject]:
-    """Yield the merchants of a town. Of each 20, every category has its share; the first so many are the same however many there are."""
+    """Yield the merchants of a town, mixed by the categories' shares; a greater number only adds merchants at the end."""
     categories = _data(place.language)["categories"]
     deal = [category for category, below in categories.items() for _ in range(below["share"])]
     for start in range(0, each, len(deal)):
@@ -132,7 +133,7 @@ def _of_town(seed: int, number: int, place: Town, each: int) -> Iterator[JsonObj
 
 
 def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject:
-    """Return a merchant without its id, its fields in the order of the paper."""
+    """Return a merchant without its id and email, with its fields in the order of the paper."""
     data = _data(place.language)
     kind, name = _firm(seed, place.language, category, draws)
     district = draws.choice(place.districts)
@@ -182,7 +183,7 @@ def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject
 
 
 def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[MerchantSort, str]:
-    """Return the sort and the name of a merchant: a firm of its own, or one of a chain, which has the same name in all towns of its language."""
+    """Return a merchant's kind and name: mostly its own, sometimes those of a chain with one name in several towns."""
     if draws.chance(_OF_CHAIN):
         draws = Draws(seed, "chain", language, category, draws.below(_CHAINS))
     kind = draws.choice([kind for kind in kinds(language) if kind.category == category])
@@ -191,6 +192,7 @@ def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[Mercha
 
 
 def _products(data: Any, kind: MerchantSort, draws: Draws) -> list[JsonObject]:
+    """Return three to five products of a merchant, with prices around the level that is usual for it."""
     low, high = kind.words["price"]
     usual = draws.between(low, high)
     first, last = max(low, usual * 3 // 5), min(high, usual * 7 // 5)
@@ -200,7 +202,7 @@ def _products(data: Any, kind: MerchantSort, draws: Draws) -> list[JsonObject]:
 
 
 def _deals(data: Any, products: Sequence[JsonObject], draws: Draws) -> list[JsonObject]:
-    """Return deals on products: each costs less than its product, and its discount is the share that it costs."""
+    """Return up to two deals on products; each discount is the deal's price as a share of the product's price."""
     deals = []
     for product in draws.sample(products, draws.between(0, 2)):
         price = product["price"] * draws.between(60, 90) // 100
@@ -215,6 +217,7 @@ def _rating(draws: Draws) -> float:
 
 
 def _hours(data: Any, kind: MerchantSort, draws: Draws) -> str:
+    """Return opening hours as text: around the clock, the same every day, or other hours at weekends."""
     opens, closes = (draws.between(*ends) for ends in _HOURS[kind.words["hours"]])
     if kind.words["hours"] == "always":
         return f"{data['days']['all']}0:00-24:00"
@@ -227,13 +230,13 @@ def _hours(data: Any, kind: MerchantSort, draws: Draws) -> str:
 
 
 def _span(opens: int, closes: int) -> str:
-    """Return a span of opening hours as a sign has it; both ends in minutes after midnight."""
+    """Return opening hours as ``HH:MM-HH:MM``, from minutes after midnight; closing may be past midnight."""
     closes = closes if closes <= 24 * 60 else closes - 24 * 60
     return f"{opens // 60:02}:{opens % 60:02}-{closes // 60:02}:{closes % 60:02}"
 
 
 def _untrue(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the promises that the fields of a merchant deny."""
+    """Yield the names of the promises that the fields of a merchant contradict."""
     denied = {
         "hours": not row["business_hours"].endswith("0:00-24:00"),
         "price": min(product["price"] for product in row["products"]) > 10,  # noqa: PLR2004  as the promise says
@@ -244,7 +247,7 @@ def _untrue(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _twin(row: JsonObject, place: Town, draws: Draws) -> JsonObject:
-    """Return a merchant that differs from another in one field that a search asks about, and in what belongs to its id."""
+    """Return a copy of a merchant that differs in one field that a search may ask about."""
     column = draws.choice(("rating", "avg_price", "business_hours", "landmark"))
     if column == "rating":
         other: Any = row["rating"] - 0.5 if row["rating"] > 4 else row["rating"] + 0.5  # noqa: PLR2004  the middle

@@ -45,7 +45,7 @@ from pytest_mapsat.suite import (
 
 
 def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
-    """Give the rows of all sheets that have the columns; formulas are text. Raises SuiteError."""
+    """Yield the rows of all sheets that have the columns; formulas are read as text. Raises SuiteError."""
     _check_archive(path)
     try:
         # Our own handle: openpyxl leaves its own open where it raises.
@@ -59,6 +59,7 @@ def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterato
 
 
 def _opened(file: IO[bytes]) -> Any:
+    """Return the workbook opened by openpyxl. Raises UsageError if openpyxl is not installed."""
     try:
         import openpyxl  # noqa: PLC0415  an extra
     except ImportError:
@@ -69,6 +70,7 @@ def _opened(file: IO[bytes]) -> Any:
 
 
 def _check_archive(path: Path) -> None:
+    """Raise SuiteError if a workbook is no zip archive, or unpacks to more than the limits."""
     try:
         with open_bytes(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -80,6 +82,7 @@ def _check_archive(path: Path) -> None:
 
 
 def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
+    """Yield the non-empty rows of a sheet by column; note unused columns, and skip a later sheet that lacks the columns."""
     sheet.reset_dimensions()  # the stored size of a sheet may lie
     rows = sheet.iter_rows(values_only=True)
     names = [_text(cell).strip() for cell in next(rows, ())]
@@ -99,6 +102,7 @@ def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log:
 
 
 def _text(cell: Any) -> str:
+    """Return the value of a cell as text; empty for an empty cell."""
     return "" if cell is None else str(cell)
 
 
@@ -113,22 +117,22 @@ _CALLS = ("expected_tools", "parameter_rules", "factual_answer_rubric")
 
 
 class _OddError(ValueError):
-    """A part of the row is not what it should be; the row cannot become a case."""
+    """Raised when a part of a row is malformed, so that the row cannot become a case."""
 
 
 def alias(uid: str) -> str:
-    """Return a stable name for a user that says nothing of the case: in the source the user's id is the case's."""
+    """Return a stable pseudonym for a user id, because the source uses the case's id as the user's."""
     return f"u-{digest(uid, 12)}"
 
 
 def user_parameter(name: str, tool: Tool | None) -> str:
-    """Return the tool's own name of the parameter that the source's recordings call ``adiu``."""
+    """Return a parameter's name as the tool has it: ``uid`` for ``adiu`` where the tool has only ``uid``, else unchanged."""
     parameters = tool.parameters.get("properties", {}) if tool else {}
     return "uid" if name == "adiu" and "adiu" not in parameters and "uid" in parameters else name
 
 
 def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
-    """Return the case of a row, or None after noting why it cannot be one."""
+    """Return a row as a case; note why and return None if it cannot be one."""
     reader = _RowReader(row, tools, log)
     try:
         data = reader.case()
@@ -139,7 +143,7 @@ def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case
 
 
 class _RowReader:
-    """Reads one row; every key that it does not know is counted as not carried."""
+    """Converts one row into the data of a case; every unknown key is noted as not carried over."""
 
     def __init__(self, row: Record, tools: Mapping[str, Tool], log: ImportLog) -> None:
         self.row = row
@@ -147,6 +151,7 @@ class _RowReader:
         self.log = log
 
     def case(self) -> JsonObject:
+        """Return the data of the case that the row describes. Raises _OddError if the row is malformed."""
         cells = self.row.data
         context, truth = self._json("context"), self._json("ground_truth")
         visible = {"query": cells["query"], "context": self._context(context)}
@@ -154,6 +159,7 @@ class _RowReader:
         return {"id": cells["task_id"], "language": "zh", "visible": visible, "truth": truth}
 
     def _json(self, column: str) -> JsonObject:
+        """Return the JSON object in a column. Raises _OddError if the column holds anything else."""
         try:
             value = parse_json(self.row.data[column])
         except ValueError as error:
@@ -161,15 +167,18 @@ class _RowReader:
         return _mapping(value, column)
 
     def _note(self, kind: str, message: str, *, leaves: str = "") -> None:
+        """Note something about this row in the import log."""
         self.log.note(kind, self.row.place, message, leaves=leaves)
 
     def _leave_unknown(self, data: JsonObject, keys: Sequence[str], where: str) -> None:
+        """Note the keys of an object that are not carried over, and the expected keys that are missing."""
         for key in sorted(data.keys() - set(keys)):
             self._note("not_carried", f"{where}.{key} has no place in a case", leaves=f"{where}.{key}")
         for key in sorted(set(keys) - data.keys()):
             self._note("missing", f"{where}.{key} is missing")
 
     def _context(self, data: JsonObject) -> JsonObject:
+        """Return the visible context of the case: time, city, history, user pseudonym and location."""
         self._leave_unknown(data, _CONTEXT, "context")
         uid = str(data.get("uid") or "")
         context: JsonObject = {
@@ -182,12 +191,14 @@ class _RowReader:
         return context if location is None else {**context, "location": location}
 
     def _moment(self, text: Json) -> str:
+        """Return a time in ISO format with the offset of China. Raises _OddError if the text is no time."""
         time = _TIME.fullmatch(str(text).strip())
         if time is None:
             raise _OddError(f"context.time: found {shown(text)}, expected YYYY-MM-DD HH:MM:SS")
         return f"{time[1]}T{time[2]}+08:00"
 
     def _location(self, data: JsonObject) -> JsonObject | None:
+        """Return the user's location; note it and return None if it is not given as ``lon,lat``."""
         text = data.get("user_current_loc")
         name = str(data.get("user_loc_name") or "")
         try:
@@ -199,6 +210,7 @@ class _RowReader:
         return {"lon": lon, "lat": lat, "name": name}
 
     def _history(self, value: Json) -> list[str]:
+        """Return the history as a list of sentences: empty if there is none, one sentence if it is no JSON array."""
         if value is None or value == "":
             return []
         items, repaired = _sentences(value)
@@ -210,6 +222,7 @@ class _RowReader:
         return [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in items]
 
     def _truth(self, data: JsonObject) -> JsonObject:
+        """Return the requirements, expected tools and clarification limit of the case."""
         self._leave_unknown(data, _TRUTH, "ground_truth")
         trajectory = _mapping(data.get("truth_trajectory") or {}, "truth_trajectory")
         self._leave_unknown(trajectory, ("tool_calls",), "truth_trajectory")
@@ -227,6 +240,7 @@ class _RowReader:
         return truth if policy is None else {**truth, "clarification": self._clarification(policy)}
 
     def _implicit(self, items: Sequence[Json]) -> list[JsonObject]:
+        """Return implicit intents as hard and soft requirements. Raises _OddError for any other constraint type."""
         requirements = []
         for number, item in enumerate(items, 1):
             data = _mapping(item, f"implicit_intent[{number - 1}]")
@@ -241,11 +255,13 @@ class _RowReader:
         return requirements
 
     def _clarification(self, policy: Json) -> JsonObject:
+        """Return how many turns of clarification the policy allows, with its evidence as a note."""
         data = _mapping(policy, "clarification_policy")
         self._leave_unknown(data, ("max_allowed", "evidence"), "clarification_policy")
         return {"max_turns": data.get("max_allowed"), "note": str(data.get("evidence") or "")}
 
     def _tools(self, calls: JsonObject) -> list[JsonObject]:
+        """Return the expected tools, each once; note duplicates, and rules for tools that are not expected."""
         rules = _mapping(calls.get("parameter_rules") or {}, "parameter_rules")
         names = [str(name) for name in _list(calls.get("expected_tools"), "expected_tools")]
         unique = list(dict.fromkeys(names))
@@ -257,6 +273,7 @@ class _RowReader:
         return [self._tool(name, rules.get(name)) for name in unique]
 
     def _tool(self, name: str, rule: Json) -> JsonObject:
+        """Return an expected tool with its required parameters and its rules in words."""
         if rule is None:
             self._note("missing", f"the expected tool {name} has no parameter_rules")
         data = _mapping(rule or {}, f"parameter_rules.{name}")
@@ -267,6 +284,7 @@ class _RowReader:
         return {"name": name, "required": required, "prose": self._prose(data, name)}
 
     def _prose(self, data: JsonObject, name: str) -> list[list[str]]:
+        """Return a tool's rules as pairs of a parameter and a description."""
         prose = []
         for item in _list(data.get("rules"), f"{name}.rules"):
             rule = _mapping(item, f"{name}.rules")
@@ -277,7 +295,7 @@ class _RowReader:
 
 
 def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
-    """Return the array that the history holds, as JSON in a string, and whether it had to be unescaped once more."""
+    """Return the JSON array in the history, or None if there is none, and whether it was escaped twice."""
     if isinstance(value, list):
         return value, False
     for text, repaired in ((str(value), False), (f'"{value}"', True)):
@@ -292,12 +310,13 @@ def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
 
 
 def _requirements(letter: str, kind: str, value: Json, name: str) -> list[JsonObject]:
+    """Return a list of texts as requirements of one kind; ``letter`` and a number make their ids."""
     numbered = enumerate(_list(value, name), 1)
     return [{"id": f"{letter}{number}", "kind": kind, "text": text} for number, text in numbered]
 
 
 def _list(value: Json, name: str) -> list[Json]:
-    """Return a list, empty for null. Raises _OddError for anything else."""
+    """Return the value if it is a list; empty for null. Raises _OddError for anything else."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -306,7 +325,7 @@ def _list(value: Json, name: str) -> list[Json]:
 
 
 def _mapping(value: Json, name: str) -> JsonObject:
-    """Return an object. Raises _OddError for anything else."""
+    """Return the value if it is an object. Raises _OddError for anything else."""
     if not isinstance(value, dict):
         raise _OddError(f"{name} is {shown(value)}, not an object")
     return value
@@ -347,6 +366,7 @@ def convert_recording(row: Record, path: Path, tools: Mapping[str, Tool], log: I
 
 
 def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
+    """Return the arguments in a cell; note it and return None if they are no JSON object."""
     try:
         value = parse_json(text)
         why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
@@ -358,6 +378,7 @@ def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
 
 
 def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportLog) -> JsonObject:
+    """Return the arguments with ``adiu`` named as the tool has it; note it and change nothing if both names are used."""
     names = {name: user_parameter(name, tool) for name in arguments}
     if len(set(names.values())) < len(names):
         log.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
@@ -366,7 +387,7 @@ def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportL
 
 
 def _result(text: str, row: Record, log: ImportLog) -> Json:
-    """Return the parsed result where the text is JSON, else the text: the user tools answer in prose."""
+    """Return the result parsed as JSON; if it is no JSON, return the text, and note text that looks like JSON."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -384,12 +405,14 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True)
 class _Source:
+    """The published files: workbooks of cases, tables of recordings, and outputs."""
+
     workbooks: tuple[Path, ...]
     mocks: tuple[Path, ...]
     outputs: tuple[Path, ...]
 
     def snapshot(self) -> str:
-        """Return a digest of what is imported."""
+        """Return a digest of the workbooks and the tables of recordings."""
         digests = sorted(content_digest(path) for path in (*self.workbooks, *self.mocks))
         return hashlib.sha256("".join(digests).encode()).hexdigest()[:12]
 
@@ -414,7 +437,7 @@ def import_mapsatisfybench(src: Path, dest: Path) -> ImportReport:
 
 
 def _build(source: _Source, folder: Path) -> ImportReport:
-    """Write the suite. What is odd between its cases, tools and recordings is told by lint."""
+    """Write the suite's cases, tools and recordings to a folder and return the import report."""
     log = ImportLog()
     described = packaged_tools(__package__)
     cases = _cases(source, described, log)
@@ -444,6 +467,7 @@ def _build(source: _Source, folder: Path) -> ImportReport:
 
 
 def _find(src: Path) -> _Source:
+    """Find the source's files in a folder or its ``data`` folder. Raises SuiteError if workbooks or recordings are missing."""
     data = next((folder for folder in (src, src / "data") if (folder / "inputs").is_dir()), None)
     if data is None:
         hint = "give the folder that holds inputs/ and sandbox/, or the one above it"
@@ -459,6 +483,7 @@ def _find(src: Path) -> _Source:
 
 
 def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[str, Case]:
+    """Return the cases of all workbooks by id, sorted; note duplicates. Raises SuiteError if there is no case."""
     cases: dict[str, Case] = {}
     for path in source.workbooks:
         for row in read_workbook(path, COLUMNS, log):
@@ -480,7 +505,7 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
 def _derive_tools(
     described: Mapping[str, Tool], cases: Iterable[Case], recordings: Sequence[Recording], log: ImportLog
 ) -> Iterator[Tool]:
-    """Give a bare spec for every tool that a recording or a case names and that is not known: its parameters are those seen."""
+    """Yield a bare spec, with the parameters seen, for each tool that cases or recordings use and ``described`` lacks."""
     seen: dict[str, set[str]] = {}
     for recording in recordings:
         seen.setdefault(recording.tool, set()).update(recording.arguments)
@@ -493,9 +518,11 @@ def _derive_tools(
 
 
 def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Recording]:
+    """Return the recordings of all tables, sorted by tool and case; note rows and vectors that are left out."""
     recordings: list[Recording] = []
 
     def torn(place: str, message: str) -> None:
+        """Note that a broken row is left out."""
         log.note("row", place, f"{message} and is left out", leaves="rows")
 
     for path in source.mocks:
@@ -515,6 +542,7 @@ def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> l
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
+    """Return the manifest of the imported suite."""
     return imported_manifest(
         FORMAT,
         snapshot,

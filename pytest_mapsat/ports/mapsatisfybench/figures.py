@@ -34,7 +34,7 @@ Row = tuple[str | float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """One bar: what it stands for, the least and the most that its value comes to, and the interval of the value."""
+    """One bar of a chart: its group and series, the bounds of its value, and the ends of its 95 % interval."""
 
     group: str
     series: str
@@ -45,7 +45,7 @@ class ChartBar:
 
     @property
     def text(self) -> str:
-        """Its value, or the bounds of it."""
+        """Return the value as text, or both bounds where they differ."""
         return range_text((self.least, self.most))
 
 
@@ -57,7 +57,7 @@ def _files(
 
 
 def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
-    """Return the files of figures 4 and 5, by name.
+    """Return the files of figures 4 and 5 by name: calls by tool, and metrics by domain and by requirement source.
 
     Args:
         runs: the runs, each with its name; groups are averaged over them, as in the paper.
@@ -70,7 +70,7 @@ def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
 
 
 def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
-    """Return the files of the figure of B.4, by name.
+    """Return the files of figure B.4 by name: what changes when the agent is given the user's profile.
 
     Args:
         runs: two runs, each with its name: one, and the same in the profile setting, in which the agent is given the profile.
@@ -85,11 +85,13 @@ def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
+    """Return the paper's metrics that all runs have; if there are none, the first three metrics that all runs have."""
     shown = [name for name in shown_metrics(runs[0]) if all(name in shown_metrics(run) for run in runs)]
     return [name for name in _METRICS if name in shown] or shown[: len(_METRICS)]
 
 
 def _tool_calls(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
+    """Return the table and the chart of how often each run calls each tool (figure 4)."""
     rows: list[Row] = []
     bars = []
     for tool in sorted({tool for _, run in runs for card in run.cases for tool in card.calls.by_tool}):
@@ -107,6 +109,7 @@ def _tool_calls(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
 def _by_group(
     runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str
 ) -> dict[str, str]:
+    """Return the table and the chart of metrics for each group of a dimension, averaged over the runs (figure 5)."""
     groups = [(run_name, run.groups.get(dimension, {})) for run_name, run in runs]
     rows: list[Row] = []
     bars = []
@@ -135,6 +138,7 @@ def _by_group(
 
 
 def _of_profile(without: Run, given: Run) -> dict[str, str]:
+    """Return the table and the chart of metrics with the profile minus without, over the cases of both runs (B.4)."""
     both = {card.id for card in without.cases} & {card.id for card in given.cases}
     if not both:
         raise UsageError("the run in the profile setting has no case of the run without: nothing can be paired")
@@ -161,7 +165,7 @@ def _of_profile(without: Run, given: Run) -> dict[str, str]:
 
 
 def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
-    """Return groups of cases: all of them, then by source of their requirements, then by domain."""
+    """Return the cases of both runs in named groups: all, then by source of requirements, then by domain."""
     groups: list[tuple[str, str]] = []
     for card in run.cases:
         sources = card.attributes.get(SOURCE_ATTRIBUTE, "").split(", ")
@@ -173,7 +177,7 @@ def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
 
 
 def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
-    """Return the bounds of a metric by case, trials averaged."""
+    """Return the bounds of a metric for each case, averaged over its trials."""
     by_case = by_key((card.id, span) for card in cards if (span := card.bounds_of(metric)) is not None)
     return {case: mean_span(spans) for case, spans in by_case.items()}
 
@@ -182,7 +186,7 @@ def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
 
 
 def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
-    """Return a chart as SVG with a white ground, for papers and pages.
+    """Return a bar chart as SVG text, on white ground.
 
     Args:
         title: what is shown.
@@ -217,6 +221,7 @@ def bar_chart(title: str, note: str, bars: Sequence[ChartBar]) -> str:
 
 @cache
 def _environment() -> Environment:
+    """Return the template environment of the charts, with the filters that they use."""
     environment = templates_of("pytest_mapsat.ports.mapsatisfybench")
     environment.filters |= {"cells": cell_width, "plain": printable, "short": cut}
     return environment

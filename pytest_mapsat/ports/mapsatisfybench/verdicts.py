@@ -36,7 +36,7 @@ _AnyDetail = TypeVar("_AnyDetail", bound="_Detail")
 
 
 class _VerdictPart(BaseModel):
-    """Part of a published verdict; what is not used here is passed over."""
+    """Base class for models of published verdicts; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
@@ -49,7 +49,7 @@ class _Completion(_VerdictPart):
 
 
 class _Detail(_VerdictPart):
-    """What is said of one requirement: its text, the judge's words."""
+    """The verdict on one requirement: its text and the judge's reasoning."""
 
     text: str
     reasoning: str | None = None
@@ -63,13 +63,13 @@ class _Degree(_Detail):
 
 
 class _Satisfaction(_VerdictPart):
-    """IISR."""
+    """IISR: the degree of each implicit requirement."""
 
     rubrics_detail: tuple[_Degree, ...] = ()
 
 
 class _FactCheck(_Detail):
-    """Whether the answer keeps a fact requirement, and how many elements of it were looked at."""
+    """The check of one fact requirement: whether the reply is faithful to it, and which elements were checked."""
 
     text: str = Field(alias="rubric_row")
     is_faithful: Annotated[bool, Field(strict=True)] | None = None
@@ -79,13 +79,13 @@ class _FactCheck(_Detail):
 
 
 class _Faithfulness(_VerdictPart):
-    """IFS."""
+    """IFS: the check of each fact requirement."""
 
     rows_detail: tuple[_FactCheck, ...] = ()
 
 
 class _Details(SourcePart):
-    """The parts of a verdict; one that failed is null."""
+    """The three parts of a verdict, ECR, IISR and IFS; a part that failed is null."""
 
     ECR: _Completion | None = None
     IISR: _Satisfaction = _Satisfaction()
@@ -102,7 +102,7 @@ class PublishedVerdict(_VerdictPart):
     details: _Details | None = None
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
-        """Return ``base`` with the labels that this verdict gives the case's requirements."""
+        """Return ``base`` with labels for the case's requirements, as this published verdict gives them."""
         if self.status != "success":
             error = f": {self.error}" if self.error else ""
             why = f"the recorded evaluation ended with status {self.status!r}{error}"
@@ -148,7 +148,7 @@ def read_verdicts(path: Path, name: str) -> Mapping[str, PublishedVerdict]:
 
 
 def _published(path: Path, name: str) -> Iterator[tuple[int, Json]]:
-    """Give the lines of a file, or the rows of a table: there the JSON of ``results`` takes the place of its text."""
+    """Yield each verdict with its line, from JSON lines or from a table with JSON in its column ``results``."""
     if layout_of(path, name) != "table":
         for line in read_lines(path, limits.DIALOGUE_BYTES, name):
             yield line.number, parse_json_line(line.data, name, line.number)
@@ -169,9 +169,10 @@ def _published(path: Path, name: str) -> Iterator[tuple[int, Json]]:
 def _explicit(
     requirements: Sequence[Requirement], completion: _Completion | None, warnings: list[str]
 ) -> tuple[Count | None, list[Label]]:
-    """Return the count, and labels where it leaves no choice: none or all are met."""
+    """Return the count of explicit requirements met, and their labels, which are decided only if all or none are met."""
 
     def unknown(why: str, blame: Blame | None = "judge") -> list[Label]:
+        """Return an unevaluated label for each explicit requirement."""
         return [unevaluated(requirement, why, blame, _BY) for requirement in requirements]
 
     if completion is None:
@@ -196,7 +197,7 @@ def _judged(
     label_of: Callable[[Requirement, _AnyDetail], Label],
     warnings: list[str],
 ) -> list[Label]:
-    """Return the labels that details of a verdict give the requirements whose texts they have."""
+    """Return a label for each requirement from the detail with the same text; unevaluated where there is no such detail."""
     places = _aligned(requirements, [detail.text for detail in details], noun, warnings)
     return [
         unevaluated(requirement, "the recorded verdict does not judge this requirement", by=_BY)
@@ -207,7 +208,7 @@ def _judged(
 
 
 def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
-    """Return the label of one implicit requirement; a degree between its levels is not rounded."""
+    """Return the label of an implicit requirement; unevaluated if the degree is missing or is not one of its levels."""
     if detail.Ci is None or not is_level(requirement, detail.Ci):
         levels = "0 or 1" if requirement.kind == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
         why = f"the recorded verdict gives {detail.Ci}, but a {requirement.kind} requirement has {levels}"
@@ -216,7 +217,7 @@ def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
 
 
 def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
-    """Return the label of one fact requirement: a row that was skipped as a whole leaves numerator and denominator."""
+    """Return the label of a fact requirement; not applicable if the check was skipped, unevaluated if it says nothing."""
     if row.skipped:
         return _label(requirement, None, "the recorded evaluation skipped this requirement")
     if row.is_faithful is None:
@@ -227,7 +228,7 @@ def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
 
 
 def _label(requirement: Requirement, value: float | None, why: str, **fields: Any) -> Label:
-    """Return a label with a value, or, without one, of a requirement that does not apply."""
+    """Return a passed or failed label by value; without a value, a label that is not applicable."""
     outcome = "not_applicable" if value is None else "passed" if value > 0 else "failed"
     terms: dict[str, Any] = {"requirement": requirement.id, "kind": requirement.kind, "outcome": outcome}
     return Label(**terms, value=value, why=why, by=_BY, **fields)
@@ -236,7 +237,7 @@ def _label(requirement: Requirement, value: float | None, why: str, **fields: An
 def _aligned(
     requirements: Sequence[Requirement], texts: Sequence[str], what: str, warnings: list[str]
 ) -> list[int | None]:
-    """Return for each requirement the place of its text: equal, else equal in letters, else, where there are as many, by place."""
+    """Return the index of each requirement's text, matched exactly, else by its letters, else by position; None if unmatched."""
     places: list[int | None] = [None] * len(requirements)
     free = dict(enumerate(texts))
     forms: tuple[Callable[[str], str], ...] = (str, _letters)
@@ -259,9 +260,11 @@ def _aligned(
 
 
 def _letters(text: str) -> str:
+    """Return the letters and digits of a text in folded form, without spaces and punctuation."""
     return "".join(char for char in fold_phrase(text) if char.isalnum())
 
 
 def _cut(text: str | None) -> str:
+    """Return a text cut to 300 characters; empty for None."""
     words = text or ""
     return words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."

@@ -79,7 +79,7 @@ def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
 
 
 def _build(table: Path, folder: Path) -> ImportReport:
-    """Write the suite row by row, so that one row at a time is held."""
+    """Write the suite of a table, holding one row at a time, and return the report of the import."""
     log = ImportLog()
     kept: set[str] = set()
     by_tool: Counter[str] = Counter()
@@ -95,13 +95,15 @@ def _build(table: Path, folder: Path) -> ImportReport:
 
 
 def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
-    """Give the rows that can be read, each with its number in the table; others are noted and left out."""
+    """Yield each readable row with its number in the table; the others are noted and left out."""
     numbers = count(1)
 
     def left_out(place: str, why: str) -> None:
+        """Note that a row is left out, and why."""
         log.note("unparsable", place, f"{why}; the row is left out", leaves="rows")
 
     def torn(place: str, why: str) -> None:
+        """Note a row that cannot be read, and count it."""
         next(numbers)
         left_out(place, why)
 
@@ -117,7 +119,7 @@ def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
 
 
 def _cases(table: Path, log: ImportLog, kept: set[str], recordings: IO[bytes], by_tool: Counter[str]) -> Iterator[Case]:
-    """Give the cases, keep their ids, write their recordings and count these."""
+    """Yield the cases of a table; keep their ids in ``kept``, write their recordings, and count these by tool."""
     for number, row in _rows(table, log):
         if row.id in kept:
             message = f"the same row as that of {row.id}; the first one is kept"
@@ -137,7 +139,7 @@ def _cases(table: Path, log: ImportLog, kept: set[str], recordings: IO[bytes], b
 
 
 def _remark(row: MobilityRow, log: ImportLog) -> None:
-    """Note the expected calls that nothing will answer."""
+    """Note the expected calls that will get no answer, as their result is cut off or missing."""
     place = f"{row.place} ({row.id})"
     for call in row.calls:
         if call.cut:
@@ -149,6 +151,7 @@ def _remark(row: MobilityRow, log: ImportLog) -> None:
 
 
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
+    """Return the manifest of the suite."""
     return imported_manifest(
         FORMAT,
         snapshot,
@@ -204,7 +207,7 @@ _NO_QUESTION = {
 
 
 def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
-    """Return the case of a row, which is the source's row of this number, or None after noting why it cannot be one."""
+    """Return the case of a row, with the row's number in the source, or None after noting why it cannot be one."""
     doubts = doubts_of(row)
     for doubt in doubts:
         log.note("doubtful", f"{row.place} ({row.id})", doubt)
@@ -228,11 +231,13 @@ def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
 
 
 def _city(row: MobilityRow) -> str:
+    """Return the city of the row's context; empty where it has none."""
     city = row.mapping("context").get("city")
     return city.strip() if isinstance(city, str) else ""
 
 
 def _attributes(row: MobilityRow, number: int, *, doubtful: bool) -> dict[str, str]:
+    """Return the attributes of a case: scenario, city, row number, and whether its gold is doubtful or a result cut."""
     attributes = {"scenario": row.scenario, "city": row.text("city") or _city(row), "row": str(number)}
     cut = any(call.cut for call in row.calls)
     attributes |= {"gold": "doubtful" if doubtful else "", "results": "cut" if cut else ""}
@@ -240,7 +245,7 @@ def _attributes(row: MobilityRow, number: int, *, doubtful: bool) -> dict[str, s
 
 
 def _context(row: MobilityRow, log: ImportLog) -> JsonObject:
-    """Return what an agent is shown; the moment, where there is a whole one, to the second and with China's offset."""
+    """Return the context that an agent sees: location, city, time with China's offset, and details; without empty ones."""
     given = row.mapping("context")
     point = point_of(given.get("user_current_location"))
     if point is None:
@@ -259,7 +264,7 @@ def _context(row: MobilityRow, log: ImportLog) -> JsonObject:
 
 
 def _constraints(row: MobilityRow) -> JsonObject:
-    """Return the constraints of the query, as the columns have them: only those that there are."""
+    """Return the gold constraints of the query by name, without empty ones."""
     lines = meant_lines(row)
     slot = {
         "origin": row.text("query_start_poi"),
@@ -288,7 +293,7 @@ _NEAR_M = 111
 
 
 def _expected_tools(row: MobilityRow) -> list[JsonObject]:
-    """Return the expected calls; one that uses a point comes after the searches for places."""
+    """Return the expected calls; those that use a point come after the searches for places."""
     expected: list[JsonObject] = []
     searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
     for number, call in enumerate(row.calls, 1):
@@ -308,6 +313,7 @@ def _expected_tools(row: MobilityRow) -> list[JsonObject]:
 
 
 def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
+    """Return the rule that compares an argument with the expected one: by distance, as one of its spellings, or as equal."""
     rule = tool.match[name].type if name in tool.match else "json"
     if rule == "point" and (point := point_of(value)) is not None:
         return {"op": "within_m", "lon": point[0], "lat": point[1], "metres": _NEAR_M}
@@ -323,7 +329,7 @@ def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
 
 
 def recordings_of(row: MobilityRow) -> Iterator[Recording]:
-    """Yield the recordings of a row: what its columns say the expected calls returned, a part where the rest was cut off."""
+    """Yield the recordings of a row: the results that its columns hold for the expected calls, marked where they are cut."""
     for call in row.calls:
         if call.cut:
             yield Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
@@ -333,7 +339,7 @@ def recordings_of(row: MobilityRow) -> Iterator[Recording]:
 
 
 def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
-    """Return further values that ask for the same: a place or road by the name that was found, or in its own region."""
+    """Return further argument values that get the same result, by parameter: other names of the place, road or city."""
     if not isinstance(call.result, dict):
         return {}
     city = text_at(call.arguments, "city")
@@ -351,11 +357,13 @@ def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
 
 
 def _others(parameter: str, call: GoldCall, values: Sequence[str]) -> dict[str, tuple[Json, ...]]:
+    """Return the values that differ from a call's own, under the parameter's name; an empty object where there are none."""
     given = call.arguments.get(parameter)
     others = tuple(value for value in dict.fromkeys(values) if value and value != given)
     return {parameter: others} if others else {}
 
 
 def _without_city(words: str, city: str) -> list[str]:
+    """Return the words without the city's name that they begin with, for each spelling of it; an empty list without one."""
     spellings = spellings_of_city(city) if city else []
     return [words.removeprefix(name) for name in spellings if words.startswith(name) and words != name]

@@ -63,7 +63,7 @@ _PART = 3
 
 
 def required(row: MobilityRow) -> list[JsonObject]:
-    """Return the requirements of a row."""
+    """Return the requirements on the answer to a row: those asked for, facts, and a call of the tool where it found something."""
     explicit, facts = _SCENARIOS[row.scenario](row)
     requirements = [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
     tool = row.calls[-1].tool
@@ -75,7 +75,7 @@ def required(row: MobilityRow) -> list[JsonObject]:
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
-    """Return a requirement: its id, its words, the check that all of these hold."""
+    """Return a requirement with its id, its text, and the check that all ``checks`` hold."""
     return {"id": name, "text": text, "check": _all(*checks)}
 
 
@@ -90,17 +90,17 @@ def _all(*checks: JsonObject) -> JsonObject:
 
 
 def _borne_out(tool: str, *claims: str) -> JsonObject:
-    """Return the check that every claim of these types is borne out by what a tool returned, if it returned anything."""
+    """Return the check that every claim of these types agrees with the results of a tool, if it returned any."""
     return _if_answered(tool, {"kind": "grounded", "claims": list(claims)})
 
 
 def _if_answered(tool: str, check: JsonObject) -> JsonObject:
-    """Return a check that compares with a result of a tool; without one nothing speaks against the answer."""
+    """Return a check that passes where the given one holds, or where the tool returned nothing to compare with."""
     return _any(check, {"kind": "calls", "tool": tool, "answered": True, "at_most": 0})
 
 
 def _address(endings: Iterable[str], names: Iterable[str] = (), no_names: Iterable[str] = ()) -> JsonObject:
-    """Return the check that a place is told: one of these names, or any that ends so."""
+    """Return the check that a reply says one of these names, or, without names, any name with one of the endings."""
     unique = [name for name in dict.fromkeys(names) if name]
     return {"kind": "addressed", "names": unique, "endings": list(endings), "besides": [*no_names, *_NO_NAMES]}
 
@@ -120,6 +120,7 @@ def _says_none(words: Iterable[str]) -> JsonObject:
 
 
 def _poi(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a query about a place: an address or a point is given, and it is the right one."""
     call = next((call for call in row.calls if call.tool == "query_poi"), None)
     place = call.result if call else None
     point = point_of(row.text("ans_loc")) or point_of(place)
@@ -136,13 +137,14 @@ def _poi(row: MobilityRow) -> AskedAndFacts:
 
 
 def _street(place: Json) -> list[str]:
-    """Return the last part of a place's address, where it says more than the region."""
+    """Return a list with the street part of a place's address; an empty one where the address names only the region."""
     parts = text_at(place, "address").split()
     street = without_brackets(parts[-1]) if parts else ""
     return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
 
 
 def _geolocation(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a query about the user's own address: the district, and a road or place nearby."""
     code = row.mapping("location_ans").get("regeocode")
     component = at(code, "addressComponent")
     regions = [value for value in component.values() if isinstance(value, str)] if isinstance(component, dict) else []
@@ -169,22 +171,24 @@ def _geolocation(row: MobilityRow) -> AskedAndFacts:
 
 
 def _names(items: Json) -> list[str]:
+    """Return the names of the objects in a list."""
     return [item["name"] for item in objects(items) if isinstance(item.get("name"), str)]
 
 
 def _shorter(name: str, endings: Iterable[str]) -> list[str]:
-    """Return a name with and without its ending, where two characters are left."""
+    """Return a name, and the name without its ending where at least two characters remain."""
     bare = next((name.removesuffix(end) for end in endings if name.endswith(end)), name)
     return [name, bare] if len(bare) > 1 else [name]
 
 
 def _spoken_road(name: str) -> list[str]:
-    """Return a road's name as it may be said: with its code, without, and the code alone."""
+    """Return the forms in which a road may be named: with its code, without it, and by the code alone."""
     code = _CODE.match(name)
     return [name, name[code.end() :], code.group()] if code and len(name) > code.end() + 1 else [name]
 
 
 def _nearby(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a query about places nearby: the reply names one that the search returned."""
     tool = "search_around_poi"
     call = next((call for call in row.calls if call.tool == tool), None)
     names = [str(item["name"]) for item in objects(at(call.result if call else None, "pois")) if item.get("name")]
@@ -205,12 +209,13 @@ def _nearby(row: MobilityRow) -> AskedAndFacts:
 
 
 def _parts_of(name: str) -> list[str]:
-    """Return the parts of a name of which one stands in whatever it may be shortened to."""
+    """Return every stretch of three characters of a name; shortened forms of the name contain at least one."""
     bare = re.sub(r"[(（)）\s]", "", name)
     return [bare[start : start + _PART] for start in range(max(len(bare) - _PART + 1, 1))]
 
 
 def _weather(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a weather query: condition, temperature and humidity as the tool returned them."""
     text = row.text("weather_description")
     states = states_in(text, WEATHER)
     every = [word for words in WEATHER.values() for word in words]
@@ -240,12 +245,13 @@ def _weather(row: MobilityRow) -> AskedAndFacts:
 
 
 def _clauses(text: str, words: Iterable[str]) -> list[str]:
-    """Return a tool's first sentence, and its clauses, that have one of the words: a reply that repeats them surely says the word."""
+    """Return the first sentence of a tool's text, and its clauses, each where it contains one of the words."""
     sentence, words = text.partition("。")[0], list(words)
     return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
 
 def _traffic(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a traffic query: the state of the road and percentages as the tool returned them."""
     info = row.mapping("ans").get("trafficinfo")
     overall = text_at(info, "evaluation", "description")
     described = text_at(info, "description")
@@ -287,7 +293,7 @@ _KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
 
 
 def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
-    """Return the check that a figure of the route is one of those that its tool returned; None where it returned none.
+    """Return the check that a figure in a reply is one that the route's tool returned; None where it returned none.
 
     Where nothing need be told, only what is surely said of the way may be wrong: ten minutes to spare are no travel time.
     """
@@ -301,13 +307,13 @@ def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
 
 
 def _unless_surely(figure: JsonObject) -> JsonObject:
-    """Return the check that passes where no such figure is told, fails where one surely is another, and stays open where one may be."""
+    """Return the check that passes without such a figure, fails where one surely differs, and is open where one may differ."""
     absent = {**figure, "if_absent": "nothing_claimed"}
     return _all(absent, {**absent, "quantifier": "all"})
 
 
 def _values(row: MobilityRow, what: str) -> list[float]:
-    """Return the values of all routes that the row's tool returned, in the unit of the check."""
+    """Return the values of one figure, such as ``time``, in all routes that the row's tool returned, in the check's unit."""
     result = row.route.result if row.route else None
     if isinstance(result, str):
         return _values_in_words(result, what)
@@ -318,6 +324,7 @@ def _values(row: MobilityRow, what: str) -> list[float]:
 
 
 def _of_way(way: JsonObject, what: str) -> Json:
+    """Return one figure of a route as the tool returned it: distance, time, tolls or number of traffic lights."""
     cost = way.get("cost")
     costs = cost if isinstance(cost, dict) else {"tolls": cost}
     return {
@@ -329,6 +336,7 @@ def _of_way(way: JsonObject, what: str) -> Json:
 
 
 def _values_in_words(text: str, what: str) -> list[float]:
+    """Return the kilometres or minutes in a route that is described in words; an empty list for any other figure."""
     if what == "distance":
         return [float(match[1]) for match in _KILOMETRES.finditer(text)]
     if what == "time":
@@ -338,12 +346,13 @@ def _values_in_words(text: str, what: str) -> list[float]:
 
 
 def _numbers(values: Iterable[Json], scale: float = 1) -> list[float]:
+    """Return the values that are plain numbers, divided by ``scale``."""
     texts = [str(value) for value in values]
     return [float(text) / scale for text in texts if re.fullmatch(r"\d{1,9}(?:\.\d{1,6})?", text)]
 
 
 def _windows(values: list[float], slack: float) -> list[JsonObject]:
-    """Return the ranges around values, those that meet joined."""
+    """Return a range (``min``, ``max``) around each value, as wide as ``slack`` and rounding allow; overlapping ones are joined."""
     ranges: list[list[float]] = []
     for value in sorted(values):
         low, high = value * (1 - slack) - _ROUNDING, value * (1 + slack) + _ROUNDING
@@ -355,7 +364,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
 
 
 def _planned(row: MobilityRow) -> AskedAndFacts:
-    """Return what every answer with a route must hold: something of a route, that the tool was asked, figures that agree with it, the way of travelling."""
+    """Return requirements and facts for any route: length or time is given and agrees with the tool, and the mode is right."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
     length = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
     explicit = [_requirement("deliver", "给出一条路线的里程或用时", length)]
@@ -380,6 +389,7 @@ def _planned(row: MobilityRow) -> AskedAndFacts:
 
 
 def _multi_stop(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a route with stops: those of any route, and the stops in call and reply."""
     explicit, facts = _planned(row)
     stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
@@ -391,7 +401,7 @@ def _multi_stop(row: MobilityRow) -> AskedAndFacts:
 
 
 def _named(names: Iterable[str]) -> JsonObject:
-    """Return the check that a place is named; where no two characters of its names stand together it surely is not."""
+    """Return the check that a reply names a place; it fails where no two neighbouring characters of its names occur."""
     words = [name for name in dict.fromkeys(names) if name]
     pairs = {name[start : start + 2] for name in words for start in range(len(name) - 1)}
     words = list(dict.fromkeys([*words, *filter(None, map(without_brackets, words))]))
@@ -399,7 +409,7 @@ def _named(names: Iterable[str]) -> JsonObject:
 
 
 def _called_with(row: MobilityRow, name: str) -> Checks:
-    """Return the check that the route was asked for with an argument as gold has it."""
+    """Return a list with the check that the route's call has gold's value of an argument; an empty one where gold has none."""
     if row.route is None or not isinstance(values := row.route.arguments.get(name), list) or not values:
         return []
     tool = row.route.tool
@@ -411,6 +421,7 @@ def _called_with(row: MobilityRow, name: str) -> Checks:
 
 
 def _options(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a route with a strategy: those of any route, and the strategy in the call."""
     explicit, facts = _planned(row)
     wishes = "、".join(map(str, row.items("strategy_list")))
     if called := _called_with(row, "strategy"):
@@ -419,6 +430,7 @@ def _options(row: MobilityRow) -> AskedAndFacts:
 
 
 def _lines(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for wanted and refused lines: the reply recommends an alternative that obeys them."""
     explicit, _ = _planned(row)
     wanted, ways = meant_lines(row), transits(row)
     good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
@@ -450,12 +462,13 @@ def _lines(row: MobilityRow) -> AskedAndFacts:
 
 
 def _takes(ride_names: list[list[str]]) -> JsonObject:
-    """Return the check that one line of each ride is told."""
+    """Return the check that a reply names one line of each ride."""
     each = [list(dict.fromkeys(spoken for name in names for spoken in names_of_line(name))) for names in ride_names]
     return _all(*({"kind": "addressed", "names": words, "endings": ["路", "线"]} for words in each))
 
 
 def _asked_property(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a question about a route: the asked figures agree with a route of the tool."""
     explicit, facts = _planned(row)
     texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
@@ -468,6 +481,7 @@ def _asked_property(row: MobilityRow) -> AskedAndFacts:
 
 
 def _departure(row: MobilityRow) -> AskedAndFacts:
+    """Return requirements and facts for a departure time: it reaches the destination in time, and is not far too early."""
     explicit, facts = _planned(row)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
@@ -489,6 +503,7 @@ def _departure(row: MobilityRow) -> AskedAndFacts:
 
 
 def _clock(minutes: int) -> str:
+    """Return minutes after midnight as ``HH:MM``."""
     return f"{minutes % _DAY // 60:02d}:{minutes % 60:02d}"
 
 
@@ -518,11 +533,12 @@ _CUT_FROM = re.compile(r"'(?:paths|transits)': \[")
 
 
 def answer(row: MobilityRow) -> str:
-    """Return what is told the user."""
+    """Return the reply of an agent that knows the gold of a row."""
     return _ANSWERS.get(row.scenario, _route)(row)
 
 
 def _say_poi(row: MobilityRow) -> str:
+    """Return the reply with name, address and point of a place, or that it was not found."""
     place = row.calls[0].result
     if not isinstance(place, dict):
         return "没有查到这个地点。"
@@ -530,25 +546,30 @@ def _say_poi(row: MobilityRow) -> str:
 
 
 def _say_geolocation(row: MobilityRow) -> str:
+    """Return the reply with the user's own address."""
     return f"您现在位于{row.text('formatted_address')}。"
 
 
 def _say_nearby(row: MobilityRow) -> str:
+    """Return the reply with the first three places nearby, or that there are none."""
     places = objects(at(row.calls[-1].result, "pois"))[:3]
     lines = [f"{number}. {place.get('name')}，地址：{place.get('address')}" for number, place in enumerate(places, 1)]
     return "\n".join(["为您找到附近的地点：", *lines]) if lines else "附近没有找到。"
 
 
 def _say_weather(row: MobilityRow) -> str:
+    """Return the reply with the first sentence about the weather, or that there is no data where it has no digit."""
     sentence = row.text("weather_description").partition("。")[0]
     return f"{sentence}。" if re.search(r"\d", sentence) else "很抱歉，暂无该地的天气数据。"
 
 
 def _say_traffic(row: MobilityRow) -> str:
+    """Return the reply with the tool's description of the traffic, or that nothing was found."""
     return text_at(row.mapping("ans"), "trafficinfo", "description") or "没有查到这条路的路况。"
 
 
 def _route(row: MobilityRow) -> str:
+    """Return the reply with stops, length and time of the route, or that there is no route."""
     figures = _figures(row)
     if row.route is None or figures is None:
         return "很抱歉，没有取得路线。"
@@ -564,6 +585,7 @@ def _route(row: MobilityRow) -> str:
 
 
 def _by_line(row: MobilityRow) -> str:
+    """Return the reply with the first transit route that obeys the user's wishes about lines, else that of ``_route``."""
     wanted = meant_lines(row)
     for way, rides in transits(row):
         if obeys(rides, wanted):
@@ -575,6 +597,7 @@ def _by_line(row: MobilityRow) -> str:
 
 
 def _say_departure(row: MobilityRow) -> str:
+    """Return the reply with the route and a departure time that leaves five minutes to spare."""
     there, figures = arrive_by(row), _figures(row)
     if there is None or figures is None:
         return _route(row)
@@ -583,7 +606,7 @@ def _say_departure(row: MobilityRow) -> str:
 
 
 def _figures(row: MobilityRow) -> tuple[int, int] | None:
-    """Return metres and seconds of the first route, from the part that is left where its result is cut."""
+    """Return metres and seconds of the first route, read from the rest of a cut result; None where it has none."""
     cut = row.route.cut if row.route else ""
     begins = _CUT_FROM.search(cut)
     left = _CUT_FIRST.search(cut, begins.end() if begins else 0)
@@ -594,6 +617,7 @@ def _figures(row: MobilityRow) -> tuple[int, int] | None:
 
 
 def _number(value: Json) -> int:
+    """Return a value rounded to a whole number; 0 where it is no number."""
     try:
         return round(float(str(value)))
     except ValueError:
@@ -601,11 +625,12 @@ def _number(value: Json) -> int:
 
 
 def _plain(value: Json) -> str:
-    """Return a figure as it is told; empty where there is none, or nothing to tell."""
+    """Return a figure as text without a final ``.0``; empty where it is missing or 0."""
     return "" if value in (None, "", "0", "0.0") else str(value).removesuffix(".0")
 
 
 def _duration(seconds: int) -> str:
+    """Return seconds as hours and minutes in Chinese, one minute at least."""
     hours, minutes = divmod(max(round(seconds / 60), 1), 60)
     return f"{hours}小时{minutes}分钟" if hours and minutes else f"{hours}小时" if hours else f"{minutes}分钟"
 
@@ -634,16 +659,18 @@ _FAR_M = 300_000
 
 
 def doubts_of(row: MobilityRow) -> list[str]:
-    """Return what is doubtful in the gold of a row, one sentence each."""
+    """Return what is doubtful in the gold of a row, as a list of sentences."""
     return [doubt for rule in _RULES for doubt in rule(row)]
 
 
 def _empty(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt where the tool that answers the query returned nothing."""
     if says_nothing(row):
         yield f"{row.calls[-1].tool} returned nothing to tell"
 
 
 def _road(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt where the traffic result is about another road than the query."""
     road = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
     asked = row.text("road")
     if asked and road and _ROAD_ENDINGS.sub("", road) not in asked and _ROAD_ENDINGS.sub("", asked) not in road:
@@ -651,6 +678,7 @@ def _road(row: MobilityRow) -> Iterator[str]:
 
 
 def _way(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt where the expected mode of travel is not the one that the query or the context names."""
     gold = MODES.get(row.route.tool) if row.route else None
     asked = ways_asked(row)
     if gold and asked and gold not in asked:
@@ -660,6 +688,7 @@ def _way(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubtful_lines(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt where gold takes a refused line or avoids a wanted one, or where the marked alternative does."""
     stated, meant, query = asked_lines(row), meant_lines(row), row.text("query")
     for line in (*stated.avoid, *stated.take):
         refused = is_refused(query, line)
@@ -674,6 +703,7 @@ def _doubtful_lines(row: MobilityRow) -> Iterator[str]:
 
 
 def _strategy(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt for each strategy about highways that the query contradicts."""
     query = row.text("query")
     for wish in map(str, row.items("strategy_list")):
         away = _REFUSED_HIGHWAY.search(query) is not None
@@ -682,13 +712,14 @@ def _strategy(row: MobilityRow) -> Iterator[str]:
 
 
 def _own_place(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt where the user's own location is searched for as a place."""
     for name, _ in row.places("query_start_poi"):
         if OWN_PLACE.fullmatch(name):
             yield f"the user's own place, {shown(name)}, is looked up as a place"
 
 
 def _region(row: MobilityRow) -> Iterator[str]:
-    """A place in another district than the words name."""
+    """Yield a doubt for each place that was found in another district than its search words name."""
     for name, place in _searched(row):
         where = f"{place.get('name', '')}{place.get('address', '')}"
         for region in _REGION.findall(name):
@@ -697,7 +728,7 @@ def _region(row: MobilityRow) -> Iterator[str]:
 
 
 def _distant(row: MobilityRow) -> Iterator[str]:
-    """A place of a common name far off, where nothing in the query leads there."""
+    """Yield a doubt for each place that was found over 300 km away, where nothing in the query points there."""
     here = point_of(row.mapping("context").get("user_current_location"))
     for name, place in _searched(row):
         there, parts = point_of(place), str(place.get("address") or "").split()
@@ -711,6 +742,7 @@ def _distant(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubtful_weather(row: MobilityRow) -> Iterator[str]:
+    """Yield a doubt where the weather lacks condition or temperature, or is that of another day or city."""
     text = row.text("weather_description")
     if row.scenario != "Weather Query":
         return
@@ -726,6 +758,7 @@ def _doubtful_weather(row: MobilityRow) -> Iterator[str]:
 
 
 def _searched(row: MobilityRow) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the search words and the result of each search for a place that has a result."""
     for call in row.calls:
         if call.tool == "query_poi" and isinstance(call.result, dict):
             yield str(call.arguments.get("keywords") or ""), dict(call.result)

@@ -68,7 +68,7 @@ _PLACE_KEYS = ("location", "name", "address")
 
 
 class OddRowError(ValueError):
-    """A part of a row is not what it should be; the row cannot become a case."""
+    """Raised where a part of a row is malformed, so that the row cannot become a case."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class GoldCall:
 
 @dataclass(frozen=True)
 class MobilityRow:
-    """One row.
+    """One row of the published table, with its cells read.
 
     Attributes:
         place: file and line.
@@ -108,17 +108,17 @@ class MobilityRow:
 
     @cached_property
     def id(self) -> str:
-        """A hash of all its cells: it stays what it is wherever the row stands."""
+        """Return the row's id, a hash of all its cells that does not depend on its position in the table."""
         return f"mob-{digest({name: self.texts[name] for name in sorted(COLUMNS)}, _ID_DIGITS)}"
 
     @property
     def scenario(self) -> str:
-        """The task scenario as in Table 1."""
+        """Return the task scenario, as in Table 1 of the paper."""
         return self.texts["task_scenario"].strip()
 
     @property
     def family(self) -> str:
-        """The task family as in Table 1, whatever the row says."""
+        """Return the task family of the scenario, as in Table 1 of the paper; the row's own column is ignored."""
         return next(name for name, scenarios in FAMILIES.items() if self.scenario in scenarios)
 
     def text(self, column: str) -> str:
@@ -126,34 +126,34 @@ class MobilityRow:
         return self.texts[column].strip()
 
     def mapping(self, column: str) -> JsonObject:
-        """Return the object of a column; an empty one where there is none."""
+        """Return the object in a column; an empty one where the column holds no object."""
         value = self.values.get(column)
         return value if isinstance(value, dict) else {}
 
     def items(self, column: str) -> list[Json]:
-        """Return the list of a column; a single value is one of one."""
+        """Return the list in a column; a single value as a list of one, and an empty list where there is no value."""
         value = self.values.get(column)
         return value if isinstance(value, list) else [] if value in (None, "") else [value]
 
     @property
     def route(self) -> GoldCall | None:
-        """The call for the route, where one is expected."""
+        """Return the expected call that asks for a route; None where there is no such call."""
         return next((call for call in self.calls if call.tool in ROUTES), None)
 
     @property
     def way(self) -> JsonObject:
-        """What the tool returned for the route, the envelope taken off."""
+        """Return the result of the route's call, without its envelope; empty where there is none."""
         result = self.route.result if self.route else None
         route = result.get("route", result) if isinstance(result, dict) else None
         return route if isinstance(route, dict) else {}
 
     @property
     def ways(self) -> list[JsonObject]:
-        """The alternatives of the route that the tool returned."""
+        """Return the alternative routes in the result of the route's call."""
         return objects(self.way.get("paths") or self.way.get("transits"))
 
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
-        """Return the words and the place of a slot, a pair each."""
+        """Return pairs of words and place, one for each place of a column."""
         names, results = slots(self, column), self.items(_PLACES[column])
         if column == "query_poi":
             results = [unwrapped(value) for value in results]
@@ -161,7 +161,7 @@ class MobilityRow:
 
 
 def _slot(text: str) -> list[str]:
-    """Return the words of a slot: one text, or several as a literal."""
+    """Return the words in a cell, one text or several in a literal list, as a list; empty for a blank cell."""
     text = text.strip()
     if text.startswith("["):
         try:
@@ -173,24 +173,24 @@ def _slot(text: str) -> list[str]:
 
 
 def slots(row: MobilityRow, column: str) -> list[str]:
-    """Return the words of a slot of a row, each a text."""
+    """Return the words in a column of a row as a list."""
     return _slot(row.texts[column])
 
 
 def at(value: Json, *keys: str) -> Json:
-    """Return what stands at keys, one below the other; None where nothing does."""
+    """Return the value at a path of keys; None where there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def text_at(value: Json, *keys: str) -> str:
-    """Return the text that stands at keys; an empty one where nothing does."""
+    """Return the value at a path of keys as text; empty where there is none."""
     return str(at(value, *keys) or "")
 
 
 def read_row(record: Record, log: ImportLog) -> MobilityRow:
-    """Return the row with its cells read. Raises OddRowError."""
+    """Return the row of a record with its cells read. Raises OddRowError where a part of it is malformed."""
     place, cells = record
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
     values = {name: _literal(name, cells[name]) for name in _LITERALS if cells[name].strip() and name not in cut}
@@ -211,10 +211,12 @@ def read_row(record: Record, log: ImportLog) -> MobilityRow:
 
 
 def _is_cut(text: str) -> bool:
+    """Return whether a text is as long as a spreadsheet's cell can be, so that its rest was cut off."""
     return len(text) == CELL_CHARS or len(text.encode("utf-16-le")) // 2 == CELL_CHARS
 
 
 def _literal(column: str, text: str) -> Json:
+    """Return the value of a cell with a Python literal. Raises OddRowError where it cannot be read."""
     try:
         return parse_literal(text)
     except ValueError as error:
@@ -222,6 +224,7 @@ def _literal(column: str, text: str) -> Json:
 
 
 def _calls(row: MobilityRow, log: ImportLog) -> Iterator[GoldCall]:
+    """Yield the expected calls with their results; calls of unknown tools are noted and left out."""
     for number, item in enumerate(row.items("tool_list"), 1):
         name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -235,7 +238,7 @@ def _calls(row: MobilityRow, log: ImportLog) -> Iterator[GoldCall]:
 
 
 def _answered(row: MobilityRow, call: GoldCall, log: ImportLog) -> GoldCall:
-    """Return the call with what the columns say it returned."""
+    """Return a call with its result from the row's columns, or with the part of it that is not cut off."""
     column = _ANSWERS.get(call.tool)
     if column is None:
         return GoldCall(call.tool, call.arguments, _place_of(row, call))
@@ -248,7 +251,7 @@ def _answered(row: MobilityRow, call: GoldCall, log: ImportLog) -> GoldCall:
 
 
 def _place_of(row: MobilityRow, call: GoldCall) -> Json:
-    """Return what a search for a place returned: the place of the slot with its words."""
+    """Return the place that a search for its keywords found; None where the row has no such place."""
     words = str(call.arguments.get("keywords", "")).strip()
     pairs = [pair for column in _PLACES for pair in row.places(column)]
     if row.scenario == "POI Query":
@@ -269,7 +272,7 @@ _TOLD_AT = {
 
 
 def says_nothing(row: MobilityRow) -> bool:
-    """Return whether the last expected call, the one that answers the query, returned nothing to tell."""
+    """Return whether the last expected call, the one that answers the query, has an empty result."""
     call = row.calls[-1]
     if call.cut or (call.tool in ROUTES and (row.ways or isinstance(call.result, str))):
         return False
@@ -278,21 +281,21 @@ def says_nothing(row: MobilityRow) -> bool:
 
 
 def _leaves(value: Json) -> list[Json]:
-    """Return the texts and figures in a value that are not empty, and no share of nothing."""
+    """Return the texts and figures in a value, without empty ones, zeros and ``unknown``."""
     if isinstance(value, dict | list):
         return [leaf for member in (value.values() if isinstance(value, dict) else value) for leaf in _leaves(member)]
     return [] if value is None or str(value).strip() in ("", "0", "0.00%", "unknown") else [value]
 
 
 def unwrapped(value: Json) -> Json:
-    """Return what a tool returned without the envelope of status, data and error that some columns have around it."""
+    """Return a tool's result, without the envelope of status, data and error that some columns add."""
     if isinstance(value, dict) and "data" in value and value.keys() <= {"status", "data", "error"}:
         return value["data"]
     return value
 
 
 def point_of(value: Json) -> tuple[float, float] | None:
-    """Return longitude and latitude of a text ``lon,lat``, or of a place that has one; None for anything else."""
+    """Return longitude and latitude of a text ``lon,lat``, or of a place with such a text; None for anything else."""
     if isinstance(value, dict):
         value = value.get("location")
     parts: Sequence[str] = value.split(",") if isinstance(value, str) else ()
@@ -363,14 +366,14 @@ _FEW = 3
 
 
 class TransitLines(NamedTuple):
-    """The lines that the way must not, and must, have."""
+    """The lines that a route must avoid, and those that it must take."""
 
     avoid: tuple[str, ...] = ()
     take: tuple[str, ...] = ()
 
 
 def asked_lines(row: MobilityRow) -> TransitLines:
-    """Return the lines that the row's own column says are not wanted, or wanted."""
+    """Return the lines to avoid and to take that the row's own column states."""
     text = _MADE_BY.split(row.texts["llm_ner_ans"])[-1]
     avoid: list[str] = []
     take: list[str] = []
@@ -382,7 +385,7 @@ def asked_lines(row: MobilityRow) -> TransitLines:
 
 
 def meant_lines(row: MobilityRow) -> TransitLines:
-    """Return the lines as the user's own words have them; those that these do not name as the column says."""
+    """Return the lines to avoid and to take that the column states, corrected where the user's own words differ."""
     stated = asked_lines(row)
     avoid = [line for line in stated.avoid if is_refused(row.text("query"), line) is not False]
     turned = [line for line in stated.avoid if line not in avoid]
@@ -392,7 +395,7 @@ def meant_lines(row: MobilityRow) -> TransitLines:
 
 
 def is_refused(query: str, line: str) -> bool | None:
-    """Return whether a query refuses a line that it names: what stands last before the name in its clause; None where it is not named."""
+    """Return whether a query refuses a line, by the last cue before its name in the clause; None where it is not named."""
     start = query.find(line)
     if start < 0:
         return None
@@ -406,7 +409,7 @@ _METRO = re.compile(r"地铁|轨道交通|轻轨|\d号线")
 
 
 def is_line(name: str, wanted: str) -> bool:
-    """Return whether a line's full name (``地铁10号线外环(车道沟--车道沟)``) is the one of a short name (``10号线``)."""
+    """Return whether a full name (``地铁10号线外环(车道沟--车道沟)``) is that of a line (``10号线``) or of a sort of lines (``地铁``)."""
     bare = re.split(r"[(（]", name)[0]
     if wanted in _SORTS_OF_LINES:
         return _METRO.search(bare) is not None if wanted in _SORTS_OF_LINES[1:] else _METRO.search(bare) is None
@@ -420,18 +423,19 @@ def is_line(name: str, wanted: str) -> bool:
 
 
 def transits(row: MobilityRow) -> list[tuple[JsonObject, list[list[str]]]]:
-    """Return the ways by public transport of a row, each with its rides: the names of the lines that serve one, any of which will do."""
+    """Return the transit routes of a row, each with its rides; any of the lines listed for a ride will do."""
     return [(way, _rides(way)) for way in objects(row.way.get("transits"))]
 
 
 def _rides(way: JsonObject) -> list[list[str]]:
+    """Return the rides of a transit route, each as the names of the lines that serve it."""
     lines = [objects(at(segment, "bus", "buslines")) for segment in objects(way.get("segments"))]
     rides = [[str(line["name"]) for line in served if line.get("name")] for served in lines]
     return [names for names in rides if names]
 
 
 def obeys(ride_names: Sequence[Sequence[str]], lines: TransitLines) -> bool:
-    """Return whether a way keeps to the lines that are wanted and refused."""
+    """Return whether a transit route takes every wanted line, and has a line for each ride that is not refused."""
     free = all(kept_names(names, lines) for names in ride_names)
     taken = all(any(is_line(name, line) for names in ride_names for name in names) for line in lines.take)
     return bool(ride_names) and free and taken
@@ -443,7 +447,7 @@ def kept_names(names: Sequence[str], lines: TransitLines) -> list[str]:
 
 
 def ways_asked(row: MobilityRow) -> set[str]:
-    """Return the ways of travelling that a query names, places apart."""
+    """Return the modes of travel that a query names, ignoring the names of places."""
     query = row.text("query")
     for column in ("query_start_poi", "query_transit_poi", "query_end_poi"):
         for name in slots(row, column):
@@ -452,13 +456,13 @@ def ways_asked(row: MobilityRow) -> set[str]:
 
 
 def way_given(row: MobilityRow) -> str:
-    """Return the way of travelling of the context, empty where there is none."""
+    """Return the mode of travel that the row's context gives; empty where it gives none."""
     tool = str(row.mapping("context").get("travel_tool") or "")
     return next((mode for mode, words in _WAYS.items() if words.search(tool)), "")
 
 
 def arrive_by(row: MobilityRow) -> int | None:
-    """Return when the user must be there, minutes after midnight, where the query surely says one such time."""
+    """Return the time to arrive by, in minutes after midnight; None unless the query gives exactly one time, for arriving."""
     query = row.text("query")[:_LONGEST_QUERY]
     times = read(query, language="zh", lexicon=lexicon_of(())).times
     if len(times) != 1 or len(times[0].minutes) != 1:
@@ -468,30 +472,30 @@ def arrive_by(row: MobilityRow) -> int | None:
 
 
 def properties_asked(query: str) -> list[str]:
-    """Return which figures of a route a query asks for."""
+    """Return the figures of a route that a query asks for: distance, time, tolls, lights or taxi."""
     asked = [name for name, words in PROPERTIES.items() if any(word in query for word in words)]
     by_taxi = any(word in query for word in ("打车", "出租车", "打的", "网约车"))
     return ["taxi" if name == "tolls" and by_taxi else name for name in asked]
 
 
 def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return the states that a text tells, by the words for them."""
+    """Return the states that a text mentions, by their names or their words."""
     return [state for state, words in states.items() if any(word in text for word in (state, *words))]
 
 
 def other_words(states: dict[str, tuple[str, ...]], without: Iterable[str]) -> list[str]:
-    """Return the words for all states but those that are told, each once."""
+    """Return the words for all states that are not in ``without``, each once."""
     others = states.keys() - set(without)
     return list(dict.fromkeys(word for state, words in states.items() if state in others for word in words))
 
 
 def without_brackets(name: str) -> str:
-    """Return a name without what stands in brackets."""
+    """Return a name without brackets and the text in them."""
     return re.sub(r"[(（][^()（）]*[)）]", "", name)
 
 
 def names_of_line(name: str) -> list[str]:
-    """Return the names that a line's full name (``地铁1号线八通线(环球度假区--古城)``) may be told by."""
+    """Return the names by which people may call the line of a full name (``地铁1号线八通线(环球度假区--古城)``)."""
     bare = re.split(r"[(（]", name)[0]
     parts = bare.split("/")
     names = [bare, *parts]
@@ -502,18 +506,18 @@ def names_of_line(name: str) -> list[str]:
 
 
 def bare_city(name: str) -> str:
-    """Return a city's name without the ending that says what sort of place it is."""
+    """Return a city's name without its ending, such as ``市`` or ``自治州``."""
     return next((name.removesuffix(end) for end in _CITY_ENDINGS if name.endswith(end) and name != end), name)
 
 
 def spellings_of_city(name: str) -> list[str]:
-    """Return a city's name with and without the ending that says what sort of place it is."""
+    """Return a city's name as given, without its ending, and with the ending ``市``."""
     bare = bare_city(name)
     return list(dict.fromkeys([name, bare, f"{bare}市"]))
 
 
 def spellings_of_set(values: Sequence[Json], synonyms: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return the lists that mean a set, in any order and with declared synonyms, and a single member alone."""
+    """Return the lists that mean the same set: a few members in any order, or a single one with its synonyms and alone."""
     words = [[str(value), *synonyms.get(str(value), ())] for value in values]
     if len(words) == 1:
         return [*([word] for word in words[0]), *words[0]]
@@ -522,12 +526,13 @@ def spellings_of_set(values: Sequence[Json], synonyms: Mapping[str, Sequence[str
 
 
 def spellings_of_points(values: Sequence[Json]) -> list[Json]:
-    """Return the lists of points as the tools' results and the rows spell them: with and without the last zeros."""
+    """Return the spellings of a list of points, with and without final zeros, as lists and as joined texts."""
     spelled = [_spellings_of_point(str(value)) for value in values]
     lists = dict.fromkeys(zip(*spelled, strict=True))
     return [*map(list, lists), *map(";".join, lists)]
 
 
 def _spellings_of_point(text: str) -> tuple[str, str, str]:
+    """Return a point as written, with six decimals, and with the shortest decimals; any other text three times."""
     point = point_of(text)
     return (text, f"{point[0]:.6f},{point[1]:.6f}", f"{point[0]!r},{point[1]!r}") if point else (text, text, text)

@@ -68,13 +68,14 @@ def policy_alignment(metric_input: MetricInput) -> Measure:
 
 
 def task_completion(metric_input: MetricInput) -> Measure:
-    """Return whether the case is done by the metric that its suite calls its success (3.1.5)."""
+    """Return whether the suite's success metric is reached (3.1.5); not applicable if the suite names no such metric."""
     if metric_input.success is None:
         return not_applicable("the suite does not say what counts as done (success: METRIC)")
     return achieved(metric_input.success)
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    """Return the PIPA metrics of an episode; only its counts of replies and steps if it ended with a fault."""
     replies, calls = metric_input.trajectory.replies, metric_input.trajectory.calls
     patterns = {
         "pipa_turns": float(len(replies)),

@@ -58,7 +58,7 @@ _TIME = ParameterMatch(type="time")
 
 
 class ToldByStep:
-    """What an agent has been told by a step of its dialogue."""
+    """What the agent knows at a step of its dialogue: the texts, figures, points and times it was given so far."""
 
     def __init__(self, visible: Visible, language: str) -> None:
         self._language = language
@@ -83,7 +83,7 @@ class ToldByStep:
             self.hear(line)
 
     def hear(self, text: str) -> None:
-        """Add words that somebody said to the agent."""
+        """Add a text that was said to the agent, with its figures, times of day and dates."""
         words = text[:_LONGEST]
         self._add(words)
         document = read(words, language=self._language, lexicon=lexicon_of(()), now=self._now)
@@ -94,7 +94,7 @@ class ToldByStep:
         self._moments |= {day for day in days if day}
 
     def take(self, value: Json) -> None:
-        """Add what a tool returned, or what the context holds."""
+        """Add the values of a tool's result or of the context."""
         for number, leaf in enumerate(_leaves(value)):
             if number >= _MOST_LEAVES:
                 return
@@ -108,10 +108,11 @@ class ToldByStep:
                 self._add(f"{leaf:.12g}")
 
     def say(self, text: str) -> None:
-        """Add what the agent itself said: the user may have agreed to it."""
+        """Add a text that the agent itself said, since the user may have agreed to it."""
         self._own.append(fold_phrase(text[:_LONGEST]))
 
     def _add(self, text: str) -> None:
+        """Add a text and its figures, and drop the cached text and words."""
         self._texts.append(fold_phrase(text))
         self._figures |= {float(figure) for figure in _FIGURE.findall(text) if len(figure) < 30}  # noqa: PLR2004
         self.__dict__.pop("_said", None)
@@ -119,21 +120,23 @@ class ToldByStep:
 
     @cached_property
     def _said(self) -> str:
+        """Return all texts so far in folded form, one per line."""
         return "\n".join(self._texts)
 
     @cached_property
     def _words(self) -> frozenset[str]:
+        """Return the set of words of all texts so far."""
         return frozenset(word for text in self._texts for word in tokens(text))
 
     # -- what an argument may be -----------------------------------------------------------------------------------
 
     def has_text(self, text: str) -> bool:
-        """Return whether a text stands in what was told, or all its words do."""
+        """Return whether the agent was given a text, or all of its words."""
         wanted = fold_phrase(text)
         return wanted in self._said or all(word in self._words or _within(word, self._said) for word in tokens(text))
 
     def has_token(self, text: str) -> bool:
-        """Return whether a text stands in what was told with nothing that goes on at its ends."""
+        """Return whether the agent was given a text as a whole word, not as part of a longer one."""
         wanted, edge = fold_phrase(text).lstrip("#"), r"[a-z0-9_]"
         return bool(wanted) and re.search(rf"(?<!{edge}){re.escape(wanted)}(?!{edge})", self._said) is not None
 
@@ -142,17 +145,17 @@ class ToldByStep:
         return any(fold_phrase(text).lstrip("#") in own for own in self._own)
 
     def has_figure(self, value: float) -> bool:
-        """Return whether a figure was told, in whatever unit it was meant."""
+        """Return whether the agent was given a figure, in any unit."""
         return any(abs(value - figure) <= 1e-6 * max(1.0, abs(value)) for figure in self._figures)
 
     def has_point(self, lon: float, lat: float) -> bool:
-        """Return whether a point, in degrees, lies where one was told."""
+        """Return whether a point, in degrees, was given to the agent, or lies within 150 m of one that was."""
         if self.has_figure(lon) and self.has_figure(lat):
             return True
         return any(distance_m(lon, lat, *point) <= _SAME_POINT_M for point in self._points)
 
     def has_moment(self, form: str) -> bool:
-        """Return whether a date, a time of day or both, in canonical form, was told, or follows from words like tomorrow."""
+        """Return whether the agent was given a canonical date or time, or words such as tomorrow that it follows from."""
         day, _, clock = form.partition("T")
         days = {moment[:_DATE] for moment in self._moments}
         minutes = int(clock[:2]) * 60 + int(clock[3:5]) if clock else -1
@@ -161,7 +164,7 @@ class ToldByStep:
 
 
 def origin(step: Step, tool: Tool | None, knowledge: ToldByStep) -> Finding:
-    """Return whether each argument of a call is surely from somewhere.
+    """Return a finding on whether each argument of a call was given to the agent or is a default.
 
     Args:
         step: the call.
@@ -181,7 +184,7 @@ def origin(step: Step, tool: Tool | None, knowledge: ToldByStep) -> Finding:
 
 
 def _each(arguments: JsonObject, tool: Tool | None, knowledge: ToldByStep) -> Iterator[tuple[str, bool | None]]:
-    """Yield for each argument that says something whether it is surely from somewhere, surely from nowhere, or neither."""
+    """Yield for each argument with a value whether the agent was given it: True, False if surely not, None if unclear."""
     rules = {name: _rule(tool, name, value) for name, value in arguments.items()}
     pairs = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.pair}
     for name, value in arguments.items():
@@ -196,6 +199,7 @@ def _each(arguments: JsonObject, tool: Tool | None, knowledge: ToldByStep) -> It
 
 
 def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
+    """Return the rule that reads an argument: the tool's own, else one by the type of its value."""
     if tool is not None and name in tool.parameters.get("properties", {}):
         return rule_of(tool, name)
     if isinstance(value, bool):
@@ -206,13 +210,14 @@ def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
 
 
 def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
+    """Return the default of a parameter, from its rule or its schema; None if it has none."""
     schema = tool.parameters.get("properties", {}).get(name) if tool is not None else None
     declared = schema.get("default") if isinstance(schema, Mapping) else None
     return declared if rule.default is None else rule.default
 
 
 def _traced(value: Json, rule: ParameterMatch, knowledge: ToldByStep) -> bool | None:  # noqa: C901, PLR0911  one line per type
-    """Return whether a value is surely from somewhere, surely from nowhere (False), or neither (None)."""
+    """Return whether the agent was given a value: True, False if surely not, None if unclear."""
     form = _canonical(value, rule)
     if form is None:
         return _text(value, knowledge) if rule.named and isinstance(value, str) else None
@@ -246,7 +251,7 @@ def _traced(value: Json, rule: ParameterMatch, knowledge: ToldByStep) -> bool | 
 
 
 def _text(value: str, knowledge: ToldByStep) -> bool | None:
-    """Trace words: others may mean the same, but for what reads like an id."""
+    """Return whether the agent was given a text; None if unclear, and False only for what reads like an id."""
     if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
         return _id(value, knowledge)
     day = _canonical(value, _TIME)
@@ -254,12 +259,14 @@ def _text(value: str, knowledge: ToldByStep) -> bool | None:
 
 
 def _id(value: str, knowledge: ToldByStep) -> bool | None:
+    """Return whether the agent was given an id; None if it was not, but the agent itself has said it."""
     if knowledge.has_token(value):
         return True
     return None if knowledge.may_have_agreed_to(value) else False
 
 
 def _figure(value: float, knowledge: ToldByStep) -> bool | None:
+    """Return whether the agent was given a figure; if not, False for three digits or more that it never said, else None."""
     if knowledge.has_figure(value):
         return True
     is_exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
@@ -267,7 +274,7 @@ def _figure(value: float, knowledge: ToldByStep) -> bool | None:
 
 
 def _inside(value: Json, knowledge: ToldByStep) -> bool | None:
-    """Trace the values inside an object or a list: one that is from nowhere decides."""
+    """Return whether the agent was given all values in an object or list; False if surely not one of them, None if unclear."""
     held = [
         _figure(float(leaf), knowledge) if not isinstance(leaf, str) else _text(leaf, knowledge)
         for leaf in _leaves(value)
@@ -277,7 +284,7 @@ def _inside(value: Json, knowledge: ToldByStep) -> bool | None:
 
 
 def _ways_to_say(form: str, value: Json, rule: ParameterMatch) -> Iterator[str]:
-    """Yield a word and those that the tool declares to mean the same."""
+    """Yield a value in its canonical form and as given, then the synonyms that the tool declares for it."""
     yield from (form, str(value))
     for head, others in rule.synonyms.items():
         if fold_phrase(head) == fold_phrase(form) or str(value) in others:
@@ -285,7 +292,7 @@ def _ways_to_say(form: str, value: Json, rule: ParameterMatch) -> Iterator[str]:
 
 
 def _canonical(value: Json, rule: ParameterMatch) -> Any:
-    """Return the canonical form of a value; None for one that has none."""
+    """Return the canonical form of a value; None if it has none."""
     try:
         return canonical(value, rule)
     except UnfitError:
@@ -293,7 +300,7 @@ def _canonical(value: Json, rule: ParameterMatch) -> Any:
 
 
 def _leaves(value: Json) -> Iterator[Json]:
-    """Yield the values of JSON data, and each object and list of two, which may be a point."""
+    """Yield the scalar values in JSON data, and each object and each list of two, which may be a point."""
     waiting: list[Json] = [value]
     while waiting:
         member = waiting.pop()
@@ -309,7 +316,7 @@ def _leaves(value: Json) -> Iterator[Json]:
 
 
 def _within(word: str, text: str) -> bool:
-    """Return whether a word of a script without spaces stands in a text."""
+    """Return whether a word that is not ASCII, such as a Chinese one, occurs anywhere in a text."""
     return not word.isascii() and word in text
 
 
@@ -319,7 +326,7 @@ _BY_MODEL = "a thought is read by a model only"
 
 
 def label_steps(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
-    """Yield each step of the replies: does it agree with what was said and known by then?"""
+    """Yield each step of the replies with the finding whether it agrees with the dialogue up to then."""
     knowledge = ToldByStep(case.visible, case.language)
     memory = context.trajectory.memory
     knowledge.take(None if memory is None else memory.text)
@@ -352,7 +359,7 @@ def label_steps(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed,
 
 
 def label_things(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
-    """Yield each thing that a tool returned and a reply names, with the finding whether the reply treats it rightly."""
+    """Yield each thing that a tool returned and a reply names, with a finding on whether the reply treats it rightly."""
     checks = list(_checks(case))
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
     for document in context.replies:
@@ -372,7 +379,7 @@ def label_things(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed
 
 
 def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:
-    """Yield the checks of what is recommended that must hold whatever else does, each with its requirement's id: a preference need not."""
+    """Yield each recommendation check of the required requirements, with the requirement's id."""
     for requirement in case.truth.required:
         waiting = [requirement.check] if requirement.check is not None else []
         while waiting:
@@ -384,7 +391,7 @@ def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:
 
 
 def _named(document: Document, context: JudgedDialogue) -> list[str]:
-    """Return the keys of the things that a reply surely names, of those that tools had returned by then."""
+    """Return the keys of the things that a reply surely names and that tools had returned by then."""
     returned = {
         entity.key
         for entity in find_entities((step for turn, step in context.answered if turn <= document.turn), context.tools)
@@ -401,7 +408,7 @@ def _aligned(
     checks: Iterable[tuple[str, Recommends]],
     context: JudgedDialogue,
 ) -> Finding:
-    """Return whether claims of a thing are borne out, and no check says that it should not be recommended."""
+    """Return a finding on whether the claims about a thing hold, and no check forbids recommending it."""
     wanted = "the evidence supports what the reply says of it, and the reply recommends it only if it fits"
     wrong = [judged for judged in claims if judged.wrong]
     if wrong:
@@ -432,6 +439,6 @@ def _aligned(
 
 
 def _quoted(finding: Finding, key: str, document: Document) -> Finding:
-    """Return a finding with the words that first name its thing."""
+    """Return the finding with a quote of the reply's first mention of the thing."""
     first = next(mention for mention in document.mentions if mention.keys == (key,))
     return finding._replace(quotes=(document.quote(first.span),))

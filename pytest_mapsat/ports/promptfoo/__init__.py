@@ -68,11 +68,11 @@ _WHY = {
 
 
 class RefusedError(Exception):
-    """An assertion has no counterpart; says why."""
+    """Raised when an assertion, prompt or file cannot be carried over; its message says why."""
 
 
 def requirement_of(kind: str, value: Json, threshold: Json) -> tuple[str, JsonObject | None]:
-    """Return an assertion as the words of a requirement and its check; None for the check where a model reads the words.
+    """Return an assertion as the text of a requirement and its check; the check is None where a model reads the text.
 
     Args:
         kind: the type, as ``not-contains``.
@@ -102,13 +102,14 @@ def requirement_of(kind: str, value: Json, threshold: Json) -> tuple[str, JsonOb
 
 
 def _text(value: Json) -> str:
-    """Return a value as the text that is looked for."""
+    """Return a text or number to look for as text. Raises RefusedError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         raise RefusedError("has no text to look for")
     return str(value)
 
 
 def _texts(value: Json) -> list[str]:
+    """Return the texts to look for, from a list or from comma-separated text. Raises RefusedError if there are none."""
     parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
     if not isinstance(parts, list) or not parts:
         raise RefusedError("has no list of texts")
@@ -116,6 +117,7 @@ def _texts(value: Json) -> list[str]:
 
 
 def _matches(pattern: str) -> JsonObject:
+    """Return a check that the reply matches a pattern. Raises RefusedError if RE2 cannot read the pattern."""
     try:
         Matches(kind="matches", pattern=pattern).compiled  # noqa: B018  it raises for what RE2 does not read
     except ValidationError:
@@ -126,21 +128,24 @@ def _matches(pattern: str) -> JsonObject:
 
 
 def _literal(text: str) -> str:
-    """Return a pattern for a text as it is."""
+    """Return a pattern that matches a text literally."""
     return _MARKS.sub(r"\\\g<0>", text)
 
 
 def _contains(text: str, *, any_case: bool = False) -> JsonObject:
+    """Return a check that the reply contains a text; ``any_case`` ignores upper and lower case."""
     return _matches(("(?i)" if any_case else "") + _literal(text))
 
 
 def _equals(value: Json) -> JsonObject:
+    """Return a check that the whole reply equals a text. Raises RefusedError for an object or a list."""
     if isinstance(value, (dict, list)):
         raise RefusedError("compares with data: ask for a structured output and check its fields (output)")
     return _matches(rf"\A{_literal(_text(value))}\z")
 
 
 def _regex(value: Json) -> JsonObject:
+    """Return a check that the reply matches a pattern, which may be written ``/pattern/flags``."""
     pattern = _text(value)
     written = re.fullmatch(r"/(.*)/([a-z]*)", pattern, re.DOTALL)
     if written is None:
@@ -150,6 +155,7 @@ def _regex(value: Json) -> JsonObject:
 
 
 def _is_json(value: Json) -> JsonObject:
+    """Return a check that there is structured output. Raises RefusedError for a schema that cannot be used."""
     if value is None:
         return {"kind": "output", "equals": {"op": "present"}}
     if not isinstance(value, dict) or value.get("type") != "object":
@@ -160,12 +166,14 @@ def _is_json(value: Json) -> JsonObject:
 
 
 def _tool(name: Json) -> str:
+    """Return the name of a tool. Raises RefusedError if the value is no name."""
     if not isinstance(name, str) or not _TOOL.fullmatch(name):
         raise RefusedError("names no tool, or a pattern of names")
     return name
 
 
 def _tool_used(value: Json) -> JsonObject:
+    """Return a check that a tool, or each tool of a list, is called, as often as given limits allow."""
     if isinstance(value, list):
         return {"kind": "all", "checks": [_tool_used(member) for member in value]}
     if isinstance(value, str):
@@ -178,6 +186,7 @@ def _tool_used(value: Json) -> JsonObject:
 
 
 def _tool_arguments(value: Json) -> JsonObject:
+    """Return a check that a tool is called with the given arguments. Raises RefusedError for exact arguments."""
     arguments = value.get("args", value.get("arguments")) if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not isinstance(arguments, dict):
         raise RefusedError("names no tool with arguments")
@@ -188,6 +197,7 @@ def _tool_arguments(value: Json) -> JsonObject:
 
 
 def _tool_sequence(value: Json) -> JsonObject:
+    """Return a check that tools are called in order, or exactly so. Raises RefusedError for any other mode."""
     steps = value.get("steps") if isinstance(value, Mapping) else value
     mode = value.get("mode", "in_order") if isinstance(value, Mapping) else "in_order"
     if not isinstance(steps, list) or not all(map(_tool, steps)) or mode not in ("in_order", "exact"):
@@ -196,6 +206,7 @@ def _tool_sequence(value: Json) -> JsonObject:
 
 
 def _several(combination: str, *, any_case: bool) -> Callable[[Json], JsonObject]:
+    """Return a function that makes a check that the reply contains all or any of several texts."""
     return lambda value: {"kind": combination, "checks": [_contains(text, any_case=any_case) for text in _texts(value)]}
 
 
@@ -237,7 +248,7 @@ _PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "gr
 
 
 class _Test(NamedTuple):
-    """A test with what defaults and scenarios give it."""
+    """A test with defaults applied: its place, name, variables and assertions."""
 
     place: str
     name: str
@@ -246,7 +257,7 @@ class _Test(NamedTuple):
 
 
 class _Prompt(NamedTuple):
-    """A prompt: what the user says, what stands before it, and the instructions."""
+    """A prompt: the user's message, the messages before it, and the system instructions."""
 
     label: str
     text: str
@@ -255,7 +266,7 @@ class _Prompt(NamedTuple):
 
 
 def import_promptfoo(src: Path, dest: Path) -> ImportReport:
-    """Make a suite at ``dest`` of a configuration of promptfoo.
+    """Import a configuration of promptfoo as a suite at ``dest``.
 
     Args:
         src: ``promptfooconfig.yaml``, or the folder that holds it.
@@ -283,7 +294,7 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
 
 
 def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
-    """Give a bare spec for each tool that an assertion names; what it answers is for its owner to record."""
+    """Yield a bare spec for each tool that an assertion names, with the parameters seen, and note that it is bare."""
     seen: dict[str, set[str]] = {}
     leaves = (leaf for case in cases for requirement in case.truth.requirements for leaf in requirement.leaves)
     for calls in leaves:
@@ -298,7 +309,7 @@ def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
 
 
 class _Config:
-    """One configuration, and the files beside it that it names."""
+    """One configuration, with the files that it names."""
 
     def __init__(self, path: Path, log: ImportLog) -> None:
         self._path = path
@@ -326,7 +337,7 @@ class _Config:
         )
 
     def cases(self) -> Iterator[Case]:
-        """Give a case for each test with each prompt; what does not come over is noted."""
+        """Yield a case for each test with each prompt, and note what cannot be carried over."""
         for key in sorted(self._data.keys() & _PROMPTFOOS):
             message = f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent"
             self._log.note("ignored", self._at(key), message, leaves=key)
@@ -344,6 +355,7 @@ class _Config:
                     yield case
 
     def _case(self, test: _Test, prompt: _Prompt, name: str) -> Case | None:
+        """Return the case of a test with a prompt; note it and return None if no case can be made of them."""
         try:
             query, system = _filled(prompt.text, test.vars), _filled(prompt.system, test.vars)
             history = [_filled(line, test.vars) for line in prompt.history]
@@ -361,7 +373,7 @@ class _Config:
         return self._log.case(data, test.place)
 
     def _requirements(self, test: _Test) -> tuple[list[JsonObject], JsonObject, int]:
-        """Return the requirements of a test, the schema of its output, and how many assertions are refused."""
+        """Return the requirements of a test, the schema of its output, and the number of refused assertions."""
         requirements: list[JsonObject] = []
         schema: JsonObject = {}
         refused = 0
@@ -382,6 +394,7 @@ class _Config:
         return requirements, schema, refused
 
     def _requirement(self, assertion: Record, given: JsonObject) -> tuple[str, JsonObject | None]:
+        """Return the text and the check of one assertion. Raises RefusedError if it cannot be carried over."""
         data = assertion.data
         kind = data.get("type")
         if data.get("transform") is not None or data.get("weight") == 0:
@@ -392,7 +405,7 @@ class _Config:
         return requirement_of(kind, self._value(data.get("value"), given), data.get("threshold"))
 
     def _value(self, value: Json, given: JsonObject) -> Json:
-        """Return the value of an assertion, its file read and its variables filled in."""
+        """Return the value of an assertion with its file read and its variables filled in."""
         if isinstance(value, list):
             return [self._value(member, given) for member in value]
         if isinstance(value, dict):
@@ -402,6 +415,7 @@ class _Config:
     # -- tests
 
     def _tests(self) -> Iterator[_Test]:
+        """Yield the tests of the configuration and of the files that it names; note what is no test."""
         tests = self._data.get("tests")
         for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
             place = self._at("tests", number)
@@ -415,6 +429,7 @@ class _Config:
             self._refuse("scenarios", self._at("scenarios"), "scenarios are not read: write their tests out")
 
     def _from_file(self, name: str, place: str) -> Iterator[_Test]:
+        """Yield the tests of a CSV, YAML or JSON file; note what cannot be read."""
         try:
             path = self._beside(name)
             if path.suffix.lower() == ".csv":
@@ -433,7 +448,7 @@ class _Config:
                 self._refuse("tests", at, f"found {shown(test)}, expected a test")
 
     def _test(self, test: JsonObject, place: str, path: Sequence[str | int] = ()) -> Iterator[_Test]:
-        """Give a test, once for each combination of variables that have several values."""
+        """Yield a test once for each combination of its variables that have several values; note a test that is refused."""
         merged = _merged(self._default, test)
         options = _object(merged.get("options"))
         if options.get("transform") or options.get("postprocess"):
@@ -461,6 +476,7 @@ class _Config:
             yield _Test(place, name if isinstance(name, str) else "test", variables, tuple(assertions))
 
     def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[Record]:
+        """Yield the assertions of a list, each with its place."""
         for number, assertion in enumerate(listed if isinstance(listed, list) else ()):
             at = self._at(*path, "assert", number) if path else place
             yield Record(at, assertion if isinstance(assertion, dict) else {"type": assertion})
@@ -468,6 +484,7 @@ class _Config:
     # -- prompts, variables, files
 
     def _prompts(self) -> Iterator[_Prompt]:
+        """Yield the prompts of the configuration; note those that cannot be read."""
         prompts = self._data.get("prompts", ["{{prompt}}"])
         for number, prompt in enumerate(prompts if isinstance(prompts, list) else [prompts]):
             given = {"raw": prompt} if isinstance(prompt, str) else _object(prompt)
@@ -479,6 +496,7 @@ class _Config:
                 self._refuse("prompts", self._at("prompts", number), f"the prompt {error}")
 
     def _prompt(self, raw: str, label: str) -> Iterator[_Prompt]:
+        """Yield a prompt given as text or as the name of a file. Raises RefusedError if it is empty or a program."""
         if not raw.strip():
             raise RefusedError("is empty")
         if not raw.startswith("file://") and not (("\n" not in raw) and Path(raw).suffix in (".txt", ".json", ".md")):
@@ -493,7 +511,7 @@ class _Config:
         yield _chat(text.strip(), label)
 
     def _data_of(self, value: Json) -> Json:
-        """Return a value, of one that names a file what that holds: data, or a text."""
+        """Return the content of the file that a ``file://`` value names; return any other value unchanged."""
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
         path = self._beside(value)
@@ -504,7 +522,7 @@ class _Config:
         return read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace").strip()
 
     def _beside(self, name: str) -> Path:
-        """Return a file that the configuration names, which stands in its folder or below. Raises RefusedError."""
+        """Return the path of a file that the configuration names. Raises RefusedError if it is outside its folder or no file."""
         place = name.removeprefix("file://").partition("?")[0]
         try:
             path = (self._root / place).resolve()
@@ -518,7 +536,7 @@ class _Config:
         return path
 
     def _read(self, path: Path) -> LocatedDocument:
-        """Return the data of a file with its lines. Raises SuiteError."""
+        """Return the data of a YAML or JSON file with its line numbers. Raises SuiteError."""
         name = shown_path(path)
         raw = read_bytes(path, limits.YAML_BYTES)
         if path.suffix.lower() == ".json":  # which YAML does not read whole: no half characters in escapes
@@ -529,25 +547,28 @@ class _Config:
         return documents[0]
 
     def _at(self, *path: str | int) -> str:
+        """Return the configuration's file name and the line of a key, as ``name:line``."""
         return f"{printable(self._path.name)}:{self._document.lines.at(path)}"
 
     def _refuse(self, what: str, place: str, message: str) -> None:
+        """Note once that something is left out and why, and count it under ``what``."""
         if (place, message) not in self._refused:  # an assertion of several cases is told once
             self._refused.add((place, message))
             self._log.note("refused", place, f"{message}; left out", leaves=what)
 
 
 def _object(value: Json) -> JsonObject:
+    """Return an object unchanged; empty for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
-    """Return a test with what it does not say itself; assertions are those of both, which are added where they are read."""
+    """Return a test with the defaults that it does not set itself; assertions are not merged here."""
     return {**default, **test, "vars": {**_object(default.get("vars")), **_object(test.get("vars"))}}
 
 
 def _of_row(cells: dict[str, str]) -> JsonObject:
-    """Return a test of a row of a table: columns are variables, ``__expected`` an assertion."""
+    """Return a test from a row of a table: columns are variables, and ``__expected`` holds an assertion."""
     variables = {key: value for key, value in cells.items() if not key.startswith("__")}
     expected = [value for key, value in cells.items() if re.fullmatch(r"__expected\d*", key) and value.strip()]
     test: JsonObject = {"vars": variables, "assert": [_expected(value.strip()) for value in expected]}
@@ -557,7 +578,7 @@ def _of_row(cells: dict[str, str]) -> JsonObject:
 
 
 def _expected(text: str) -> JsonObject:
-    """Return the assertion of a cell: ``contains: words``, or what the output equals."""
+    """Return the assertion in a cell: a type and its value, as ``contains: words``, or the text that the output equals."""
     match = re.fullmatch(r"((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?:\s*(.*)", text, re.DOTALL)
     if match is None:
         bare = text in ("is-json", "not-is-json")
@@ -567,7 +588,7 @@ def _expected(text: str) -> JsonObject:
 
 
 def _chat(text: str, label: str) -> _Prompt:
-    """Return a prompt; one that is a list of messages says what the system, the history and the user say."""
+    """Return a prompt from a text, or from a JSON list of messages with system, history and last user message."""
     data = None
     if text.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
@@ -585,7 +606,7 @@ def _chat(text: str, label: str) -> _Prompt:
 
 
 def _all_filled(value: Json, given: JsonObject) -> Json:
-    """Return data with the variables of its texts filled in."""
+    """Return data with the variables in all its texts filled in."""
     if isinstance(value, str):
         return _filled(value, given)
     if isinstance(value, list):
@@ -594,10 +615,11 @@ def _all_filled(value: Json, given: JsonObject) -> Json:
 
 
 def _filled(template: str, given: JsonObject) -> str:
-    """Return a text with its variables filled in, in those too. Raises RefusedError for what is more than a variable."""
+    """Return a text with its variables filled in, recursively. Raises RefusedError for any other template syntax."""
     characters = 0
 
     def filled(text: str, depth: int) -> str:
+        """Return a text with its variables filled in. Raises RefusedError if it nests too deep or grows too long."""
         nonlocal characters
         if "{%" in text or "{#" in text:
             raise RefusedError("has a loop, a condition or a comment of a template")
@@ -609,6 +631,7 @@ def _filled(template: str, given: JsonObject) -> str:
         return _TEMPLATE.sub(lambda match: value(match, depth), text)
 
     def value(match: re.Match[str], depth: int) -> str:
+        """Return the text of the variable that an expression names. Raises RefusedError if there is none."""
         nonlocal characters
         name = match[1].removeprefix("-").removesuffix("-").strip()
         if not _PATH.fullmatch(name):

@@ -39,7 +39,7 @@ STOPS = ("done", "stalled")
 
 
 class WantedCall(TypedDict):
-    """A reference action.
+    """A reference action, as the check ``tau_calls`` takes it.
 
     ``by``: agent or user. ``compare``: the arguments that count; null: all that the action has.
     """
@@ -51,24 +51,25 @@ class WantedCall(TypedDict):
 
 
 def tau_ends(episode: Episode) -> Finding:
-    """The dialogue ends with a stop of the user or the agent."""
+    """Check that the dialogue ends by a stop of the user or the agent."""
     ended = f"the dialogue ends as {episode.ending}"
     return Finding(episode.ending in STOPS, ended, f"it ends as {' or '.join(STOPS)}")
 
 
 def tau_says(episode: Episode, text: str) -> Finding:
-    """A reply contains a text; case and commas do not count."""
+    """Check that a reply contains a text, whatever its case and commas."""
     wanted = f"a reply says {shown(text)}"
     places = [number for number, reply in enumerate(episode.replies, 1) if _plain(text) in _plain(reply)]
     return Finding(bool(places), f"reply {places[0]} says it" if places else "no reply says it", wanted)
 
 
 def _plain(text: str) -> str:
+    """Return a text in lower case and without commas."""
     return text.lower().replace(",", "")
 
 
 def tau_calls(episode: Episode, actions: list[WantedCall]) -> Finding:
-    """Each action has a call of its own, with the arguments that count. Further calls do not matter."""
+    """Check that each reference action has a call of its own with the arguments that count; further calls do not matter."""
     calls_by = {"agent": episode.calls, "user": episode.user_calls}
     missing: list[str] = []
     for by, calls in calls_by.items():
@@ -80,7 +81,7 @@ def tau_calls(episode: Episode, actions: list[WantedCall]) -> Finding:
 
 
 def _fits(action: WantedCall, call: Call) -> bool:
-    """Return whether a call has the arguments of an action: exactly these, or those that count."""
+    """Return whether a call has the tool and exactly the arguments of an action; only those in ``compare`` where it is given."""
     if call.tool != action["tool"]:
         return False
     compare = action["compare"]
@@ -95,7 +96,7 @@ def _fits(action: WantedCall, call: Call) -> bool:
 def tau_holds(
     episode: Episode, domain: str, function: str, arguments: Mapping[str, Json], value: bool = True
 ) -> Finding:
-    """An assertion of the domain's world is true at the end, or false where the task says so."""
+    """Check that an assertion about the domain's world has the wanted truth value at the end."""
     holds, why = assertion_holds(episode.state, domain, function, arguments)
     return Finding(holds is value, f"{function}: {why}" if why else f"{function} is {holds}", f"{function} is {value}")
 
@@ -131,6 +132,7 @@ _METRICS = (
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
+    """Return the reward of an episode and its parts; the reward is 0 where the dialogue does not end by a stop."""
     parts = {f"tau_{prefix}": _part(metric_input, prefix) for prefix in PARTS.values()}
     ending, fault = metric_input.trajectory.ending, metric_input.fault
     if ending not in STOPS:
@@ -142,11 +144,12 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
 
 
 def _applies(measure: Measure) -> bool:
+    """Return whether the case asks for a measure."""
     return measure.outcome_class != "not_applicable"
 
 
 def _part(metric_input: MetricInput, prefix: str) -> Measure:
-    """Return 1 where all requirements of a part hold, 0 where one is broken, and bounds where one is undecided."""
+    """Return the product of a part's labels: 1 where all hold, 0 where one fails, bounds where one is undecided."""
     readings = [reading for name, reading in metric_input.readings.items() if name.partition("-")[0] == prefix]
     if not readings:
         return not_applicable("the task's reward_basis does not name it, or gives nothing for it")
@@ -154,6 +157,7 @@ def _part(metric_input: MetricInput, prefix: str) -> Measure:
 
 
 def _read(reading: LabelReading) -> Measure:
+    """Return a label as a measure: its value, bounds of 0 and 1 where it is undecided, else its outcome without a value."""
     if reading.value is not None:
         return Measure(reading.value, why=reading.why)
     if reading.bounded or reading.outcome == "unevaluated":

@@ -66,7 +66,7 @@ _CITIES = {
 
 
 class AirlineWorld(Calculating):
-    """The airline. Most rules of the policy are the agent's to keep: the system checks seats, sums and payment methods."""
+    """The airline's tools: they check seats, sums and payment methods; most rules of the policy are left to the agent."""
 
     now = "2024-05-15T15:00:00"
     keys = {"users": "user_id", "flights": "flight_number", "reservations": "reservation_id"}  # noqa: RUF012
@@ -114,6 +114,7 @@ class AirlineWorld(Calculating):
         return pairs
 
     def _direct(self, date: str, origin: str, destination: str | None = None, after: str = "") -> Iterator[JsonObject]:
+        """Yield the available flights from an airport on a date, to ``destination`` where it is given, departing from ``after`` on."""
         for flight in self.rows("flights").values():
             seats = flight["dates"].get(date)
             if (
@@ -228,17 +229,19 @@ class AirlineWorld(Calculating):
     # -- rules
 
     def _changed(self, reservation: Row, **columns: Json) -> Row:
+        """Change columns of a reservation, and return it."""
         return self.rows("reservations").change(reservation["reservation_id"], **columns)
 
     @staticmethod
     def _on_date(flight: Row, date: str) -> JsonObject:
+        """Return the status, seats and prices of a flight on a date. Raises Refused where it does not fly then."""
         if date not in flight["dates"]:
             raise Refused(f"{flight['flight_number']} does not fly on {date}")
         seats: JsonObject = flight["dates"][date]
         return seats
 
     def _booked(self, info: FlightInfo, cabin: str, passengers: int) -> JsonObject:
-        """Return a flight as a reservation has it. Raises Refused where it has no seats for so many."""
+        """Return a flight as a reservation stores it. Raises Refused where it is unavailable or has too few seats."""
         flight = self.rows("flights")[info["flight_number"]]
         seats = self._on_date(flight, info["date"])
         if seats["status"] != "available":
@@ -249,7 +252,7 @@ class AirlineWorld(Calculating):
         return {**where, "date": info["date"], "price": seats["prices"][cabin]}
 
     def _kept(self, reservation: Row, info: FlightInfo, cabin: str) -> JsonObject | None:
-        """Return a flight that the reservation has already, at the price of then; None where it has not, or in another cabin."""
+        """Return a flight that the reservation has already, at its old price; None where it has not, or the cabin changes."""
         if cabin != reservation["cabin"]:
             return None
         wanted = info["flight_number"], info["date"]
@@ -257,6 +260,7 @@ class AirlineWorld(Calculating):
         return next((flight for flight in flights if (flight["flight_number"], flight["date"]) == wanted), None)
 
     def _take_seats(self, booked: JsonObject, cabin: str, passengers: int) -> None:
+        """Reduce the available seats of a booked flight by the number of passengers."""
         flight = self.rows("flights")[booked["flight_number"]]
         on_date = flight["dates"][booked["date"]]
         seats = {**on_date["available_seats"], cabin: on_date["available_seats"][cabin] - passengers}
@@ -264,7 +268,7 @@ class AirlineWorld(Calculating):
         self.rows("flights").change(booked["flight_number"], dates=dates)
 
     def _pay_booking(self, user: Row, payments: Sequence[JsonObject], price: int) -> None:
-        """Take what the methods of a user give; a certificate is used up by it. Raises Refused where it does not come to the price."""
+        """Charge the user's payment methods, and remove used certificates. Raises Refused where they do not pay the exact price."""
         methods = dict(user["payment_methods"])
         for payment in payments:
             method = methods.get(payment["payment_id"])
@@ -286,7 +290,7 @@ class AirlineWorld(Calculating):
         self.rows("users").change(user["user_id"], payment_methods=methods)
 
     def _paid(self, reservation: Row, payment_id: str, price: int) -> list[Json]:
-        """Return the payments of a reservation when a change of this price is paid, or given back. Raises Refused where it cannot be."""
+        """Charge or refund the price of a change, and return the reservation's payments with it. Raises Refused where it cannot."""
         user = self.rows("users")[reservation["user_id"]]
         methods = user["payment_methods"]
         if payment_id not in methods:
@@ -303,19 +307,22 @@ class AirlineWorld(Calculating):
 
 
 def _number(amount: Whole) -> int:
+    """Return an amount, which may be a text, as a whole number."""
     return int(float(amount))
 
 
 def _payment(payment_id: str, amount: int) -> JsonObject:
+    """Return a payment as a reservation stores it."""
     return {"payment_id": payment_id, "amount": amount}
 
 
 def _passenger(passenger: Passenger) -> JsonObject:
+    """Return the names and the date of birth of a passenger, without any other fields."""
     return {"first_name": passenger["first_name"], "last_name": passenger["last_name"], "dob": passenger["dob"]}
 
 
 def _later(date: str, days: int) -> str:
-    """Return a date so many days later. Raises Refused where it is none."""
+    """Return the date this many days later. Raises Refused where the text is no date."""
     try:
         return (day.fromisoformat(date) + timedelta(days=days)).isoformat()
     except (ValueError, OverflowError):

@@ -58,13 +58,13 @@ _POLICIES = {"telecom": ("main_policy.md", "tech_support_manual.md")}
 
 
 class _Published(BaseModel):
-    """Base of the parts of a task."""
+    """Base of the published parts of a task: types are strict, and unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Action(_Published):
-    """A reference action, or a call of the messages that a task begins with."""
+    """A reference action, or a tool call in the messages that a task begins with."""
 
     action_id: str = ""
     id: str = ""
@@ -76,7 +76,7 @@ class Action(_Published):
 
 
 class FunctionCall(_Published):
-    """A call that a task begins with."""
+    """A call that sets up the world of a task."""
 
     env_type: Who
     func_name: str
@@ -84,7 +84,7 @@ class FunctionCall(_Published):
 
 
 class Assertion(FunctionCall):
-    """A statement on a world that must be true, or false, at the end."""
+    """An assertion about a world that must be true, or false, at the end."""
 
     assert_value: bool = True
     message: str | None = None
@@ -99,14 +99,14 @@ class HistoryMessage(_Published, extra="ignore"):
 
 
 class InitialData(_Published):
-    """Changes to the databases."""
+    """The changes to the databases of agent and user that a task begins with."""
 
     agent_data: JsonObject | None = None
     user_data: JsonObject | None = None
 
 
 class InitialState(_Published):
-    """Where a task begins."""
+    """What a task begins with: changed databases, calls that set up its world, and earlier messages."""
 
     initialization_data: InitialData | None = None
     initialization_actions: list[FunctionCall] | None = None
@@ -131,7 +131,7 @@ class TauScenario(_Published):
 
 
 class TauCriteria(_Published):
-    """The criteria that the dialogue is measured by."""
+    """The criteria that a dialogue is judged by, and the parts that count for its reward."""
 
     actions: list[Action] | None = Field(default=None, max_length=_MOST)
     env_assertions: list[Assertion] | None = Field(default=None, max_length=_MOST)
@@ -177,7 +177,7 @@ class Domain:
 
 
 def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
-    """Return the folders of domains by name: the folder itself, or those in it, or in ``data/tau2/domains`` of the repository.
+    """Return the folders of domains by name: ``src`` itself, or those in it, or in ``data/tau2/domains`` of the repository.
 
     A domain beside them that is not imported is noted.
 
@@ -204,7 +204,7 @@ def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
 
 
 def read_domain(name: str, folder: Path) -> Domain:
-    """Return the files of a domain but its tasks.
+    """Return the databases, the policy and the splits of a domain, without its tasks.
 
     Raises:
         SuiteError: one is missing or cannot be read, or there are no tasks.
@@ -243,12 +243,14 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
 
 
 def _moment(value: Any) -> str:
+    """Return a date or time of a TOML file in ISO 8601. Raises TypeError for any other value."""
     if not hasattr(value, "isoformat"):
         raise TypeError(f"{shown(value)} is no JSON value")
     return str(value.isoformat())
 
 
 def _splits(folder: Path) -> dict[str, frozenset[str]]:
+    """Return the ids of tasks by split; empty where there is no ``split_tasks.json``. Raises SuiteError where it is malformed."""
     path = folder / "split_tasks.json"
     if not path.is_file():
         return {}
@@ -261,7 +263,7 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
 
 
 def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[TauTask, str]]:
-    """Give the tasks of a file, each with its place; one that is malformed is noted and left out.
+    """Yield the tasks of a file, each with its place; malformed ones are noted and left out.
 
     Raises:
         SuiteError: the file is no list of tasks.
@@ -307,6 +309,7 @@ def first_person(text: str) -> str:
     for pattern, spoken in _FIRST_PERSON:
 
         def as_said(match: re.Match[str], spoken: str = spoken) -> str:
+            """Return the replacement of a matched phrase, capitalized where the phrase is."""
             words = match.expand(spoken)
             return words[0].upper() + words[1:] if match[0][0].isupper() else words
 
@@ -315,14 +318,14 @@ def first_person(text: str) -> str:
 
 
 def opening(task: TauTask) -> str:
-    """Return the first words of the user."""
+    """Return the user's first words: the reason for the call, or all instructions, in the first person."""
     scenario = task.user_scenario.instructions
     words = scenario if isinstance(scenario, str) else scenario.reason_for_call
     return first_person(words).strip()[:_LONGEST] or "Hello."
 
 
 def briefing(task: TauTask) -> str:
-    """Return the whole prompt of a user that is a model."""
+    """Return the whole prompt for a model that plays the user: the task's instructions, in parts with headings."""
     scenario = task.user_scenario.instructions
     if isinstance(scenario, str):
         return scenario
@@ -336,7 +339,7 @@ def briefing(task: TauTask) -> str:
 
 
 def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Action]) -> Iterator[JsonObject]:
-    """Give the answers and the calls of the scripted user.
+    """Yield the answers and the calls of the scripted user, each with the phrases that ask for it.
 
     Args:
         task: the task.
@@ -360,24 +363,24 @@ def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Actio
 
 
 def _distinctive(call: Action) -> list[str]:
-    """Return words that tell a call from others of its tool: its last argument, as in "storage permission"."""
+    """Return phrases that tell a call from others of its tool, by its last argument, as in "storage permission"."""
     name, value = list(call.arguments.items())[-1]
     words = str(value).replace("_", " "), name.replace("_", " ")
     return [f"{words[0]} {words[1]}", f"{words[1]} for {words[0]}"]
 
 
 def request(call: Action) -> str:
-    """Return the words by which a user is asked for a call: its name and the values of its arguments."""
+    """Return the words that ask a user for a call: its name, the values of its arguments, and "now"."""
     return _spoken(call.name, *call.arguments.values())
 
 
 def _spoken(name: str, *values: Json) -> str:
-    """Return words for a call. Their last one ends them, as the words of another call may begin alike."""
+    """Return the words that ask for a call; they end with "now", so that they do not begin the words for another call."""
     return " ".join([*(str(part).replace("_", " ") for part in (name, *values)), "now"])
 
 
 def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObject]:
-    """Return the dialogue of an agent that knows the reference: it makes its own calls, and asks the user for the user's.
+    """Return the turns of an agent that knows the reference: it makes its own calls, and asks the user for the user's.
 
     Args:
         actions: the reference: both sides' calls, in order.
@@ -406,7 +409,7 @@ _IN_ID = {"issue": re.compile(r"^\[(\w+)\]"), "persona": re.compile(r"\[PERSONA:
 
 
 class _Played(NamedTuple):
-    """The outcome of actions: those taken and refused by the world, the assertions broken before and after, and whether anything changed."""
+    """The outcome of actions: those taken, those refused, the assertions broken before and after, and whether anything changed."""
 
     taken: list[Action]
     refused: list[tuple[Action, SandboxAnswer]]
@@ -417,7 +420,7 @@ class _Played(NamedTuple):
 
 @dataclass
 class Conversion:
-    """One task on its way to a case.
+    """Converts one task into a case.
 
     Attributes:
         task: the task.
@@ -437,22 +440,22 @@ class Conversion:
 
     @property
     def domain(self) -> str:
-        """The name of its domain."""
+        """Return the name of the task's domain."""
         return self.files.name
 
     @cached_property
     def facts(self) -> Mapping[str, ToolFacts]:
-        """The facts of the tools of its world."""
+        """Return the facts of the tools of the domain's world, by name."""
         return facts_of(WORLDS[self.domain])
 
     @cached_property
     def criteria(self) -> TauCriteria:
-        """What the dialogue is measured by."""
+        """Return the criteria of the task; without any, criteria that ask for nothing."""
         return self.task.evaluation_criteria or TauCriteria(reward_basis=[])
 
     @cached_property
     def start(self) -> InitialState:
-        """Where the task begins."""
+        """Return the initial state of the task; an empty one where the task has none."""
         return self.task.initial_state or InitialState()
 
     def case(self) -> Case | None:
@@ -484,10 +487,11 @@ class Conversion:
         return self.log.case(data, self.place)
 
     def _note(self, kind: str, message: str) -> None:
+        """Note something odd about the task."""
         self.log.note(kind, f"{self.place} ({self.domain} {shown(self.task.id)})", message)
 
     def _bare(self) -> JsonObject:
-        """Return the case without its requirements."""
+        """Return the data of the case without its requirements, its scripted user and its oracle."""
         plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
         if plain != self.task.id or len(case_id) > _LONGEST_ID or TRIAL.search(case_id):
@@ -504,7 +508,7 @@ class Conversion:
     # -- where the task begins
 
     def _rows(self) -> list[JsonObject]:
-        """Return how the task's own databases differ from the domain's."""
+        """Return the row patches that turn the domain's databases into those of the task; an empty list without changes."""
         data = self.start.initialization_data
         if data is None:
             return []
@@ -529,13 +533,14 @@ class Conversion:
         return [patch.to_json() for patch in patches]
 
     def _first_calls(self) -> list[JsonObject]:
+        """Return the calls that set up the task's world. Raises ValueError where the world has no such function."""
         actions = self.start.initialization_actions or []
         for action in actions:
             self._check_function(action.func_name)
         return [{"tool": action.func_name, "arguments": action.arguments} for action in actions]
 
     def _history(self) -> tuple[list[JsonObject], list[JsonObject], str]:
-        """Return the messages before the dialogue, the writes among their calls, and the user's last words."""
+        """Return the earlier messages, the writing calls in them, and, cut off from them, a last message of the user (else empty)."""
         history = self.start.message_history or []
         roles = {"user": "user", "assistant": "agent"}
         messages = [
@@ -569,7 +574,7 @@ class Conversion:
                 raise ValueError(f"the world of {self.domain} has no assertion {shown(assertion.func_name)} ({hint})")
 
     def _possible(self) -> list[Action]:
-        """Return the reference actions whose side has the tool. Raises ValueError where the world has no such tool."""
+        """Return the actions that their side has a tool for, and note the others. Raises ValueError for an unknown tool."""
         possible = []
         for action in self.criteria.actions or ():
             self._check_function(action.name)
@@ -581,7 +586,7 @@ class Conversion:
         return possible
 
     def _play(self, start: Case, actions: Sequence[Action]) -> _Played:
-        """Play actions from the start of the task."""
+        """Carry out actions from the start of the task, and return their outcome."""
         sandbox = make_sandbox(start, self.suite)
         answers = [(action, sandbox.call(action.name, action.arguments)) for action in actions]
         steps = [answer.step(action.name, action.arguments) for action, answer in answers]
@@ -593,16 +598,17 @@ class Conversion:
         return _Played(taken, refused, self._broken(before), self._broken(after), bool(changes))
 
     def _broken(self, state: State) -> list[Assertion]:
-        """Return the assertions that are not as the task wants them in a state."""
+        """Return the assertions that do not have the wanted truth value in a state."""
 
         def held(assertion: Assertion) -> bool | None:
+            """Return whether an assertion is true in the state; None where that cannot be decided."""
             return assertion_holds(state, self.domain, assertion.func_name, assertion.arguments)[0]
 
         asserted = self.criteria.env_assertions or ()
         return [assertion for assertion in asserted if held(assertion) is not assertion.assert_value]
 
     def _reference(self, start: Case) -> _Played:
-        """Return the reference as the world carries it out. The benchmark silently skips refused actions; here they are noted."""
+        """Carry out the reference, note refused actions, add calls that broken assertions need, and return the outcome."""
         played = self._play(start, self._possible())
         for action, answer in played.refused:
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
@@ -620,7 +626,7 @@ class Conversion:
         return played
 
     def _mending(self, assertion: Assertion) -> Iterator[Action]:
-        """Give the writes that the arguments of an assertion are enough for, of its side."""
+        """Yield the writing calls of an assertion's side that can be made with the assertion's own arguments."""
         arguments = assertion.arguments
         for name, fact in self.facts.items():
             values = {need: arguments.get(need, arguments.get(f"expected_{need}")) for need in fact.needs}
@@ -628,7 +634,7 @@ class Conversion:
                 yield Action(name=name, arguments=values, requestor=assertion.env_type)
 
     def _requirements(self) -> Iterator[JsonObject]:
-        """Give the requirements of all parts of the reward: the ending first."""
+        """Yield the requirements of all parts of the reward, first that the dialogue ends by a stop."""
         criteria = self.criteria
         ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
         yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
@@ -650,7 +656,7 @@ class Conversion:
             yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
 
     def _carried(self) -> list[JsonObject]:
-        """Return the requirements of the parts that the basis names; the others do not bear on the reward, and are counted."""
+        """Return the requirements of the parts that count for the reward; the others are left out."""
         carried = []
         for requirement in self._requirements():
             part = _PART_OF.get(str(requirement["id"]).partition("-")[0])
@@ -661,6 +667,7 @@ class Conversion:
         return carried
 
     def _attributes(self, played: _Played, carried: Sequence[JsonObject]) -> dict[str, str]:
+        """Return the case's attributes: splits, marks in its id, whether it needs a judge, and whether doing nothing passes it."""
         parts = {str(requirement["id"]).partition("-")[0] for requirement in carried}
         asked = parts & {"communicate", "action", "nl"}
         silent = not asked and not ("db" in parts and played.changes) and not ("env" in parts and played.broken_before)
@@ -671,11 +678,13 @@ class Conversion:
 
 
 def _requirement(name: str, text: str, check: str = "", /, **arguments: Json) -> JsonObject:
+    """Return an explicit requirement, with a Python check where one is named."""
     checked = {"check": {"kind": "python", "name": check, "arguments": arguments}} if check else {}
     return {"id": name, "kind": "asked", "text": text, **checked}
 
 
 def _planned(actions: Sequence[Action]) -> list[JsonObject]:
+    """Return actions as calls of a tool with arguments."""
     return [{"tool": action.name, "arguments": action.arguments} for action in actions]
 
 
@@ -736,6 +745,7 @@ def _write_domain(domain: Domain, folder: Path, log: ImportLog) -> Counter[str]:
 
 
 def _manifest(domain: Domain, cases: Sequence[Case]) -> SuiteManifest:
+    """Return the manifest of a domain's suite; it lists the domains that the cases use."""
     name = domain.name
     domains = {
         name: "tasks in which something has to be done",
@@ -760,6 +770,7 @@ def _manifest(domain: Domain, cases: Sequence[Case]) -> SuiteManifest:
 
 
 def _cases(domain: Domain, suite: Suite, tables: Mapping[str, Sequence[JsonObject]], log: ImportLog) -> Iterator[Case]:
+    """Yield the cases of a domain's tasks; repeated and unusable tasks are noted and left out."""
     seen: set[str] = set()
     for task, place in read_tasks(domain.folder / "tasks.json", log):
         if task.id in seen:

@@ -29,7 +29,7 @@ _PENDING, _MODIFIED = "pending", "pending (item modified)"
 
 
 class RetailWorld(Calculating):
-    """The shop: what the policy rules out for the system is refused; what it asks of the agent is left to the agent."""
+    """The shop's tools: they refuse what the policy forbids the system; the policy's rules for the agent are left to the agent."""
 
     keys = {"users": "user_id", "products": "product_id", "orders": "order_id"}  # noqa: RUF012
 
@@ -53,6 +53,7 @@ class RetailWorld(Calculating):
 
     @staticmethod
     def _only(user_ids: Iterator[str]) -> str:
+        """Return the first of the user ids. Raises Refused where there is no user."""
         first = next(user_ids, None)
         if first is None:
             raise Refused("no such user")
@@ -210,12 +211,14 @@ class RetailWorld(Calculating):
     # -- rules
 
     def _order(self, order_id: str, *statuses: str) -> Row:
+        """Return an order. Raises Refused where it has another status than those given."""
         order = self.rows("orders")[order_id]
         if order["status"] not in statuses:
             raise Refused(f"the order is {order['status']}, not {statuses[0]}", order_id=order_id)
         return order
 
     def _method(self, user_id: str, method_id: str) -> JsonObject:
+        """Return a payment method of a user. Raises Refused where the user does not have it."""
         methods: JsonObject = self.rows("users")[user_id]["payment_methods"]
         if method_id not in methods:
             raise Refused("the user has no such payment method", payment_method_id=method_id)
@@ -224,11 +227,12 @@ class RetailWorld(Calculating):
 
     @staticmethod
     def _covered(method: JsonObject, amount: float) -> None:
+        """Raise Refused where a payment method is a gift card with less than the amount."""
         if method["source"] == "gift_card" and method["balance"] < amount:
             raise Refused("the gift card does not cover the amount", balance=method["balance"])
 
     def _pay(self, user_id: str, method_id: str, amount: float) -> None:
-        """Take an amount, or give it back where it is below 0; only gift cards have a balance."""
+        """Charge an amount to a payment method, or refund it where it is negative; only the balance of gift cards changes."""
         method = self._method(user_id, method_id)
         self._covered(method, amount)
         if method["source"] == "gift_card":
@@ -237,7 +241,7 @@ class RetailWorld(Calculating):
             self.rows("users").change(user_id, payment_methods={**methods, method_id: {**method, "balance": balance}})
 
     def _variants(self, order: Row, item_ids: Sequence[str], new_item_ids: Sequence[str]) -> Sequence[JsonObject]:
-        """Return the variants that items are exchanged for: available, and each of the product of the item that it stands for."""
+        """Return the variants that replace items. Raises Refused where one is unavailable, or of another product than its item."""
         _held(order, item_ids)
         if len(item_ids) != len(new_item_ids):
             raise Refused("each item needs one that it is exchanged for")
@@ -251,23 +255,25 @@ class RetailWorld(Calculating):
 
 
 def _payment(kind: str, amount: Json, method_id: str) -> JsonObject:
+    """Return a payment or refund as an order stores it."""
     return {"transaction_type": kind, "amount": amount, "payment_method_id": method_id}
 
 
 def _item(order: Row, item_id: str) -> JsonObject:
+    """Return the first item of an order with this id."""
     item: JsonObject = next(item for item in order["items"] if item["item_id"] == item_id)
     return item
 
 
 def _held(order: Row, item_ids: Sequence[str]) -> None:
-    """Refuse items that the order does not have, or not so often."""
+    """Raise Refused where an order does not have all of these items, as often as they are listed."""
     missing = Counter(item_ids) - Counter(item["item_id"] for item in order["items"])
     if missing:
         raise Refused("the order does not have these items", item_ids=sorted(missing))
 
 
 def _difference(order: Row, item_ids: Sequence[str], variants: Sequence[JsonObject]) -> float:
-    """Return what the new items cost more than the old ones, in dollars."""
+    """Return how much more the new items cost than the old ones, in dollars."""
     difference: float = sum(
         variant["price"] - _item(order, item_id)["price"] for item_id, variant in zip(item_ids, variants, strict=True)
     )

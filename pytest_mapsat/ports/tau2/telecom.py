@@ -87,13 +87,15 @@ Permission = Annotated[str, Field(description="sms, storage, phone or network")]
 
 
 def _on(value: object) -> str:
+    """Return ``ON`` for a true value, else ``OFF``."""
     return "ON" if value else "OFF"
 
 
 def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> Callable[[Phone], str]:
-    """Return a function of the world that sets columns of the phone, which then looks for a network unless it says otherwise."""
+    """Return a setup tool that sets columns of the phone, looks for a network where ``search`` is true, and shows the status bar."""
 
     def prepare(self: Phone) -> str:
+        """Set the columns of the phone, look for a network where wanted, and return the status bar."""
         if columns:
             self.set(**columns)
         if search:
@@ -105,22 +107,22 @@ def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> 
 
 
 class Phone(TauDesk):
-    """A phone. Every setting that bears on the network makes it look for one again."""
+    """The user's phone and the tools to use it; settings that affect the network make it look for a network again."""
 
     user_keys = {"device": "id", "surroundings": "id"}  # noqa: RUF012
 
     @property
     def device(self) -> Row:
-        """The phone itself."""
+        """Return the row of the phone itself."""
         return self.rows("device")["device"]
 
     @property
     def surroundings(self) -> Row:
-        """Where the user is, and what the provider lets the line do."""
+        """Return the row with where the user is, and what the provider allows the line."""
         return self.rows("surroundings")["surroundings"]
 
     def surround(self, **columns: Json) -> None:
-        """Change the surroundings, where that is a change."""
+        """Change columns of the surroundings, where a value differs."""
         if any(self.surroundings[name] != value for name, value in columns.items()):
             self.rows("surroundings").change("surroundings", **columns)
 
@@ -136,7 +138,7 @@ class Phone(TauDesk):
         return self.bar()
 
     def bar(self) -> str:
-        """Return the status bar."""
+        """Return the status bar as text: signal, network and mobile data or airplane mode, Wi-Fi, VPN and battery."""
         device = self.device
         parts = ["Airplane Mode"] if device["airplane_mode"] else list(self._cellular())
         if device["wifi_enabled"] and device["wifi_connected"]:
@@ -147,6 +149,7 @@ class Phone(TauDesk):
         return f"Status Bar: {' | '.join(parts)}"
 
     def _cellular(self) -> list[str]:
+        """Return the parts of the status bar for signal, network and mobile data."""
         device = self.device
         signal, network = device["network_signal_strength"], device["network_technology_connected"]
         parts = ["No Signal" if signal == "none" else f"Signal {signal.title()}"]
@@ -234,6 +237,7 @@ class Phone(TauDesk):
         return self._allowed(app_name)
 
     def _allowed(self, app_name: str) -> str:
+        """Return a sentence with the permissions of an app, or that there is no such app."""
         app = self.device["app_statuses"].get(app_name)
         if app is None:
             return f"There is no app {app_name!r} on this phone."
@@ -343,6 +347,7 @@ class Phone(TauDesk):
         return self._told("The VPN is disconnected." if connected else "There is no VPN to disconnect.")
 
     def _disconnect(self) -> None:
+        """Disconnect the VPN where it is connected."""
         if self.device["vpn_connected"]:
             self.set(vpn_connected=False, vpn_details=None)
 
@@ -352,6 +357,7 @@ class Phone(TauDesk):
         return self._told(self._permit(app_name, permission.lower(), granted=True))
 
     def _permit(self, app_name: str, permission: str, *, granted: bool) -> str:
+        """Grant or withdraw a permission of an app, and return a sentence with the outcome."""
         apps = self.device["app_statuses"]
         app = apps.get(app_name)
         if app is None:
@@ -466,60 +472,62 @@ class Phone(TauDesk):
     # -- what a task asserts
 
     def assert_airplane_mode_status(self, expected_status: bool) -> bool:
-        """Return whether airplane mode is so."""
+        """Return whether airplane mode is on, or off, as expected."""
         return bool(self.device["airplane_mode"] == expected_status)
 
     def assert_service_status(self, expected_status: str) -> bool:
-        """Return whether the connection is so."""
+        """Return whether the phone has the expected connection status."""
         return bool(self.device["network_connection_status"] == expected_status)
 
     def assert_mobile_data_status(self, expected_status: bool) -> bool:
-        """Return whether mobile data works, or does not."""
+        """Return whether mobile data works, or does not work, as expected."""
         return self._data_works() == expected_status
 
     def assert_mobile_roaming_status(self, expected_status: bool) -> bool:
-        """Return whether data roaming is so."""
+        """Return whether data roaming is on, or off, as expected."""
         return bool(self.device["roaming_enabled"] == expected_status)
 
     def assert_mobile_data_saver_mode_status(self, expected_status: bool) -> bool:
-        """Return whether Data Saver is so."""
+        """Return whether Data Saver is on, or off, as expected."""
         return bool(self.device["data_saver_mode"] == expected_status)
 
     def assert_internet_speed(self, expected_speed: float, expected_desc: str | None = None) -> bool:
-        """Return whether mobile data is so fast at least, and of this grade."""
+        """Return whether mobile data reaches a speed in Mbps, and has the expected grade where one is given."""
         speed, grade = self._speed()
         fits = expected_desc is None or expected_desc.lower() == grade.lower()
         return (speed or 0) >= expected_speed and fits
 
     def assert_internet_not_excellent(self) -> bool:
-        """Return whether mobile data is of another grade than excellent."""
+        """Return whether the speed of mobile data has another grade than ``Excellent``."""
         return self._speed()[1] != "Excellent"
 
     def assert_can_send_mms(self, expected_status: bool) -> bool:
-        """Return whether picture messages can be sent, or cannot."""
+        """Return whether the phone can send picture messages, or cannot, as expected."""
         return self._sends_mms() == expected_status
 
     def assert_mobile_data_usage_exceeded(self, expected_status: bool) -> bool:
-        """Return whether more data is used than the plan has, or not."""
+        """Return whether the line has exceeded its data limit, or has not, as expected."""
         return bool(self.surroundings["mobile_data_usage_exceeded"] == expected_status)
 
     # -- how it works
 
     def _toggled(self, name: str, column: str) -> str:
-        """Turn a setting on or off; those that bear on the network make the phone look for one."""
+        """Switch a setting on or off, look for a network where it is data or roaming, and return the new state and the status bar."""
         self.set(**{column: not self.device[column]})
         if column in ("data_enabled", "roaming_enabled"):
             self.search()
         return self._told(f"{name} is now {_on(self.device[column])}.")
 
     def _told(self, text: str) -> str:
+        """Return a text with the status bar on the next line."""
         return f"{text}\n{self.bar()}"
 
     def _sim(self) -> str:
+        """Return the status of the SIM card; ``missing`` where it is taken out."""
         return "missing" if self.device["sim_card_missing"] else str(self.device["sim_card_status"])
 
     def search(self) -> None:
-        """Find the network that the phone prefers, at the signal that it has here; none where SIM card, settings or line keep it off."""
+        """Store the preferred network and its signal here; no service where the SIM card, the settings or the line prevent it."""
         device, signals = self.device, self.surroundings["signal_strength"]
         cut_off = device["airplane_mode"] or device["active_apn_settings"]["apn_name"] == "broken"
         if self._sim() != "active" or cut_off or not self.surroundings["line_active"]:
@@ -531,6 +539,7 @@ class Phone(TauDesk):
         self.set(network_connection_status=status, network_technology_connected=network, network_signal_strength=signal)
 
     def _data_works(self) -> bool:
+        """Return whether mobile data works: with signal, switched on, within the data limit, and abroad only with roaming."""
         device, around = self.device, self.surroundings
         if device["airplane_mode"] or device["network_signal_strength"] == "none":
             return False
@@ -540,7 +549,7 @@ class Phone(TauDesk):
         return bool((roams or not around["is_abroad"]) and not around["mobile_data_usage_exceeded"])
 
     def _speed(self) -> tuple[float | None, str]:
-        """Return the speed of mobile data, in megabits per second, and its grade; None where there is no connection."""
+        """Return the speed of mobile data in Mbps and its grade; None and ``No Connection`` where it does not work."""
         if not self._data_works():
             return None, "No Connection"
         device = self.device
@@ -553,6 +562,7 @@ class Phone(TauDesk):
         return speed, next((grade for below, grade in _GRADES if speed < below), "Excellent")
 
     def _sends_mms(self) -> bool:
+        """Return whether the phone can send picture messages, by its data connection, APN settings and permissions."""
         device = self.device
         over_wifi = device["wifi_calling_enabled"] and device["wifi_calling_mms_over_wifi"]
         if not self._data_works() or device["network_technology_connected"] == "2G" or over_wifi:
@@ -585,7 +595,7 @@ _TABLES = {"L": "lines", "D": "devices", "B": "bills", "C": "customers", "P": "p
 
 
 class TelecomWorld(Phone):
-    """The provider. What the agent does to a line reaches the user's phone, and what the user pays reaches the bill."""
+    """The provider's tools; changes to a line reach the user's phone, and the user's payments reach the bill."""
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
@@ -602,7 +612,7 @@ class TelecomWorld(Phone):
 
     @classmethod
     def tables(cls, database: JsonObject, user_database: JsonObject) -> dict[str, list[JsonObject]]:
-        """Return the rows of the published databases; the phone and its surroundings are a row each."""
+        """Return the rows of the published databases by table; the phone and its surroundings have one row each."""
         sides = {"device": DEVICE, "surroundings": SURROUNDINGS}
         user_side = {name: {name: overlaid(usual, user_database.get(name, {}))} for name, usual in sides.items()}
         tables = super().tables(database, user_side)
@@ -755,28 +765,28 @@ class TelecomWorld(Phone):
     # -- what a task asserts
 
     def assert_data_refueling_amount(self, customer_id: str, line_id: str, expected_amount: float) -> bool:
-        """Return whether a line has been refuelled by so much."""
+        """Return whether a line has been refuelled by the expected number of gigabytes."""
         refuelled: float = self._line(customer_id, line_id)["data_refueling_gb"]
         return abs(refuelled - expected_amount) < 1e-6  # noqa: PLR2004  float noise
 
     def assert_line_status(self, customer_id: str, line_id: str, expected_status: str) -> bool:
-        """Return whether a line has a status."""
+        """Return whether a line has the expected status."""
         return bool(self._line(customer_id, line_id)["status"] == expected_status)
 
     def assert_overdue_bill_exists(self, customer_id: str, overdue_bill_id: str) -> bool:
-        """Return whether a customer has this bill, and it is overdue."""
+        """Return whether a customer has an overdue bill with this id."""
         bills = self._bills(self.rows("customers")[customer_id])
         return any(bill["bill_id"] == overdue_bill_id and bill["status"] == "Overdue" for bill in bills)
 
     def assert_no_overdue_bill(self, overdue_bill_id: str) -> bool:
-        """Return whether a bill is paid, or not there."""
+        """Return whether a bill is paid, or does not exist."""
         bill = self.rows("bills").get(overdue_bill_id)
         return bill is None or bill["status"] == "Paid"
 
     # -- rules
 
     def settle(self) -> None:
-        """Tell the phone what its line can do, take what the user has paid, and hand over a request to pay."""
+        """Update the phone from the state of its line, mark bills as paid that the user paid, and pass on a request to pay."""
         number = self.surroundings["phone_number"]
         if number is None:
             return
@@ -802,6 +812,7 @@ class TelecomWorld(Phone):
         )
 
     def _customer_of(self, phone_number: str) -> Row:
+        """Return the customer who has a phone number, as their own or on a line. Raises Refused where there is no such customer."""
         wanted = _digits(phone_number)
         own = {line["line_id"] for line in self.rows("lines").values() if _digits(line["phone_number"]) == wanted}
         for customer in self.rows("customers").values() if wanted else ():
@@ -810,18 +821,21 @@ class TelecomWorld(Phone):
         raise Refused("no customer has this phone number", phone_number=phone_number)
 
     def _line(self, customer_id: str, line_id: str) -> Row:
+        """Return a line of a customer. Raises Refused where the customer does not have it."""
         if line_id not in self.rows("customers")[customer_id]["line_ids"]:
             raise Refused("the customer has no such line", line_id=line_id)
         return self.rows("lines")[line_id]
 
     def _bills(self, customer: Row) -> Iterator[Row]:
+        """Yield the bills of a customer."""
         yield from (self.rows("bills")[bill_id] for bill_id in customer["bill_ids"])
 
     def _awaited(self, customer: Row) -> Iterator[Row]:
+        """Yield the bills of a customer that wait for payment."""
         yield from (bill for bill in self._bills(customer) if bill["status"] == "Awaiting Payment")
 
     def _charge(self, customer_id: str, amount: float, description: str) -> None:
-        """Put a charge on the next bill of a customer, which is made where there is none."""
+        """Add a charge to a customer's draft bill, and create that bill where there is none yet."""
         customer = self.rows("customers")[customer_id]
         bill = next((bill for bill in self._bills(customer) if bill["status"] == "Draft"), None)
         if bill is None:
@@ -834,6 +848,7 @@ class TelecomWorld(Phone):
         self.rows("bills").change(bill["bill_id"], line_items=items, total_due=round(bill["total_due"] + amount, 6))
 
     def _add_bill(self, bill_id: str, customer: Row, start: date, end: date, **columns: Json) -> Row:
+        """Add a bill for a period to a customer, and return it."""
         bill = self.rows("bills").add(
             {
                 "bill_id": bill_id,
@@ -853,14 +868,16 @@ class TelecomWorld(Phone):
 
 
 def _item(description: str, amount: float) -> JsonObject:
+    """Return a bill item of today: a credit where the amount is negative, else a charge."""
     kind = "Credit" if amount < 0 else "Charge"
     return {"description": description, "amount": amount, "date": TODAY.isoformat(), "item_type": kind}
 
 
 def _next_month(moment: date) -> date:
-    """Return the first day of the month after."""
+    """Return the first day of the next month."""
     return (moment.replace(day=1) + timedelta(days=32)).replace(day=1)
 
 
 def _digits(phone_number: str) -> str:
+    """Return the digits of a phone number, without any other characters."""
     return "".join(character for character in phone_number if character.isdigit())

@@ -23,7 +23,7 @@ _FACTS = "_tau2_tool"
 
 @dataclass(frozen=True)
 class ToolFacts:
-    """What the decorator ``tool`` keeps with a method.
+    """Facts about a tool that the decorator ``tool`` stores on its method.
 
     Attributes:
         writes: whether it may change rows.
@@ -41,11 +41,14 @@ class ToolFacts:
 def tool(
     *, writes: bool = False, by: Literal["agent", "user", "world"] = "agent", asked: tuple[str, ...] = ()
 ) -> Callable[[_Method], _Method]:
-    """Make a method of a world a tool: its docstring describes it, its annotations are its parameters. Arguments as in ``ToolFacts``."""
+    """Return a decorator that makes a method a tool, with docstring and annotations as its spec. Arguments as in ``ToolFacts``."""
 
     def mark(method: _Method) -> _Method:
+        """Return the method with the facts of its tool; one that may write settles the world after each call."""
+
         @wraps(method)
         def settled(self: TauDesk, **arguments: Json) -> Json:
+            """Call the method, settle the world, and return the result."""
             result: Json = method(self, **arguments)
             self.settle()
             return result
@@ -60,12 +63,12 @@ def tool(
 
 
 def looks(*asked: str) -> Callable[[_Method], _Method]:
-    """Make a method a tool of the user that changes nothing; ``asked`` as in ``ToolFacts``."""
+    """Return a decorator that makes a method a tool by which the user only reads; ``asked`` as in ``ToolFacts``."""
     return tool(by="user", asked=asked)
 
 
 def acts(*asked: str) -> Callable[[_Method], _Method]:
-    """Make a method a tool of the user that may change rows; ``asked`` as in ``ToolFacts``."""
+    """Return a decorator that makes a method a tool by which the user may change rows; ``asked`` as in ``ToolFacts``."""
     return tool(by="user", writes=True, asked=asked)
 
 
@@ -84,6 +87,7 @@ def specs_of(world: type[TauDesk]) -> dict[str, Tool]:
 
 
 def _spec(method: Callable[..., Any], facts: ToolFacts) -> Tool:
+    """Return the spec of a tool, made from the docstring and the annotations of its method."""
     hints = get_type_hints(method, include_extras=True)
     fields: dict[str, Any] = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
@@ -123,7 +127,7 @@ Expression = Annotated[str, Field(description="digits, + - * /, parentheses and 
 
 
 class TauDesk:
-    """The desk that every domain has: rows to look up, a calculator, and a human to hand over to.
+    """Base of the worlds of all domains: tables, and the tool that hands the user over to a human.
 
     Args:
         state: the tables of the episode.
@@ -179,7 +183,7 @@ def _listed(database: JsonObject, name: str, key: str) -> list[JsonObject]:
 
 
 class Calculating(TauDesk):
-    """A desk with a calculator."""
+    """Base of the worlds that have a calculator."""
 
     @tool()
     def calculate(self, expression: Expression) -> str:
@@ -197,7 +201,7 @@ _LONGEST = 500
 
 
 def _value(expression: str) -> float:
-    """Return the value of an expression. Raises Refused for anything but arithmetic."""
+    """Return the value of an arithmetic expression. Raises Refused for anything else."""
     if len(expression) > _LONGEST or not set(expression) <= set("0123456789+-*/(). "):
         raise Refused("an expression has up to 500 characters: digits, + - * /, parentheses and blanks")
     try:
@@ -207,6 +211,7 @@ def _value(expression: str) -> float:
 
 
 def _of_node(node: ast.expr) -> float:
+    """Return the value of a node of a parsed expression. Raises ValueError for anything but arithmetic."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return number
@@ -226,7 +231,7 @@ def fold(text: str) -> str:
 
 
 def overlaid(usual: Any, given: Any) -> Any:
-    """Return given values laid over the usual ones: objects member by member, anything else as given."""
+    """Return usual values with given ones in their place; objects are merged member by member."""
     if not isinstance(usual, Mapping) or not isinstance(given, Mapping):
         return copy.deepcopy(given)
     return {name: overlaid(usual.get(name), given.get(name, usual.get(name))) for name in {**usual, **given}}
@@ -241,7 +246,7 @@ _OWNER = "user_id"
 
 
 class MockWorld(TauDesk):
-    """Tasks, their users, and a user's notifications."""
+    """The tools of the domain mock: tasks, their users, and a user's notifications."""
 
     keys = {"tasks": "task_id", "users": "user_id"}  # noqa: RUF012  a ClassVar of the base
     user_keys = {"notifications": "notification_id"}  # noqa: RUF012
@@ -269,6 +274,7 @@ class MockWorld(TauDesk):
         return [{**user, "tasks": self._tasks_of(user_id, user)} for user_id, user in self.rows("users").items()]
 
     def _tasks_of(self, user_id: str, user: JsonObject) -> list[str]:
+        """Return the ids of a user's tasks: those in the user's row, then those created since."""
         new = [task_id for task_id, task in self.rows("tasks").items() if task.get(_OWNER) == user_id]
         return [*user.get("tasks", []), *new]
 
@@ -299,13 +305,13 @@ class MockWorld(TauDesk):
         return notification_id
 
     def assert_number_of_tasks(self, user_id: str, expected_number: int) -> bool:
-        """Return whether a user has so many tasks."""
+        """Return whether a user has the expected number of tasks."""
         return len(self._tasks_of(user_id, self.rows("users")[user_id])) == expected_number
 
     def assert_task_status(self, task_id: str, expected_status: str) -> bool:
-        """Return whether a task has a status."""
+        """Return whether a task has the expected status."""
         return bool(self.rows("tasks")[task_id]["status"] == expected_status)
 
     def assert_notification_status(self, notification_id: str, expected_status: str) -> bool:
-        """Return whether a notification has a status."""
+        """Return whether a notification has the expected status."""
         return bool(self.rows("notifications")[notification_id]["status"] == expected_status)

@@ -23,6 +23,7 @@ _METRICS = (
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    """Return the metrics of an episode: orders, rubrics and reward."""
     readings = metric_input.readings
     orders = [(1.0, readings[ORDERS])] if ORDERS in readings else []
     rubrics = [(1.0, reading) for name, reading in readings.items() if name.startswith(RUBRIC)]
@@ -35,7 +36,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
 
 
 def _reward(metric_input: MetricInput, share: Measure) -> Measure:
-    """Return 1 where all rubrics hold, 0 where one does not or the dialogue was cut off, and bounds while one is open."""
+    """Return 1 where all rubrics hold, 0 where one fails or the dialogue was cut off, and bounds where one is undecided."""
     ending = metric_input.trajectory.ending
     if ending not in ("done", "stalled"):
         return Measure(0.0, why=f"the dialogue did not end by itself: {ending}")
@@ -54,12 +55,12 @@ _MOST = 200
 
 
 def standing(status: str) -> Standing:
-    """Return the standing of an order as far as a caller decides it: processed, delivered and consumed orders and open reservations count as paid."""
+    """Return ``unpaid`` or ``cancelled`` for an order with this status, and ``paid`` for every other, such as delivered ones."""
     return "unpaid" if status == "unpaid" else "cancelled" if status == "cancelled" else "paid"
 
 
 def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject]:
-    """Return the compared parts of new rows.
+    """Return the forms of new rows: those of their values that are compared with the reference.
 
     A delivery is one form. Other orders, of which one call orders one product, are added up where they are equal. Orders that were cancelled again
     are left out.
@@ -88,11 +89,12 @@ def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject
 
 
 def choice(product: Mapping[str, Json]) -> str:
-    """Return a product with the choice that was made of it, whatever the case of its letters."""
+    """Return a product's id with the attributes that were chosen for it, casefolded."""
     return f"{product['product_id']}: {product.get('attributes', '')}".casefold()
 
 
 def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
+    """Return the form of a delivery order: shop, items, choices, place, time, whether it has a note, and standing."""
     items: Counter[str] = Counter()
     for product in row["products"]:
         items[product["product_id"]] += product["quantity"]
@@ -109,7 +111,7 @@ def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
 
 
 def _fits(wanted: JsonObject, form: JsonObject) -> bool:
-    """Return whether a form has all wanted values; what the reference leaves open may be anything."""
+    """Return whether a form has all wanted values; its choices may be more than the wanted ones."""
     return all(
         set(value) <= set(form.get(name, ())) if name == "choices" else form.get(name) == value
         for name, value in wanted.items()
@@ -122,7 +124,7 @@ def vita_orders(
     earlier: Mapping[str, JsonObject] | None = None,
     optional: Sequence[JsonObject] = (),
 ) -> Finding:
-    """The episode ends with the orders of the reference.
+    """Check that the episode ends with the orders, bookings and reservations of the reference, and no others.
 
     Args:
         episode: the dialogue with its changes.
@@ -156,7 +158,7 @@ def vita_orders(
 def _changed(
     name: str, before: Mapping[str, Json], after: Mapping[str, Json] | None, wanted: Mapping[str, Json]
 ) -> list[tuple[str, str]]:
-    """Return how the end of an earlier order differs from what is wanted."""
+    """Return a pair of expected and found value for each part of an earlier order that does not end as wanted."""
     if after is None:
         return [(f"{name} {_in_words(wanted)}", "it is gone")]
     was, ends = _state(before), _state(after)
@@ -169,7 +171,7 @@ def _changed(
 
 
 def _state(row: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the parts of an order that a caller can change."""
+    """Return the parts of an order, booking or reservation that a call can change."""
     products = sorted(f"{product['product_id']} x {product['quantity']}" for product in row.get("products", ()))
     when = next((row[column] for column in _TIMES.values() if column and column in row), "")
     kept = {"note": row.get("note", ""), "time": when, "people": row.get("customer_count", 0)}
@@ -177,4 +179,5 @@ def _state(row: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _in_words(form: Mapping[str, Json]) -> str:
+    """Return a form as text, ``name=value`` for each value that is not empty."""
     return " ".join(f"{name}={value}" for name, value in form.items() if value not in ("", [], {}))

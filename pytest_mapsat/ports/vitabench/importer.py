@@ -85,6 +85,7 @@ _ASKED_ADDRESS = (
 
 
 def _task_files(src: Path) -> list[Path]:
+    """Return the files of tasks at a path, the published layout first. Raises SuiteError where there are none."""
     return files_of(src, *_PATTERNS, lacks="holds no tasks" if src.is_dir() else "is not there", hint=_HINT)
 
 
@@ -132,7 +133,7 @@ class PlacedTask:
 
 
 class Building:
-    """Makes a suite task by task.
+    """Builds a suite from tasks, one at a time, and logs what it leaves out.
 
     Args:
         folder: where it is written.
@@ -149,17 +150,18 @@ class Building:
         self._counts: Counter[str] = Counter()
 
     def read(self, path: Path) -> Iterator[Record]:
-        """Give the entries of a file; what is not JSON is noted and left out."""
+        """Yield the entries of a file; those that are not JSON are noted and left out."""
         # All files of the published layout have the same two names: the folder tells them apart.
         name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
 
         def torn(place: str, message: str) -> None:
+            """Note an entry that cannot be read."""
             self.refuse(place, f"{message}; left out")
 
         return json_records(path, torn, "tasks", longest=limits.DIALOGUE_BYTES, name=name)
 
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
-        """Return part of a source, or None after noting its problems."""
+        """Return data validated as a model, or None after noting its problems."""
         parsed, problems = validated(model, data, place)
         if parsed is None:
             reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
@@ -167,7 +169,7 @@ class Building:
         return parsed
 
     def tables(self, task: VitaTask, place: str) -> Tables | None:
-        """Return the rows that a task begins with, or None after noting why it cannot become a case."""
+        """Return the tables that a task begins with, or None after noting why the task cannot become a case."""
         try:
             _, tables = task.domains, tables_of(task.environment)
         except ValueError as wrong:
@@ -180,11 +182,11 @@ class Building:
         return tables
 
     def refuse(self, place: str, message: str) -> None:
-        """Note a task that is left out."""
+        """Note that a task is left out, and why."""
         self.log.note("unparsable", place, message, leaves="tasks")
 
     def finish(self, paths: Sequence[Path], tasks: Iterable[PlacedTask]) -> ImportReport:
-        """Write cases, tools, tables and the manifest.
+        """Write cases, tools, tables and the manifest, and return the report of the import.
 
         Raises:
             SuiteError: no task comes over.
@@ -201,13 +203,14 @@ class Building:
         return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
     def _tools(self) -> Mapping[str, Tool]:
-        """Return the tools of the tasks' domains that this version of VitaBench has."""
+        """Return the tools of the tasks' domains, sorted by name, without those that this version of VitaBench lacks."""
         parts = [packaged_tools(__package__, f"tools/{part}.yaml") for part in ("common", *sorted(self._domains))]
         tools = {name: tool for part in parts for name, tool in part.items()}
         absent = "get_user_historical_behaviors" if self._version == "2.0" else "taxi"
         return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
+        """Return the manifest of the suite, with the domains, languages and counts of its cases."""
         return imported_manifest(
             _FORMATS[self._version],
             digest([content_digest(path) for path in paths], 12),
@@ -228,6 +231,7 @@ class Building:
         )
 
     def _cases(self, tasks: Iterable[PlacedTask]) -> Iterator[Case]:
+        """Yield the cases of tasks, and count them, their languages and their domains."""
         for placed in tasks:
             case = self._case(placed)
             if case is not None:
@@ -276,7 +280,7 @@ class Building:
         return case
 
     def _unused(self, placed: PlacedTask, language: str) -> str | None:
-        """Return the task's id, with its language where a task in another language has it already; None where one in the same language has it."""
+        """Return the id of a task's case, with its language where another language has it; None, after a note, where it is taken."""
         own = placed.case_id or placed.task.id
         case_id = own if self._ids.get(own, language) == language else f"{own}-{language}"
         if case_id in self._ids:
@@ -286,6 +290,7 @@ class Building:
         return case_id
 
     def _remark(self, place: str, task: VitaTask, reference: OrdersReference) -> None:
+        """Note what is odd about a task: its orders, domains, unknown fields, or a lack of rubrics."""
         if reference.problem:
             why = f"{reference.problem}; vita_orders does not apply"
             message = f"the required orders cannot be placed as they stand: {why}"
@@ -305,6 +310,7 @@ class Building:
             self.log.note("no_rubrics", place, "the task has no rubrics; vita_reward does not apply")
 
     def _messages(self, task: VitaTask, place: str) -> list[JsonObject]:
+        """Return the earlier messages of user and agent; others are noted and left out."""
         roles = {"user": "user", "assistant": "agent"}
         given = [
             {"role": roles[str(message.get("role"))], "text": message["content"]}
@@ -319,11 +325,12 @@ class Building:
 
 def _language(text: str) -> str:
     # A translation may keep a Chinese name. One Chinese character says as much as five letters.
+    """Return ``zh`` where more than a fifth of a text's characters are Chinese, else ``en``."""
     return "zh" if 5 * len(_CHINESE.findall(text)) > len(text) else "en"
 
 
 def _marks(reference: OrdersReference) -> dict[str, str]:
-    """Return the attributes that mark an odd reference, or what of it is not compared, to select cases by."""
+    """Return attributes to select cases by: whether the reference is odd, and which of its parts are not compared."""
     kinds = {kind for kind, _ in reference.notes}
     odd = "unplaceable" if reference.problem else "distraction" if "distraction" in kinds else ""
     marks = {"orders": odd}
@@ -333,7 +340,7 @@ def _marks(reference: OrdersReference) -> dict[str, str]:
 
 
 def _orders(reference: OrdersReference, language: str) -> list[JsonObject]:
-    """Return the requirement that compares the orders at the end; none where the reference has no end."""
+    """Return a list with the requirement that compares the orders at the end; an empty one where the reference has no end."""
     if reference.end is None:
         return []
     check = {"kind": "python", "name": "vita_orders", "arguments": reference.end}
@@ -341,6 +348,7 @@ def _orders(reference: OrdersReference, language: str) -> list[JsonObject]:
 
 
 def _rubrics(task: VitaTask) -> list[JsonObject]:
+    """Return a requirement for each rubric of a task."""
     return [
         {"id": f"{RUBRIC}{number}", "kind": "asked", "scope": "trajectory", "text": rubric}
         for number, rubric in enumerate(task.evaluation_criteria.rubrics, 1)
@@ -348,7 +356,7 @@ def _rubrics(task: VitaTask) -> list[JsonObject]:
 
 
 def _answers(task: VitaTask, language: str) -> list[JsonObject]:
-    """Return the answers of every user: the user id, and the addresses."""
+    """Return what the scripted user of every task answers: the user id, and the addresses where there are any."""
     words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
     answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
     if task.environment.location:
@@ -366,7 +374,7 @@ _EMPTY_SIGNS = frozenset("的了是我你他她们在和有就都也很要会能
 
 
 class Subtask(TaskPart):
-    """One task of a user."""
+    """One task of a user of VitaBench 2.0, as it is published."""
 
     subtask_id: Id
     domain: str
@@ -381,7 +389,7 @@ class Subtask(TaskPart):
 
 
 class VitaUser(TaskPart):
-    """A user with a sequence of tasks."""
+    """A user of VitaBench 2.0 with a sequence of tasks, as it is published."""
 
     id: Id
     user_id: str = ""
@@ -390,7 +398,7 @@ class VitaUser(TaskPart):
 
     @property
     def group(self) -> str:
-        """The name of the group of the user's tasks."""
+        """Return the name of the group that the user's tasks form."""
         return safe_name(self.user_id or self.id, 60) or "user"
 
 
@@ -422,7 +430,7 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
 
 
 def _tasks(building: Building, place: str, user: VitaUser, groups: set[str]) -> Iterator[PlacedTask]:
-    """Give the readable tasks of a user, counted from 1; the interactions before an unreadable one go to the next."""
+    """Yield the readable tasks of a user, numbered from 1; interactions before an unreadable task move on to the next one."""
     if user.group in groups:
         building.refuse(place, f"another user is called {printable(user.group)}; the first one is kept")
         return
@@ -466,6 +474,7 @@ def _tasks(building: Building, place: str, user: VitaUser, groups: set[str]) -> 
 
 
 def _as_task(subtask: Subtask, user: VitaUser) -> JsonObject:
+    """Return a subtask in the form of a task of 1.0, with the user's own profile where the subtask has none."""
     scenario = subtask.user_scenario
     given = subtask.model_dump(include={"domain", "environment", "evaluation_criteria", "message_history"})
     profile = {"user_profile": scenario.user_profile or user.user_profile}
@@ -474,13 +483,13 @@ def _as_task(subtask: Subtask, user: VitaUser) -> JsonObject:
 
 
 def _is_before(first: str, second: str) -> bool:
-    """Return whether a day or moment is before another; a day and a moment on it are at the same time."""
+    """Return whether a day or moment is earlier than another, to the minute; a day equals every moment on it."""
     length = min(len(first), len(second), len("2026-05-02T10:00"))
     return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
 
 
 def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[JsonObject]:
-    """Give the interactions before a task, in either form of the source; one without a date or words is noted and left out."""
+    """Yield the interactions before a task, in either published form; those without date or words are noted and left out."""
     for number, raw in enumerate(subtask.interactions, 1):
         date = _date(raw.get("date", raw.get("timestamp")))
         content = raw.get("content")
@@ -501,16 +510,18 @@ def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[Jso
 
 
 def _dialogue(value: Json) -> list[JsonObject]:
+    """Return the role and content of each line of a dialogue that has words and a known role."""
     lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in objects(value))
     return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
 
 
 def _text(value: Json) -> str:
+    """Return a text as it is, any other value as JSON, and None as an empty text."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _date(value: Json) -> str:
-    """Return a date as a case has it, a moment with China's offset; empty for anything else."""
+    """Return a day as ``YYYY-MM-DD``, or a moment with China's offset; empty for anything else."""
     text = value if isinstance(value, str) else ""
     try:
         return f"{moment_of(text.replace('T', ' ')).replace(' ', 'T')}+08:00"
@@ -522,7 +533,7 @@ def _date(value: Json) -> str:
 
 
 def _preferences(task: VitaTask) -> list[str]:
-    """Return the user's preferences at a task: the tags of each category."""
+    """Return the user's current preferences, each as ``category: tag``."""
     current = task.user_scenario.personalized_preference_memory.get("current")
     return [
         f"{category}: {_text(tag)}"
@@ -533,7 +544,7 @@ def _preferences(task: VitaTask) -> list[str]:
 
 
 def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
-    """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
+    """Return ``dropped``, ``changed`` or ``new``, the first that happened to a preference since the last task; else ``kept``."""
     history = objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
     types = set()
     for change in history:
@@ -546,7 +557,7 @@ def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
 
 
 def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
-    """Give what the user tells only when asked: a question is recognised by its words, without those of the request."""
+    """Yield the user's intention as an answer to questions that have words of it; nothing where the source gives none."""
     words = subtask.user_intention.strip()
     if words:
         asked = [word for word in _telling(words) if word not in subtask.instruction.lower()]
@@ -554,7 +565,7 @@ def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
 
 
 def _telling(text: str) -> Sequence[str]:
-    """Return the words of a text that tell its subject; of Chinese text pairs of characters."""
+    """Return the words of a text that carry meaning, each once; of Chinese text the pairs of neighbouring characters."""
     pairs = ("".join(pair) for run in _CHINESE_RUN.findall(text) for pair in pairwise(run))
     pairs = (pair for pair in pairs if not _EMPTY_SIGNS.intersection(pair))
     return list(dict.fromkeys([*filter(str.isascii, telling_words([text.lower()])), *pairs]))

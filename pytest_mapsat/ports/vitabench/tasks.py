@@ -44,7 +44,7 @@ _DOMAINS = {
 
 
 def domain_of(kind: str) -> str:
-    """Return the domain of a kind of order."""
+    """Return the domain of a kind of order: ``delivery``, ``instore``, or ``ota`` for every other kind."""
     return kind if kind in ("delivery", "instore") else "ota"
 
 
@@ -52,29 +52,34 @@ _TARGET = "target"
 
 
 def _moment(text: str) -> str:
+    """Return a moment as ``YYYY-MM-DD HH:MM:SS``; empty for a blank text."""
     return moment_of(text) if text.strip() else ""
 
 
 def _day(text: str) -> str:
+    """Return a day as ``YYYY-MM-DD``; empty for a blank text."""
     return day_of(text) if text.strip() else ""
 
 
 def _listed(value: object) -> list[object]:
-    """Return a list of words: the source has lists, single words, and objects of names and values."""
+    """Return a value of the source, a list, a single word, or an object of names and values, as a list of words."""
     if isinstance(value, Mapping):
         return [f"{name}: {words}" for name, words in value.items()]
     return [word for word in value if word is not None] if isinstance(value, list) else [value] if value else []
 
 
 def _joined(value: object) -> str:
+    """Return the words of a value of the source as one text, joined by commas."""
     return ", ".join(map(str, _listed(value)))
 
 
 def _amount(value: object) -> object:
+    """Return 0 for an empty text, and any other value as it is."""
     return 0 if value == "" else value
 
 
 def _stripped(value: object) -> object:
+    """Return a text without blanks at its ends, and any other value as it is."""
     return value.strip() if isinstance(value, str) else value
 
 
@@ -90,17 +95,19 @@ Shown = int | float | bool | str
 
 @cache
 def _required(part: type[BaseModel]) -> frozenset[str]:
+    """Return the names of a model's required fields."""
     return frozenset(name for name, field in part.model_fields.items() if field.is_required())
 
 
 class TaskPart(SourcePart):
-    """Part of a task; a required field that is misspelled is refused with the name that is meant."""
+    """Base of the parts of a task; a missing required field is refused with the field that looks like its misspelling."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, data: Any) -> Any:
+        """Return the data. Raises ValueError where a required field is missing and an unknown one looks like its misspelling."""
         if isinstance(data, Mapping):
             given = {name for name, value in data.items() if value is not None}
             for name in sorted(_required(cls) - given):
@@ -118,6 +125,7 @@ class VitaPlace(TaskPart):
 
 
 def _place(value: object) -> object:
+    """Return an address that is a text as an object, an empty value as None, and any other value as it is."""
     return {"address": value} if isinstance(value, str) and value else value or None
 
 
@@ -135,7 +143,7 @@ class Weather(TaskPart):
 
 
 class ShopOffer(TaskPart):
-    """What can be ordered at a shop."""
+    """A product that a shop offers."""
 
     product_id: Id
     price: Annotated[Number, Field(ge=0)]
@@ -200,6 +208,7 @@ class Shop(TaskPart):
     @model_validator(mode="before")
     @classmethod
     def _labelled(cls, data: Any) -> Any:
+        """Return the data with the source's labels, the fields that end in ``_type``, under ``labels``."""
         if not isinstance(data, Mapping):
             return data
         return {**data, "labels": {name: str(value) for name, value in data.items() if name.endswith("_type")}}
@@ -253,7 +262,7 @@ class Reservation(TaskPart):
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """Return the id of the booking or of the reservation."""
         return self.book_id or self.reservation_id
 
 
@@ -285,13 +294,14 @@ class VitaEnvironment(TaskPart):
     @model_validator(mode="before")
     @classmethod
     def _unknown(cls, data: Any) -> Any:
+        """Return the data with the names of unknown fields that are not empty under ``unknown``."""
         if not isinstance(data, Mapping):
             return data
         unknown = [str(name) for name, value in data.items() if value and name not in cls.model_fields]
         return {**data, "unknown": unknown}
 
     def sold(self) -> Iterator[tuple[str, str, Shop]]:
-        """Give each shop with its kind and its id: its key in the source, by which products and orders name it."""
+        """Yield kind, id and data of each shop; the id is its key in the source, by which products and orders refer to it."""
         for kind, (collection, _) in KINDS.items():
             for key, shop in getattr(self, collection).items():
                 yield kind, key, shop
@@ -313,7 +323,7 @@ class VitaCriteria(TaskPart):
 
     @property
     def rubrics(self) -> list[str]:
-        """The rubrics, each once: those of the states, then those of the whole."""
+        """Return the rubrics, each once: first those of the expected states, then the overall ones."""
         listed = [rubric for state in self.expected_states for rubric in state.state_rubrics]
         return list(dict.fromkeys(rubric for rubric in (*listed, *self.overall_rubrics) if rubric.strip()))
 
@@ -326,7 +336,7 @@ class VitaScenario(TaskPart):
 
 
 class VitaTask(TaskPart):
-    """A task of 1.0, or one of a user's in 2.0."""
+    """A task of VitaBench 1.0, or one of a user of 2.0."""
 
     id: Id
     domain: str
@@ -338,13 +348,13 @@ class VitaTask(TaskPart):
 
     @property
     def unknown_domains(self) -> list[str]:
-        """The names of domains that are unknown, each with the one that may be meant."""
+        """Return the domains of the task that are unknown, each with the known one that is meant where one is close."""
         odd = [name for name in self._names if name not in _DOMAINS]
         return [" ".join(filter(None, (shown(name), did_you_mean(name, _DOMAINS)))) for name in odd]
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Its domains by our names; where one is unknown, also those of what its environment sells.
+        """Return the task's domains by our names; where it names an unknown one, also those of what its environment sells.
 
         Raises:
             ValueError: there is none.
@@ -358,11 +368,12 @@ class VitaTask(TaskPart):
 
     @property
     def _names(self) -> list[str]:
+        """Return the domains of the task as the source names them, in lower case."""
         return [name.strip().lower() for name in re.split("[,，、]", self.domain)]
 
 
 def label_of(label: Mapping[str, str] | JsonObject) -> str:
-    """Return the label of a shop or product that is not a target; empty for others."""
+    """Return the label by which the source marks a shop or product as distractor or irrelevant; empty where it has none."""
     types = (str(value) for name, value in label.items() if name.endswith("_type"))
     return next((word for word in types if word != _TARGET and ("distract" in word or word == "irrelevant")), "")
 
@@ -393,10 +404,12 @@ def tables_of(environment: VitaEnvironment) -> dict[str, list[JsonObject]]:
 
 
 def _dumped(part: TaskPart) -> dict[str, Json]:
+    """Return the fields of a part that the source gives, as JSON, without nulls, products and labels."""
     return part.model_dump(mode="json", exclude_unset=True, exclude_none=True, exclude={"products", "labels"})
 
 
 def _order_row(order: Order, environment: VitaEnvironment) -> JsonObject:
+    """Return an earlier order as a row of the table ``orders``."""
     row: JsonObject = {
         "id": order.order_id,
         "kind": order.order_type,
@@ -417,6 +430,7 @@ def _order_row(order: Order, environment: VitaEnvironment) -> JsonObject:
 
 
 def _kept_row(kept: Reservation, environment: VitaEnvironment) -> JsonObject:
+    """Return an earlier booking or reservation as a row of its table."""
     row = _dumped(kept)
     ids = {"id": kept.id, "customer_id": kept.customer_id or environment.user_id}
     common = {"status": kept.status, "customer_count": kept.customer_count, "update_time": kept.update_time}
@@ -442,7 +456,7 @@ _TIME_NAMED = re.compile(
 
 
 class UnplaceableError(Exception):
-    """Required orders cannot be placed as they stand; says why."""
+    """Raised where required orders cannot be placed; the message says why."""
 
 
 class OrdersReference:
@@ -483,7 +497,7 @@ class OrdersReference:
             self.calls, self.problem = [], " ".join(str(wrong).split())[:400]
 
     def _play(self) -> None:
-        """Place the orders, and say how it ends. Raises UnplaceableError, ValueError."""
+        """Place the required orders and bookings, and store the end that is compared. Raises UnplaceableError, ValueError."""
         states = self._task.evaluation_criteria.expected_states
         orders, kept = self._read([order for state in states for order in state.required_orders])
         optional, _ = self._read([order for state in states for order in state.optional_orders])
@@ -500,7 +514,7 @@ class OrdersReference:
         self.end = end
 
     def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Reservation]]:
-        """Return orders, then bookings and reservations; where several states have the same one, the last counts."""
+        """Return the orders, and the bookings and reservations; where several states have the same one, the last counts."""
         orders: dict[Json, Order] = {}
         kept: dict[Json, Reservation] = {}
         for data in raw:
@@ -518,7 +532,7 @@ class OrdersReference:
     # -- orders that were there before
 
     def _settle(self, orders: Sequence[Order]) -> list[Order]:
-        """Change the earlier orders to what is required, and return the orders that are new."""
+        """Bring the earlier orders to their required states, and return the required orders that are new."""
         left = dict(self._earlier)
         new: list[Order] = []
         for order in orders:
@@ -546,7 +560,7 @@ class OrdersReference:
         return new
 
     def _change(self, before: Order, order: Order) -> None:
-        """Bring an earlier order to its required state."""
+        """Bring an earlier order to its required state: move it, cancel it, pay it, or change its note."""
         kind, name = before.order_type, before.order_id
         wanted: JsonObject = {}
         if _is_moved(before, order):
@@ -574,7 +588,7 @@ class OrdersReference:
     # -- new ones
 
     def _place(self, order: Order) -> None:
-        """Place an order and pay it where it is required paid. Raises UnplaceableError."""
+        """Place a new order, and pay it where it is required paid. Raises UnplaceableError where it cannot be placed."""
         kind, shop = order.order_type, order.store_id
         if kind not in KINDS or domain_of(kind) not in self._task.domains:
             not_of = f"which is not of the task's domain {self._task.domain}"
@@ -597,6 +611,7 @@ class OrdersReference:
             self._call(f"pay_{kind}_order", order_id=created["order_id"])
 
     def _delivered(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
+        """Return the arguments of the call that places a delivery order."""
         address = next((place.address for place in (order.location, *self._environment.location) if place), "")
         arguments: JsonObject = {
             "user_id": self._world.user,
@@ -611,7 +626,7 @@ class OrdersReference:
         return arguments | ({"note": order.note} if order.note else {})
 
     def _travel(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
-        """Order rooms, one a call; tickets and seats of a day; rides."""
+        """Order a product of a hotel, one room a call, or a quantity of any other product; return the orders placed."""
         arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
         if kind == "hotel":
             return [self._call("create_hotel_order", **arguments) for _ in range(min(product.quantity, 1000))]
@@ -622,7 +637,7 @@ class OrdersReference:
         return [self._call(f"create_{kind}_order", **arguments)]
 
     def _keep(self, booking: Reservation) -> None:
-        """Book or reserve, or bring an earlier booking to its required state. Raises UnplaceableError."""
+        """Make a booking or reservation, or bring an earlier one to its required state. Raises UnplaceableError."""
         noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
         before = self._kept_before.get(booking.id)
         stands = standing(booking.status)
@@ -643,6 +658,7 @@ class OrdersReference:
             self._call("pay_instore_book", book_id=booked["book_id"])
 
     def _keep_otherwise(self, noun: str, before: Reservation, booking: Reservation) -> None:
+        """Bring an earlier booking or reservation to its required state: change, cancel or pay it."""
         stands, wanted = standing(booking.status), {}
         when = booking.book_time or booking.reservation_time
         if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):
@@ -659,7 +675,7 @@ class OrdersReference:
             self._changed[before.id] = wanted
 
     def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
-        """Make a call that is part of the reference. Raises UnplaceableError where it is refused."""
+        """Make a call, add it to the reference, and return its result. Raises UnplaceableError where it is refused."""
         make = getattr(self._world, tool, None)
         if make is None:
             raise UnplaceableError(f"there is no tool {tool}")
@@ -673,7 +689,7 @@ class OrdersReference:
     # -- the end, and what is odd
 
     def _placed(self, new: Sequence[Order]) -> list[JsonObject]:
-        """Return the forms of what must be new at the end, without the parts that the reference leaves open."""
+        """Return the forms of everything that must be new at the end, without what the reference leaves open."""
         forms = [form for order in new if order.order_type == "delivery" for form in self._form(order)]
         rows = [
             (table, row)
@@ -684,7 +700,7 @@ class OrdersReference:
         return forms + new_forms(rows)
 
     def _form(self, order: Order) -> list[JsonObject]:
-        """Return the compared parts of an order of the source."""
+        """Return the forms of an order of the source, without what it leaves open, and note choices and times that are not compared."""
         products = [Ordered.model_validate(product) for product in order.products]
         place = self._world.known_address(order.location.address)[0] if order.location else ""
         row = {
@@ -713,10 +729,12 @@ class OrdersReference:
         return forms
 
     def _offers(self, shop_id: str) -> list[ShopOffer]:
+        """Return the products of a shop; an empty list where there is no such shop."""
         products = self._shops[shop_id][1].products if shop_id in self._shops else ()
         return [ShopOffer.model_validate(offer) for offer in products]
 
     def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
+        """Note what is odd about a required order: its user, its address, its status, several products, or distractors."""
         name = f"order {order.order_id}"
         self._label(name, order.store_id, [product.product_id for product in products])
         if order.user_id and order.user_id != self._world.user:
@@ -731,7 +749,7 @@ class OrdersReference:
             self._note("address", f"the address of {name} is none of the task's; the one that is most like it is meant")
 
     def _label(self, name: str, shop_id: str, product_ids: Sequence[str]) -> None:
-        """Note where the source calls a shop or a product of a required order a distractor."""
+        """Note the shop and the products of a required order that the source labels as distractors."""
         if shop_id not in self._shops:
             return
         shop = self._shops[shop_id][1]
@@ -743,18 +761,19 @@ class OrdersReference:
                 self._note("distraction", f"{name} has {product['product_id']}, which the source labels {shown(word)}")
 
     def _note(self, kind: str, message: str) -> None:
+        """Add a remark of a kind to ``notes``."""
         self.notes.append((kind, message))
 
 
 def _is_earlier(before: Order, order: Order) -> bool:
-    """Return whether a required order is the earlier one with its id. A cancelled order does not come back: one that is required again is new."""
+    """Return whether a required order is an earlier order, unchanged or moved; a cancelled order never becomes active again."""
     if before.status == "cancelled" != order.status:
         return False
     return _same_items(before, order) or _is_moved(before, order)
 
 
 def _same_items(before: Order, order: Order) -> bool:
-    """Return whether two orders have the same products of a shop; a day that only one of them gives does not count."""
+    """Return whether two orders have the same products and quantities of a shop; a day that only one of them gives is ignored."""
     was, ends = (sorted(_item(product) for product in side.products) for side in (before, order))
     return (
         before.store_id == order.store_id
@@ -764,13 +783,13 @@ def _same_items(before: Order, order: Order) -> bool:
 
 
 def _item(product: JsonObject) -> tuple[str, int, str]:
-    """Return a product of an order: its id, how many, and the day."""
+    """Return the id, quantity and day of a product in an order."""
     ordered = Ordered.model_validate(product)
     return ordered.product_id, ordered.quantity, ordered.date
 
 
 def _is_moved(before: Order, order: Order) -> bool:
-    """Return whether an order is an earlier one on another day."""
+    """Return whether an order of one flight or train is an earlier order moved to another day."""
     if before.order_type not in _MOVED or (before.order_type, before.store_id) != (order.order_type, order.store_id):
         return False
     if len(before.products) != 1 or len(order.products) != 1:
@@ -780,7 +799,7 @@ def _is_moved(before: Order, order: Order) -> bool:
 
 
 def _cancelling(kind: str, order_id: str, user_id: str) -> tuple[str, JsonObject]:
-    """Return the call that cancels an order."""
+    """Return the name and the arguments of the call that cancels an order."""
     if kind in ("delivery", "instore"):
         return ("cancel_delivery_order" if kind == "delivery" else "instore_cancel_order"), {"order_id": order_id}
     return f"cancel_{kind}_order", {"order_id": order_id, "user_id": user_id}

@@ -35,7 +35,7 @@ _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]\d.*)?")
 
 
 def moment_of(text: str) -> str:
-    """Return a moment as ``YYYY-MM-DD HH:MM:SS``; the text may lack seconds and leading zeros, and have blanks and digits of any width.
+    """Return a moment as ``YYYY-MM-DD HH:MM:SS``, read from text in which seconds, leading zeros and a time zone are optional.
 
     Raises:
         ValueError: it is none.
@@ -49,13 +49,13 @@ def moment_of(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text with one ordinary space for all blanks that stand together, a no-break space among them, and ASCII digits."""
+    """Return a text in NFKC form (ASCII digits), with a single space for each run of blanks and none at the ends."""
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
 @lru_cache(maxsize=1024)  # a task has a few days, each in hundreds of products
 def day_of(text: str) -> str:
-    """Return a day as ``YYYY-MM-DD``. Raises ValueError where it is none."""
+    """Return the day of a date, with or without a time, as ``YYYY-MM-DD``. Raises ValueError for any other text."""
     parts = _DAY.fullmatch(_plain(text))
     if parts is None:
         raise ValueError(f"found {shown(text)}, expected a day such as 2025-06-21")
@@ -63,7 +63,7 @@ def day_of(text: str) -> str:
 
 
 def asked_for(read: Callable[[str], str], name: str, text: str) -> str:
-    """Return a moment or a day that a call gives. Raises Refused where it is none."""
+    """Return a call's argument as ``read`` parses it, ``moment_of`` or ``day_of``. Raises Refused where that fails."""
     try:
         return read(text)
     except ValueError as wrong:
@@ -71,19 +71,19 @@ def asked_for(read: Callable[[str], str], name: str, text: str) -> str:
 
 
 def _words(text: str) -> str:
-    """Return a text in one case, without punctuation."""
+    """Return a text casefolded, its words joined by single spaces, without punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def alike(part: str, text: str) -> float:
-    """Return how well a text contains a part, 0 to 100."""
+    """Return how well the best stretch of ``text`` matches ``part``, from 0 to 100; 0 where ``part`` is empty."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
 
     return float(fuzz.partial_ratio(part, text)) if part else 0.0
 
 
 def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
-    """Return the candidate that is most like a text, the first of equals; None where none is alike enough.
+    """Return the candidate most similar to a text, the first of equals; None where all are too unlike it.
 
     Args:
         text: an address, or a text with the name of a city.
@@ -105,10 +105,11 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
 
 
 def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequence[str]) -> list[Row]:
-    """Return rows by how well their texts hold the keywords, the best first; equals stay in their order."""
+    """Return at most 100 rows by how well their texts match the keywords, best first; rows with equal scores keep their order."""
     words = [words for word in keywords[:_MOST_WORDS] if (words := _words(word[:_LONGEST]))]
 
     def unlike(row: Row) -> float:
+        """Return the sort key of a row: the negated sum of how well its text matches each keyword."""
         text = _words(text_of(row))
         return -sum(alike(word, text) for word in words)
 
@@ -116,18 +117,19 @@ def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequenc
 
 
 def seen(row: Mapping[str, Json]) -> JsonObject:
-    """Return a row as an agent sees it."""
+    """Return the columns of a row that an agent may see, without those that only the sandbox needs."""
     return {name: value for name, value in row.items() if name not in _OWN}
 
 
 @cache
 def _holidays() -> Sequence[Mapping[str, Any]]:
+    """Return the holidays of the packaged ``holidays.json``, each with its names and days."""
     text = files(__package__).joinpath("holidays.json").read_text(encoding="utf-8")
     return tuple(json.loads(text))
 
 
 class VitaWorld:
-    """The tools of all three worlds, and what the other tools are built from.
+    """The tools that all three worlds have, and the helpers that the worlds' own tools share.
 
     Args:
         state: the tables of the case: those of ``TABLES``.
@@ -142,19 +144,22 @@ class VitaWorld:
     # -- shops, products, orders
 
     def _rows(self, table: str, kind: str) -> list[Row]:
+        """Return the rows of a table that are of one kind, such as ``hotel``."""
         return [row for row in self._tables[table].values() if row["kind"] == kind]
 
     def _shop(self, kind: str, shop_id: str) -> Row:
+        """Return the shop of a kind with an id. Raises Refused where there is no such shop."""
         row = self._tables["shops"].get(shop_id)
         if row is None or row["kind"] != kind:
             raise Refused(f"there is no {kind} {shown(shop_id)}")
         return row
 
     def _offers(self, kind: str, shop_id: str) -> list[Row]:
+        """Return all products that a shop sells."""
         return [row for row in self._rows("products", kind) if row["shop"] == shop_id]
 
     def _offer(self, kind: str, shop_id: str, product_id: str, date: str = "") -> Row:
-        """Return a product of a shop, on a day where one is given. Raises Refused."""
+        """Return a product of a shop, as offered on ``date`` where it is given. Raises Refused where there is no such offer."""
         self._shop(kind, shop_id)
         alike = [row for row in self._offers(kind, shop_id) if row["product_id"] == product_id]
         if not alike:
@@ -166,30 +171,33 @@ class VitaWorld:
         return on_day[0]
 
     def _with_products(self, row: Row) -> JsonObject:
+        """Return a shop as an agent sees it, with its products under ``products``."""
         return {**seen(row), "products": [seen(offer) for offer in self._offers(row["kind"], row["id"])]}
 
     def _search(self, table: str, kind: str, keywords: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
-        """Return the shops or products of a kind, those first whose columns hold the keywords best."""
+        """Return the shops or products of a kind as an agent sees them, by how well ``columns`` match the keywords, best first."""
 
         def text_of(row: Row) -> str:
+            """Return the values of a row's searched columns, joined into one text."""
             parts = (row.get(column, "") for column in columns)
             return " ".join(" ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts)
 
         return [seen(row) for row in ranked(self._rows(table, kind), text_of, keywords)]
 
     def _is_user(self, user_id: str) -> None:
+        """Raise Refused where an id is not that of the case's user."""
         if user_id != self.user:
             raise Refused(f"the user is not {shown(user_id)}")
 
     def _unused(self, table: str, prefix: str) -> str:
-        """Return a new id, counted up so that the same calls make the same ids."""
+        """Return the first free id of ``prefix-1``, ``prefix-2`` and so on, so that the same calls make the same ids."""
         rows, number = self._tables[table], 1
         while f"{prefix}-{number}" in rows:
             number += 1
         return f"{prefix}-{number}"
 
     def _place(self, kind: str, shop_id: str, products: Sequence[JsonObject], **columns: Json) -> JsonObject:
-        """Place an order that waits for its payment."""
+        """Add an unpaid order of these products to the table, and return it as an agent sees it."""
         total = sum(product["price"] * product["quantity"] for product in products)
         row = self._tables["orders"].add(
             {
@@ -210,16 +218,18 @@ class VitaWorld:
 
     @staticmethod
     def _order_seen(row: Row) -> JsonObject:
+        """Return an order as an agent sees it, with its id and kind as ``order_id`` and ``order_type``."""
         return {"order_id": row["id"], "order_type": row["kind"], **seen(row)}
 
     def _order(self, kind: str, order_id: str) -> Row:
+        """Return the order of a kind with an id. Raises Refused where there is no such order."""
         row = self._tables["orders"].get(order_id)
         if row is None or row["kind"] != kind:
             raise Refused(f"there is no {kind} order {shown(order_id)}")
         return row
 
     def _orders(self, kind: str, status: str = "", date: str = "") -> list[JsonObject]:
-        """Return the user's orders of a kind; those with this status, and with a product of this day, where they are given."""
+        """Return the user's orders of a kind; where given, only those with this status, and with a product for this day."""
         return [
             self._order_seen(row)
             for row in self._rows("orders", kind)
@@ -229,12 +239,14 @@ class VitaWorld:
         ]
 
     def _pay(self, table: str, row: Row) -> JsonObject:
+        """Mark an unpaid row as paid, and return its id and new status. Raises Refused where it is not unpaid."""
         if row["status"] != "unpaid":
             raise Refused(f"only what is unpaid can be paid; {row['id']} is {row['status']}")
         self._tables[table].change(row["id"], status="paid", update_time=self.now)
         return {"id": row["id"], "status": "paid"}
 
     def _cancel(self, table: str, row: Row) -> JsonObject:
+        """Mark a row as cancelled, and return its id and new status. Raises Refused where it is cancelled already."""
         if row["status"] == "cancelled":
             raise Refused(f"{row['id']} is cancelled already")
         self._tables[table].change(row["id"], status="cancelled", update_time=self.now)
@@ -252,7 +264,7 @@ class VitaWorld:
         return points
 
     def known_address(self, address: str) -> tuple[str, float, float]:
-        """Return the address of the case that is most like a text, with its longitude and latitude. Raises Refused."""
+        """Return the known address most similar to a text, with longitude and latitude. Raises Refused where all are too unlike."""
         points = self._points()
         best = closest(address, list(points), _LEAST_ADDRESS)
         if best is None:
@@ -264,16 +276,16 @@ class VitaWorld:
     def longitude_latitude_to_distance(
         self, longitude1: float, latitude1: float, longitude2: float, latitude2: float
     ) -> Json:
-        """Return how far two points lie apart, metres."""
+        """Return the distance between two points in whole metres."""
         return round(distance_m(longitude1, latitude1, longitude2, latitude2))
 
     def address_to_longitude_latitude(self, address: str) -> Json:
-        """Return where an address lies."""
+        """Return the known address most similar to a text, with its longitude and latitude."""
         nearest, longitude, latitude = self.known_address(address)
         return {"address": nearest, "longitude": longitude, "latitude": latitude}
 
     def weather(self, address: str, date_start: str, date_end: str) -> Json:
-        """Return the weather of the days of a city."""
+        """Return a city's weather on each known day from ``date_start`` to ``date_end``, in order of date."""
         first, last = asked_for(day_of, "date_start", date_start), asked_for(day_of, "date_end", date_end)
         rows = list(self._tables["weather"].values())
         city = closest(address, list(dict.fromkeys(row["city"] for row in rows)), _LEAST_CITY)
@@ -283,12 +295,12 @@ class VitaWorld:
         return {"city": city, "days": sorted(days, key=lambda day: str(day["datetime"]))}
 
     def get_date_holiday_info(self, date: str) -> Json:
-        """Return which holiday a day is."""
+        """Return a day with the names of the holidays that fall on it; an empty list where it is no holiday."""
         day = asked_for(day_of, "date", date)
         return {"date": day, "holidays": [holiday["names"] for holiday in _holidays() if day in holiday["days"]]}
 
     def get_holiday_date(self, year: str, holiday_name: str) -> Json:
-        """Return the day of a holiday in a year."""
+        """Return the first day of a holiday in a year. Raises Refused for an unknown holiday or year."""
         names = {name.casefold(): holiday for holiday in _holidays() for name in holiday["names"]}
         name = holiday_name.strip().casefold()
         if name not in names:
@@ -299,7 +311,7 @@ class VitaWorld:
         return {"holiday": holiday_name, "date": days[0]}
 
     def get_user_historical_behaviors(self) -> Json:
-        """Return what the user usually buys."""
+        """Return the user's past behaviour as the case records it; an empty object where it has no such row."""
         row = self._tables["habits"].get("habits")
         return {} if row is None else row["told"]
 
@@ -313,7 +325,7 @@ class VitaWorld:
         return listed
 
     def get_nearby(self, longitude: float, latitude: float, range: float) -> Json:  # noqa: A002  the parameter's published name
-        """Return the shops within so many metres, the nearest first."""
+        """Return at most 100 shops within ``range`` metres of a point, the nearest first, each with its distance."""
         near: list[tuple[int, JsonObject]] = []
         for row in self._tables["shops"].values():
             place = row.get("location", {})
@@ -327,14 +339,17 @@ class VitaWorld:
 
 
 def _pay_order(self: VitaWorld, kind: str, order_id: str) -> JsonObject:
+    """Pay an unpaid order of a kind, and return its id and new status."""
     return self._pay("orders", self._order(kind, order_id))
 
 
 def _cancel_order(self: VitaWorld, kind: str, order_id: str) -> JsonObject:
+    """Cancel an order of a kind, and return its id and new status."""
     return self._cancel("orders", self._order(kind, order_id))
 
 
 def _detail(self: VitaWorld, kind: str, order_id: str) -> JsonObject:
+    """Return an order of a kind as an agent sees it."""
     return self._order_seen(self._order(kind, order_id))
 
 
@@ -346,10 +361,10 @@ _SAME_CITY = 80
 
 
 class Delivery(VitaWorld):
-    """Stores that deliver."""
+    """The world ``vita-delivery``: stores that deliver, their products, and orders of these."""
 
     def delivery_distance_to_time(self, distance: float) -> Json:
-        """Return how long a courier needs for a distance in metres, minutes."""
+        """Return the minutes that a courier needs for a distance in metres."""
         return round(_COURIER_MIN + int(distance) * _COURIER_MIN_PER_M)
 
     def get_delivery_store_info(self, store_id: str) -> Json:
@@ -357,18 +372,18 @@ class Delivery(VitaWorld):
         return self._with_products(self._shop("delivery", store_id))
 
     def get_delivery_product_info(self, product_id: str) -> Json:
-        """Return a product."""
+        """Return the first product with an id. Raises Refused where there is no such product."""
         alike = [row for row in self._rows("products", "delivery") if row["product_id"] == product_id]
         if not alike:
             raise Refused(f"there is no product {shown(product_id)}")
         return seen(alike[0])
 
     def delivery_store_search_recommand(self, keywords: list[str]) -> Json:
-        """Return stores, those first that the keywords fit best."""
+        """Return at most 100 stores by how well their names and tags match the keywords, best first."""
         return self._search("shops", "delivery", keywords, ("name", "tags"))
 
     def delivery_product_search_recommand(self, keywords: list[str]) -> Json:
-        """Return products, those first that the keywords fit best."""
+        """Return at most 100 products by how well their stores, names and tags match the keywords, best first."""
         return self._search("products", "delivery", keywords, ("store_name", "name", "tags"))
 
     def create_delivery_order(
@@ -383,7 +398,7 @@ class Delivery(VitaWorld):
         attributes: Sequence[str] = (),
         note: str = "",
     ) -> Json:
-        """Order products of one store."""
+        """Order products of one store, and return the unpaid order with the time at which it is delivered."""
         self._is_user(user_id)
         store = self._shop("delivery", store_id)
         if not 1 <= len(product_ids) <= _MOST_PRODUCTS:
@@ -423,16 +438,16 @@ class Delivery(VitaWorld):
         )
 
     def get_delivery_order_status(self, order_id: str) -> Json:
-        """Return how an order stands."""
+        """Return the id and status of a delivery order."""
         return {"order_id": order_id, "status": self._order("delivery", order_id)["status"]}
 
     def modify_delivery_order(self, order_id: str, note: str) -> Json:
-        """Give an order another note."""
+        """Replace the note of a delivery order, and return the order."""
         self._order("delivery", order_id)
         return self._order_seen(self._tables["orders"].change(order_id, note=note))
 
     def search_delivery_orders(self, user_id: str, status: str = "unpaid") -> Json:
-        """Return the user's orders with a status."""
+        """Return the user's delivery orders with a status."""
         self._is_user(user_id)
         return self._orders("delivery", status)
 
@@ -442,18 +457,18 @@ class Delivery(VitaWorld):
 
 
 class InStore(VitaWorld):
-    """Shops to visit: vouchers, bookings of tables, reservations."""
+    """The world ``vita-instore``: shops to visit, with vouchers, table bookings and reservations."""
 
     def instore_shop_search_recommend(self, keywords: list[str]) -> Json:
-        """Return shops, those first that the keywords fit best."""
+        """Return at most 100 shops by how well their names, tags and categories match the keywords, best first."""
         return self._search("shops", "instore", keywords, ("shop_name", "tags", "category"))
 
     def instore_product_search_recommend(self, keywords: list[str]) -> Json:
-        """Return products, those first that the keywords fit best."""
+        """Return at most 100 products by how well their names and tags match the keywords, best first."""
         return self._search("products", "instore", keywords, ("name", "tags"))
 
     def create_instore_product_order(self, user_id: str, shop_id: str, product_id: str, quantity: int = 1) -> Json:
-        """Order a product of a shop."""
+        """Order a quantity of one product of a shop, and return the unpaid order."""
         self._is_user(user_id)
         offer = self._offer("instore", shop_id, product_id)
         if quantity < 1:
@@ -470,7 +485,7 @@ class InStore(VitaWorld):
         return self._orders("instore")
 
     def instore_book(self, user_id: str, shop_id: str, time: str, customer_count: int = 1) -> Json:
-        """Book a table."""
+        """Book a table at a shop, and return the booking: unpaid where the shop charges for it, else paid."""
         price = self._shop("instore", shop_id).get("book_price", 0)
         when, status = asked_for(moment_of, "time", time), "unpaid" if price > 0 else "paid"
         booked = {"book_time": when, "book_price": price, "status": status}
@@ -498,7 +513,7 @@ class InStore(VitaWorld):
         return self._keep("reservations", user_id, shop_id, customer_count, reservation_time=when, status="unconsumed")
 
     def instore_modify_reservation(self, reservation_id: str, time: str, customer_count: int = 0) -> Json:
-        """Give a reservation another time, and another number of people where it is not 0."""
+        """Change the time of a reservation, and its number of people where ``customer_count`` is above 0."""
         row = self._kept("reservations", reservation_id)
         if row["status"] in ("consumed", "cancelled"):
             raise Refused(f"{reservation_id} is {row['status']} already")
@@ -520,7 +535,7 @@ class InStore(VitaWorld):
         return self._mine("reservations", user_id, reservation_id)
 
     def _keep(self, table: str, user_id: str, shop_id: str, people: int, **columns: Json) -> JsonObject:
-        """Write down a booking or a reservation."""
+        """Add a booking or a reservation at a shop, and return it. Raises Refused where the shop does not take any."""
         self._is_user(user_id)
         shop = self._shop("instore", shop_id)
         if not shop.get("enable_book" if table == "books" else "enable_reservation", False):
@@ -532,6 +547,7 @@ class InStore(VitaWorld):
         return self._kept_seen(table, self._tables[table].add({**row, **columns}))
 
     def _kept(self, table: str, row_id: str) -> Row:
+        """Return the booking or reservation with an id. Raises Refused where there is no such row."""
         row = self._tables[table].get(row_id)
         if row is None:
             raise Refused(f"there is no {table[:-1]} {shown(row_id)}")
@@ -539,16 +555,18 @@ class InStore(VitaWorld):
 
     @staticmethod
     def _kept_seen(table: str, row: Row) -> JsonObject:
+        """Return a booking or reservation as an agent sees it, with its id as ``book_id`` or ``reservation_id``."""
         return {f"{table[:-1]}_id": row["id"], **seen(row)}
 
     def _mine(self, table: str, user_id: str, row_id: str = "") -> list[JsonObject]:
+        """Return the user's bookings or reservations as an agent sees them; only that of ``row_id`` where it is given."""
         self._is_user(user_id)
         rows = [self._kept(table, row_id)] if row_id else self._tables[table].values()
         return [self._kept_seen(table, row) for row in rows if row["customer_id"] == user_id]
 
 
 class Ota(VitaWorld):
-    """Hotels, attractions, flights, trains and taxis: their offers by day, and orders of them."""
+    """The world ``vita-ota``: hotels, attractions, flights, trains and taxis, their offers by day, and orders of these."""
 
     def get_ota_hotel_info(self, hotel_id: str) -> Json:
         """Return a hotel with its rooms."""
@@ -571,11 +589,11 @@ class Ota(VitaWorld):
         return self._with_products(self._shop("taxi", taxi_id))
 
     def hotel_search_recommand(self, city_name: str, key_words: Sequence[str] = ()) -> Json:
-        """Return the hotels of a city, those first that the words fit best."""
+        """Return the hotels of a city by how well their names and tags match the words, best first."""
         return self._in_city("hotel", city_name, key_words, ("hotel_name", "tags"))
 
     def attractions_search_recommend(self, city_name: str, key_words: list[str]) -> Json:
-        """Return the attractions of a city, those first that the words fit best."""
+        """Return the attractions of a city by how well their names and descriptions match the words, best first."""
         return self._in_city("attraction", city_name, key_words, ("attraction_name", "description", "location"))
 
     def flight_search_recommend(self, departure: str, destination: str) -> Json:
@@ -587,37 +605,39 @@ class Ota(VitaWorld):
         return self._between("train", departure, destination, asked_for(day_of, "date", date))
 
     def taxi_search(self, departure_location: str, arrival_location: str) -> Json:
-        """Return the taxi services, those first whose ends are most like the two addresses."""
+        """Return the taxi services by how well their start and destination match the two addresses, best first."""
         ends = ("departure_location", "arrival_location")
         return self._search("shops", "taxi", (departure_location, arrival_location), ends)
 
     def create_hotel_order(self, hotel_id: str, room_id: str, user_id: str) -> Json:
-        """Order a room for the night of its product."""
+        """Order one room for the night of the offer, and return the unpaid order."""
         return self._reserve("hotel", hotel_id, room_id, user_id)
 
     def create_attraction_order(
         self, attraction_id: str, ticket_id: str, user_id: str, date: str, quantity: int
     ) -> Json:
-        """Order tickets of an attraction."""
+        """Order tickets of an attraction for a day, and return the unpaid order."""
         return self._reserve("attraction", attraction_id, ticket_id, user_id, date=date, quantity=quantity)
 
     def create_flight_order(self, flight_id: str, seat_id: str, user_id: str, date: str, quantity: int) -> Json:
-        """Order seats of a flight."""
+        """Order seats of a flight on a day, and return the unpaid order."""
         return self._reserve("flight", flight_id, seat_id, user_id, date=date, quantity=quantity)
 
     def create_train_order(self, train_id: str, seat_id: str, user_id: str, date: str, quantity: int) -> Json:
-        """Order seats of a train."""
+        """Order seats of a train on a day, and return the unpaid order."""
         return self._reserve("train", train_id, seat_id, user_id, date=date, quantity=quantity)
 
     def create_taxi_order(self, taxi_id: str, product_id: str, user_id: str, quantity: int = 1) -> Json:
-        """Order a ride."""
+        """Order rides of a taxi service, and return the unpaid order."""
         return self._reserve("taxi", taxi_id, product_id, user_id, quantity=quantity)
 
     def _in_city(self, kind: str, city: str, words: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
+        """Return the shops of a kind in a city by how well their columns match the words, best first."""
         listed = self._search("shops", kind, words, columns)
         return [row for row in listed if _is_in(city, str(row.get("location", {}).get("address", "")))]
 
     def _between(self, kind: str, departure: str, destination: str, date: str = "") -> list[JsonObject]:
+        """Return the flights or trains from one city to another; only those with an offer on ``date`` where it is given."""
         return [
             seen(row)
             for row in self._rows("shops", kind)
@@ -629,13 +649,14 @@ class Ota(VitaWorld):
     def _reserve(
         self, kind: str, shop_id: str, product_id: str, user_id: str, *, date: str = "", quantity: int = 1
     ) -> JsonObject:
+        """Take a quantity of a product out of stock, place an order of it, and return the unpaid order."""
         self._is_user(user_id)
         offer = self._offer(kind, shop_id, product_id, asked_for(day_of, "date", date) if date else "")
         self._take(offer, quantity)
         return self._place(kind, shop_id, [{**seen(offer), "quantity": quantity}])
 
     def _take(self, offer: Row, quantity: int) -> None:
-        """Take a quantity out of the stock of a product."""
+        """Take a quantity of a product out of stock. Raises Refused where it is below 1 or more than the stock."""
         left = offer.get("quantity", 0)
         if not 1 <= quantity <= left:
             name = offer["product_id"]
@@ -643,7 +664,7 @@ class Ota(VitaWorld):
         self._tables["products"].change(offer["id"], quantity=left - quantity)
 
     def _return(self, row: Row) -> None:
-        """Put the products of an order back."""
+        """Put the products of an order back into stock."""
         for product in row["products"]:
             for offer in self._offers(row["kind"], row["shop_id"]):
                 if (offer["product_id"], offer.get("date")) == (product["product_id"], product.get("date")):
@@ -651,10 +672,12 @@ class Ota(VitaWorld):
                     self._tables["products"].change(offer["id"], quantity=quantity)
 
     def _placed(self, kind: str, user_id: str, date: str = "", status: str = "paid") -> list[JsonObject]:
+        """Return the user's orders of a kind with a status, and with a product for ``date`` where it is given."""
         self._is_user(user_id)
         return self._orders(kind, status, asked_for(day_of, "date", date) if date else "")
 
     def _give_back(self, kind: str, order_id: str, user_id: str) -> JsonObject:
+        """Cancel an order and put its products back into stock; return its id and new status."""
         self._is_user(user_id)
         row = self._order(kind, order_id)
         cancelled = self._cancel("orders", row)
@@ -662,7 +685,7 @@ class Ota(VitaWorld):
         return cancelled
 
     def _move(self, kind: str, order_id: str, user_id: str, new_date: str) -> JsonObject:
-        """Move an order of one product to another day; where that costs more, it waits to be paid."""
+        """Move a paid order of one product to another day, and return it: unpaid where the new day costs more, else paid."""
         self._is_user(user_id)
         row, day = self._order(kind, order_id), asked_for(day_of, "new_date", new_date)
         if row["status"] != "paid" or len(row["products"]) != 1:
@@ -709,7 +732,7 @@ class Ota(VitaWorld):
 
 
 def _is_in(city: str, text: str) -> bool:
-    """Return whether an address, or the name of a city, is in a city."""
+    """Return whether an address, or a city's name, contains the name of a city nearly letter by letter."""
     name = city[:200].strip().casefold().removesuffix(" city").removesuffix("市").strip()
     return alike(name, text.casefold()) >= _SAME_CITY
 
@@ -719,12 +742,12 @@ WORLDS: Mapping[str, type[VitaWorld]] = {"vita-delivery": Delivery, "vita-instor
 
 @cache
 def world_named(names: tuple[str, ...]) -> type[VitaWorld]:
-    """Return the world with the tools of all named worlds."""
+    """Return a class that joins the tools of all named worlds."""
     return type("Worlds", tuple(WORLDS[name] for name in names), {})
 
 
 def sandbox(_: Case, suite: SandboxSuite) -> SandboxFactory | None:
-    """Return the world of a suite; None for one that names none of these under ``sandbox: {worlds: ...}``.
+    """Return the class of a suite's world; None where its manifest (``sandbox: {worlds: ...}``) names no world of VitaBench.
 
     Raises:
         InfrastructureError: it names an unknown world.

@@ -88,7 +88,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
 
 
 class Bar(NamedTuple):
-    """An interval and what lies between the bounds, as places on a bar from 0 to 100."""
+    """A mean as a bar: the ends of its interval and its bounds, as positions from 0 to 100."""
 
     low: float
     high: float
@@ -97,7 +97,7 @@ class Bar(NamedTuple):
 
 
 def bar_of(mean: Aggregate) -> Bar | None:
-    """Return a mean as a bar; None where it does not lie between 0 and 1."""
+    """Return a mean as a bar; None if it has no bounds or does not lie between 0 and 1."""
     if mean.bounds is None:
         return None
     least, most = mean.bounds
@@ -106,7 +106,7 @@ def bar_of(mean: Aggregate) -> Bar | None:
 
 
 def counted_text(mean: Aggregate) -> str:
-    """Return how many cases a mean is made of, and what became of the others."""
+    """Return in words how many cases a mean covers, how many are undecided, and how many are left out."""
     parts = [str(mean.n + mean.undecided)]
     parts += [f"{mean.undecided} undecided"] if mean.undecided else []
     parts += [f"{count} {view.outcome_title(kind)} left out" for kind, count in sorted(mean.left_out.items())]
@@ -115,7 +115,7 @@ def counted_text(mean: Aggregate) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the page."""
+    """Return the template environment of the page, with its filters and globals."""
     environment = templates_of("pytest_mapsat.reports.html")
     environment.filters |= {
         "bar": bar_of,
@@ -136,7 +136,7 @@ def environment() -> Environment:
 
 
 def templates_of(package: str) -> Environment:
-    """Return an environment of the templates of a package, which escapes whatever it is given."""
+    """Return a template environment for a package's templates that escapes all values for HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for pages and charts only
 
     return Environment(
@@ -150,7 +150,7 @@ def templates_of(package: str) -> Environment:
 
 
 def _text_only(text: str) -> Markup:
-    """Return text for the inside of an element, where quotation marks may stand as they are: JSON is a third of the file."""
+    """Return text escaped for the inside of an element; quotation marks stay as they are, to keep the file small."""
     from markupsafe import Markup  # noqa: PLC0415  comes with jinja2
 
     return Markup(visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704  all that could end the text is escaped
@@ -158,10 +158,12 @@ def _text_only(text: str) -> Markup:
 
 @cache
 def _asset(name: str) -> str:
+    """Return the text of a file of the page's templates."""
     return files("pytest_mapsat.reports.html").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
+    """Return the SHA-256 digest of a text in the form of a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
@@ -191,7 +193,7 @@ Dialogues = Callable[[Sequence[int]], Iterable[Scorecard]]
 
 
 class Piece(NamedTuple):
-    """Some of a text: ``state`` is the outcome of the gravest label that rests on the words, and ``requirements`` are those of all such labels."""
+    """A piece of a text, with the gravest outcome and the requirements of the labels that quote it."""
 
     text: str
     state: str = ""
@@ -199,7 +201,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str, turn: int, labels: Iterable[Label], *, most: int) -> list[Piece]:
-    """Return a text of the dialogue in pieces, which joined together give its first ``most`` characters.
+    """Return the first ``most`` characters of a message in pieces, split where quotes of labels begin and end.
 
     Args:
         text: what was said.
@@ -219,6 +221,7 @@ def pieces(text: str, turn: int, labels: Iterable[Label], *, most: int) -> list[
 
 
 def _piece(text: str, labels: Sequence[Label]) -> Piece:
+    """Return a piece of text with the gravest outcome and the requirements of its labels."""
     state = max((label.outcome for label in labels), key=lambda outcome: _GRAVITY.get(outcome, 0), default="")
     return Piece(text, state, tuple(dict.fromkeys(label.requirement for label in labels)))
 
@@ -235,7 +238,7 @@ class CallView(NamedTuple):
 
 
 class TurnView(NamedTuple):
-    """One message: what was said in pieces, and the thoughts and calls before it, whose number ``counted`` says."""
+    """One message in pieces, with the thoughts and calls before it; ``counted`` gives their number in words."""
 
     role: str
     said: tuple[Piece, ...]
@@ -261,7 +264,7 @@ class RequirementView(NamedTuple):
 
 @dataclass(frozen=True)
 class CaseView:
-    """An episode of the run; ``number`` is its place in it, ``results_most`` how many characters of results are shown."""
+    """An episode on the page; ``number`` is its place in the run, ``results_most`` the characters for its results."""
 
     card: Scorecard
     anchor: str
@@ -270,29 +273,29 @@ class CaseView:
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """Return the name of the episode."""
         return view.card_name(self.card)
 
     @property
     def query(self) -> str:
-        """What the user asked."""
+        """Return the user's first message, on one line and cut; empty if there is none."""
         turns = self.card.trajectory.turns
         return cut(printable(turns[0].text), _QUERY) if turns and turns[0].role == "user" else ""
 
     @property
     def missed(self) -> str:
-        """The requirements that are not met, then those that are open."""
+        """Return the ids of the requirements that are not met, then of the undecided ones with a question mark."""
         names = [each.wanted.id for each in self.requirements if each.state in ("failed", "partial")]
         return ", ".join([*names, *(f"{name}?" for name in self.open)])
 
     @property
     def open(self) -> list[str]:
-        """The requirements that the judge has left open."""
+        """Return the ids of the requirements that the judge left undecided."""
         return [each.wanted.id for each in self.requirements if each.state == "unevaluated"]
 
     @cached_property
     def requirements(self) -> tuple[RequirementView, ...]:
-        """All requirements, those that need a look first."""
+        """Return all requirements with their labels, those that need a look first."""
         labels = {label.requirement: label for label in self.card.labels}
         every = [
             _requirement(requirement, labels.get(requirement.id), self.card)
@@ -306,13 +309,13 @@ class CaseView:
 
     @cached_property
     def turns(self) -> tuple[TurnView, ...]:
-        """The dialogue."""
+        """Return the messages of the dialogue as the page shows them."""
         most = max(_RESULT_LEAST, self.results_most // max(len(self.card.trajectory.calls), 1))
         return tuple(_turn(number, turn, self.card, most) for number, turn in enumerate(self.card.trajectory.turns))
 
     @property
     def memory(self) -> tuple[str, int, str] | None:
-        """What the agent's memory gave it: the text, how many characters are left out, what it cost; None for an agent without one."""
+        """Return what the agent's memory gave it, the characters left out and the cost; None if it has no memory."""
         memory = self.card.trajectory.memory
         if memory is None:
             return None
@@ -320,12 +323,12 @@ class CaseView:
 
     @cached_property
     def drawing(self) -> Drawing | None:
-        """The places of its calls."""
+        """Return the drawing of the places in its calls; None if there are fewer than two."""
         return drawing_of(self.card.trajectory)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What else is known of it, by name."""
+        """Return further facts about the episode, such as domains, time and cost, as pairs of name and text."""
         card = self.card
         path, line = view.case_place(card)
         rows = [
@@ -343,7 +346,7 @@ class CaseView:
 
 @dataclass(frozen=True)
 class RowView:
-    """A case of the run with all its episodes; ``told`` is the one of them that tells most."""
+    """A case with all its episodes; ``told`` is the most telling of them."""
 
     row: CaseRow
     views: tuple[CaseView, ...]
@@ -351,17 +354,17 @@ class RowView:
 
     @property
     def name(self) -> str:
-        """How the case is called; of a single episode, how that is."""
+        """Return the name of the case, or of the episode if there is only one."""
         return self.told.name if len(self.views) == 1 else view.row_name(self.row)
 
     @property
     def outcome(self) -> str:
-        """How the case ends, under the pass rule where it has several trials."""
+        """Return how the case ends, under the pass rule if it has several episodes."""
         return self.told.card.outcome if len(self.views) == 1 else self.row.outcome
 
     @property
     def counted(self) -> str:
-        """How many of several trials passed."""
+        """Return how many trials passed, with reruns and flakiness; empty for a single episode."""
         if len(self.views) == 1:
             return ""
         reruns = f", {_count(self.row.reruns, 'rerun', 'reruns')}" if self.row.reruns else ""
@@ -369,17 +372,17 @@ class RowView:
 
     @property
     def open(self) -> bool:
-        """Whether a label of it is open."""
+        """Return whether a requirement is undecided in any of its episodes."""
         return any(case_view.open for case_view in self.views)
 
     def span(self, metric: str) -> Bounds | None:
-        """Return the least and the most that a metric comes to over its episodes; None where nothing is known of it."""
+        """Return the bounds of a metric's mean over its episodes; None if nothing is known of it."""
         spans = [span for case_view in self.views if (span := case_view.card.bounds_of(metric)) is not None]
         return mean_span(spans) if spans else None
 
 
 def row_views(run: Run) -> list[RowView]:
-    """Return the run's cases as they are shown, those that need a look first."""
+    """Return the cases of the run as the page shows them, those that need a look first."""
     most = min(max(_RESULTS_OF_RUN // min(max(len(run.cases), 1), TOLD), _RESULTS_LEAST), _RESULTS_MOST)
     leading = view.leading(run)
     taken: set[str] = set()
@@ -395,6 +398,7 @@ def row_views(run: Run) -> list[RowView]:
     ]
 
     def need(row: RowView) -> tuple[Any, ...]:
+        """Return the sort key of a case: failed outcomes first, then the lowest leading metric."""
         span = row.span(leading)
         return _READ[row.outcome], 1.0 if span is None else span[0], row.told.card.key
 
@@ -402,7 +406,7 @@ def row_views(run: Run) -> list[RowView]:
 
 
 def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
-    """Return the episodes that the page tells whole, by the place of their case: those first that need a look.
+    """Return the episodes that the page shows in full, by the position of their case, up to a limit.
 
     Args:
         rows: the cases as they are shown.
@@ -424,7 +428,7 @@ def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int
 
 
 def opening(card: Scorecard) -> Scorecard:
-    """Return of a scorecard what lists show of it: what the user asked, and the words of requirements that are not met."""
+    """Return a scorecard reduced to what lists show: the user's first message, and the words of unmet requirements."""
     turns = [
         turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
     ]
@@ -451,12 +455,13 @@ def opening(card: Scorecard) -> Scorecard:
 
 @lru_cache(maxsize=10_000)
 def _silent(*ended: Any) -> Label:
-    """Return a label without words, which many scorecards share."""
+    """Return a label without words, cached because many scorecards share it."""
     return Label(**dict(zip(_ENDED, ended, strict=True)))
 
 
 @lru_cache(maxsize=10_000)
 def _untold(name: str, kind: str) -> CardRequirement:
+    """Return a requirement without text, cached because many scorecards share it."""
     return CardRequirement(id=name, kind=kind, text="")
 
 
@@ -464,6 +469,7 @@ def _untold(name: str, kind: str) -> CardRequirement:
 
 
 def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) -> RequirementView:
+    """Return a requirement with its label, state and title, and whether a person may decide it."""
     if label is None:
         return RequirementView(wanted, label, "none", "not judged", decidable=False)
     fault = card.trajectory.fault
@@ -477,6 +483,7 @@ def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) 
 
 
 def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
+    """Return a message as the page shows it, with its steps and what it cost."""
     steps = tuple(_step(step, most) for step in turn.steps[:_CALLS])
     kinds = Counter(step.kind for step in steps if isinstance(step, CallView))
     counted = [_count(thoughts, "thought", "thoughts")] if (thoughts := len(steps) - kinds.total()) else []
@@ -496,6 +503,7 @@ def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
 
 
 def _step(step: Step, most: int) -> CallView | str:
+    """Return a thought as a cut text, or a call with its arguments and result, cut to ``most`` characters."""
     if step.kind == "thought":
         return step.text[:_THOUGHT]
     untold = "arguments" in step.unknown
@@ -512,6 +520,7 @@ def _step(step: Step, most: int) -> CallView | str:
 
 
 def _notes(step: Step) -> Iterator[str]:
+    """Yield the first notes on a call, the number of the others, and the number of conflicting recordings."""
     notes = list(view.call_notes(step))
     yield from (cut(note, _NOTE) for note in notes[:_NOTES])
     if len(notes) > _NOTES:
@@ -521,6 +530,7 @@ def _notes(step: Step) -> Iterator[str]:
 
 
 def _count(number: int, noun: str, many: str) -> str:
+    """Return a number with its noun in the singular or the plural."""
     return f"{number} {noun if number == 1 else many}"
 
 
@@ -547,7 +557,7 @@ Point = tuple[float, float]
 
 
 class Marker(NamedTuple):
-    """A place on the drawing; ``said``: a reply names it."""
+    """A place on the drawing; ``said`` is whether a reply names it."""
 
     number: int
     name: str
@@ -557,7 +567,7 @@ class Marker(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What is drawn, in the coordinates of a canvas of ``WIDTH`` by ``HEIGHT``.
+    """A drawing of places, in the coordinates of a canvas of ``WIDTH`` by ``HEIGHT``.
 
     ``ways``: the points of each way as SVG has them. ``scale_x``, ``scale_text``: the length of the scale's bar, and what it stands for. ``more``: places that are left out.
     """
@@ -571,18 +581,18 @@ class Drawing(NamedTuple):
 
 @dataclass
 class _PlacesOfCalls:
-    """What the calls of an episode hold, in degrees."""
+    """Collects the places and ways in the calls of an episode, in degrees."""
 
     places: dict[Point, str] = field(default_factory=dict)
     ways: list[list[Point]] = field(default_factory=list)
 
     def add(self, point: Point, name: str) -> None:
-        """Keep a place; the name that a result gives beats that of an argument."""
+        """Add a place by its rounded coordinates; the first name that it is given stays."""
         key = (round(point[0], _DIGITS), round(point[1], _DIGITS))
         self.places[key] = self.places.get(key) or name[:_NAME_CHARS]
 
     def read_result(self, value: Any, depth: int = _DEPTH) -> None:
-        """Keep the places and ways of a result."""
+        """Add the places and ways in a result, nested ones included, up to a limit."""
         if depth == 0 or len(self.places) > 10 * _PLACES:
             return
         if isinstance(value, list):
@@ -602,7 +612,7 @@ class _PlacesOfCalls:
                     self.read_result(part, depth - 1)
 
     def read_arguments(self, call: Step) -> None:
-        """Keep the places that a call was about, and the way that it asked for."""
+        """Add the places in a call's arguments, and the way from its origin to its destination."""
         points = {key: point for key, value in call.arguments.items() if (point := _point(value)) is not None}
         for key, point in points.items():
             self.add(point, str(key))
@@ -614,7 +624,7 @@ class _PlacesOfCalls:
 
 
 def drawing_of(trajectory: Trajectory) -> Drawing | None:
-    """Return the drawing of an episode; None where its calls hold no two points."""
+    """Return a drawing of the places in an episode's calls; None if there are fewer than two."""
     places = _PlacesOfCalls()
     for call in trajectory.calls:
         places.read_result(call.result)
@@ -630,7 +640,7 @@ def drawing_of(trajectory: Trajectory) -> Drawing | None:
 
 
 def _point(value: Any) -> Point | None:
-    """Return the point that a value is: ``"lon,lat"``, or an object with both."""
+    """Return a value as a point, from ``"lon,lat"`` or an object with both; None if it is no point."""
     if isinstance(value, dict):
         ends = [next((value[key] for key in keys if key in value), None) for keys in (_LONGITUDES, _LATITUDES)]
     else:
@@ -640,6 +650,7 @@ def _point(value: Any) -> Point | None:
 
 
 def _valid(ends: Sequence[Any]) -> Point | None:
+    """Return two numbers as a point in degrees; None if they are not two, or out of range."""
     if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in ends):  # noqa: PLR2004
         return None
     lon, lat = ends
@@ -657,10 +668,12 @@ def _line(value: Any) -> list[Point]:
 
 
 def _drawn(places: _PlacesOfCalls, points: Sequence[Point], named_points: set[Point], *, more: int) -> Drawing:
+    """Return a drawing of points and ways, fitted to the canvas, with a scale bar."""
     shown = [*points, *(point for way in places.ways for point in way)]
     middle = math.radians(math.fsum(lat for _, lat in shown) / len(shown))
 
     def metres(point: Point) -> Point:
+        """Return a point in metres east and south on a flat map."""
         return point[0] * math.cos(middle) * _METRE_PER_DEGREE, -point[1] * _METRE_PER_DEGREE
 
     xs, ys = zip(*map(metres, shown), strict=True)
@@ -668,6 +681,7 @@ def _drawn(places: _PlacesOfCalls, points: Sequence[Point], named_points: set[Po
     scale = min((WIDTH - 2 * _MARGIN) / spans[0], (HEIGHT - _FOOT - 2 * _MARGIN) / spans[1])
 
     def place(point: Point) -> Point:
+        """Return the position of a point on the canvas."""
         x, y = metres(point)
         x, y = x - (max(xs) + min(xs)) / 2, y - (max(ys) + min(ys)) / 2
         return round(x * scale + WIDTH / 2, 1), round(y * scale + (HEIGHT - _FOOT) / 2, 1)
