@@ -56,7 +56,7 @@ class BaselineSource(AgentSource):
         else:
             oracle = self.name == "oracle"
             dialogue = Dialogue(case.truth.oracle, case.truth.output) if oracle else self.dialogue
-            replies = _by_heart(case, self.name, dialogue, toolbox)
+            replies = _play_dialogue(case, self.name, dialogue, toolbox)
         return _Prepared(replies, self, toolbox, context, session)
 
 
@@ -86,7 +86,7 @@ class _Prepared(Conversation):
         return next(self._replies)
 
 
-def _by_heart(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
+def _play_dialogue(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
     """Make the tool calls of a fixed dialogue and yield its replies; the last one has the output."""
     if dialogue is None:
         raise InfrastructureError(f"baseline:{name} plays in runs and in mapsat lint --baselines only")

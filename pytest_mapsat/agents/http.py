@@ -29,7 +29,7 @@ from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
 from .source import FORM_NAMES, Conversation, FormName, SourceElsewhere, SourceSpec, seconds_left
 from .tool_server import serve_tools
-from .wire_forms import FORMS, FormExchange, ServiceAnswer, ServiceFault, told_error
+from .wire_forms import FORMS, FormExchange, ServiceAnswer, ServiceFault, reported_error_fault
 
 #: Bytes of one answer, unpacked: some times what a reply and its output may hold; and what is read of a refusal.
 MOST_BYTES = 16 * limits.MIB
@@ -302,7 +302,7 @@ class HttpConversation(Conversation):
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
             self._lists += 2  # its events may repeat calls, and not all are read
-            return ServiceAnswer(None, self._noted(response, _events(pieces)))
+            return ServiceAnswer(None, self._with_calls_and_builds_noted(response, _events(pieces)))
         text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
@@ -316,10 +316,10 @@ class HttpConversation(Conversation):
                 data = parse_json(text)
             except ValueError as error:
                 raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
-        (data,) = self._noted(response, [data])
+        (data,) = self._with_calls_and_builds_noted(response, [data])
         return ServiceAnswer(data)
 
-    def _noted(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
+    def _with_calls_and_builds_noted(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
         """Yield the parts of an answer, and record the calls and the build in them where the service file says so."""
         place = self._source.file.build
         names = {response.headers[place.header]} if place.header in response.headers else set()
@@ -468,10 +468,10 @@ def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
             data = parse_json(text)
         except ValueError as error:
             if name == "error":
-                raise told_error(text) from None
+                raise reported_error_fault(text) from None
             raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
         if name == "error":
-            raise told_error((data.get("error") if isinstance(data, Mapping) else None) or data)
+            raise reported_error_fault((data.get("error") if isinstance(data, Mapping) else None) or data)
         if not isinstance(data, dict):
             raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
         yield data

@@ -246,7 +246,7 @@ class IsolatedSource(AgentSource):
             UsageError: there is no such agent, or its process did not live to say so.
             InfrastructureError: there is no process for it.
         """
-        process = self._taken()
+        process = self._take_spare_process()
         try:
             self._wait_for(process)
         except AgentFault as fault:
@@ -269,10 +269,10 @@ class IsolatedSource(AgentSource):
             process, kept.process = kept.process, None
         else:
             try:
-                process = self._waiting()
+                process = self._imported_process()
             except InfrastructureError:
                 # An agent has killed the keeper, and this process had nothing of an episode yet.
-                process = self._waiting()
+                process = self._imported_process()
         return IsolatedConversation(process, self, toolbox, context, session)
 
     def close(self) -> None:
@@ -297,7 +297,7 @@ class IsolatedSource(AgentSource):
             message += f"; --mapsat-isolate=env:{missing[1]} passes the variable"
         return AgentFault(message, detail, blame)
 
-    def _taken(self) -> AgentProcess:
+    def _take_spare_process(self) -> AgentProcess:
         """Return the spare process or a new one, and start another as the spare for the next episode."""
         with self._lock:
             process = self._spare.pop() if self._spare else self._started()
@@ -308,9 +308,9 @@ class IsolatedSource(AgentSource):
                 self._spare.append(self._started())
         return process
 
-    def _waiting(self) -> AgentProcess:
+    def _imported_process(self) -> AgentProcess:
         """Return a process that has imported its agent. Raises as ``open`` does."""
-        process = self._taken()
+        process = self._take_spare_process()
         try:
             self._wait_for(process)
         except BaseException as error:

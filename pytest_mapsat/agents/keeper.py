@@ -73,7 +73,7 @@ def unreadable() -> Iterator[None]:
             prctl(_SET_DUMPABLE, 1)
 
 
-def see_no_others() -> None:
+def restrict_process() -> None:
     """Bar this process and its children from new privileges and, with Landlock, from reading other processes; for good."""
     if not _LINUX:
         return
@@ -265,7 +265,7 @@ def keep(settings: JsonObject) -> None:
     while (order := _ordered(control)) is not None:
         if len(order) == _DESCRIPTORS and _fork(order[0]) == 0:
             control.close()
-            line = _guarded(order, settings)
+            line = _fork_agent_under_guard(order, settings)
             sys.path[:] = settings["path"]
             serve(line)
             _end()
@@ -294,7 +294,7 @@ def _fork(fate: int) -> int:
         return -1
 
 
-def _guarded(order: Sequence[int], settings: JsonObject) -> PytestLine:
+def _fork_agent_under_guard(order: Sequence[int], settings: JsonObject) -> PytestLine:
     """Fork the agent's process and return its line to pytest there; the parent becomes its guard and never returns.
 
     Args:
@@ -321,7 +321,7 @@ def _guarded(order: Sequence[int], settings: JsonObject) -> PytestLine:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for descriptor in (fate, woken, wakes):
             os.close(descriptor)
-        _move_in(out, err, folder, settings["memory"])
+        _set_up_agent_process(out, err, folder, settings["memory"])
         return PytestLine(os.fdopen(reads, "rb"), os.fdopen(writes, "wb"))
     for descriptor in (reads, writes, out, err):
         os.close(descriptor)
@@ -368,10 +368,10 @@ def _end_strays() -> None:
             os.waitpid(-1, 0)
 
 
-def _move_in(out: int, err: int, folder: str, memory: int) -> None:
+def _set_up_agent_process(out: int, err: int, folder: str, memory: int) -> None:
     """Set up a new process for the agent: session, restrictions, output, working folder and memory limit."""
     os.setsid()
-    see_no_others()
+    restrict_process()
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for descriptor, place in ((out, 1), (err, 2)):
         os.dup2(descriptor, place)

@@ -69,7 +69,7 @@ class Receiver:
 
     def spans(self, trace: str) -> list[OtlpSpan]:
         """Return the spans received for a trace, and keep later ones. Raises InfrastructureError if another program has the port."""
-        if not self._listens and (received := self._of_other(trace)) is not None:
+        if not self._listens and (received := self._listen_or_fetch(trace)) is not None:
             return received
         with self._lock:
             spans = list(self._traces.setdefault(trace, {}).values())
@@ -77,7 +77,7 @@ class Receiver:
                 del self._traces[next(iter(self._traces))]
         return spans
 
-    def _of_other(self, trace: str) -> list[OtlpSpan] | None:
+    def _listen_or_fetch(self, trace: str) -> list[OtlpSpan] | None:
         """Start to listen and return None; where another process of the run holds the port, return the spans that it has."""
         try:
             listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
@@ -218,7 +218,7 @@ def receiver_at(port: int) -> Receiver:
     return _receivers.setdefault(port, Receiver(port))
 
 
-def spans_told() -> Iterator[tuple[str, str, int]]:
+def span_warnings() -> Iterator[tuple[str, str, int]]:
     """Yield a subject, a message and a count for each problem with received spans: foreign, missing, incomplete."""
     for receiver in _receivers.values():
         asked = f"does the service export them to http://127.0.0.1:{receiver.port}, and take up the header traceparent?"
@@ -286,13 +286,13 @@ class ProxiedCalls:
             asked = parse_json(body.decode(), depth=limits.RUN_DEPTH)
             for message in asked if isinstance(asked, list) else [asked]:
                 if isinstance(message, dict) and message.get("method") == "tools/call":
-                    calls[str(message.get("id"))] = self._begun(message)
+                    calls[str(message.get("id"))] = self._record_call(message)
         except (ValueError, ToolsClosed) as refusal:
             await refuse(send, 400, str(refusal))
             return
         await to_thread.run_sync(self._exchange, scope["headers"], body, calls, partial(from_thread.run, send))
 
-    def _begun(self, message: JsonObject) -> ReportedCall:
+    def _record_call(self, message: JsonObject) -> ReportedCall:
         """Record a requested tool call and return the record. Raises ToolsClosed when no reply is under way."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}

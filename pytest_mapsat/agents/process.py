@@ -135,7 +135,7 @@ class AgentProcess:
                 size = f"{len(self._begun):,} bytes without the end of a line"
                 raise LostError(f"wrote {size}; at most {MOST_BYTES:,} are taken: found {quoted(self._begun)}")
             if not self._serve(_LOOK):
-                self._look(awaited)
+                self._check_silent_process(awaited)
                 if perf_counter() > until:
                     raise LostError(f"was silent for {patience:g} s before {awaited}")
         return self._lines.popleft()
@@ -195,7 +195,7 @@ class AgentProcess:
         if not self._unsent:
             self._selector.unregister(self._to)
 
-    def _look(self, awaited: str) -> None:
+    def _check_silent_process(self, awaited: str) -> None:
         """Accept a whole message without a line end from a silent process. Raises LostError if nothing more can come."""
         if self._begun and _is_whole(bytes(self._begun)):
             # Its author has forgotten to end the line.

@@ -90,7 +90,7 @@ class RecordedSource:
     shared: bool = False
     waits: bool = False
 
-    def spoke_with_somebody(self, case: Case, trial: int) -> bool:
+    def had_real_user(self, case: Case, trial: int) -> bool:
         """Return whether the dialogue of a case was with a real user: the file does not name this case and trial."""
         return (case.id, trial) not in self.trajectories
 

@@ -164,7 +164,7 @@ def own_call(call: ToolCall, result: Json) -> ReportedCall:
     return report if result is None else {**report, "result": result}
 
 
-def told_error(error: Json) -> ServiceFault:
+def reported_error_fault(error: Json) -> ServiceFault:
     """Return the fault for an error that the agent itself reports in its answer; the agent is to blame."""
     message = error.get("message") if isinstance(error, Mapping) else error
     words = message if isinstance(message, str) else json.dumps(error, ensure_ascii=False)
@@ -314,7 +314,7 @@ class JsonForm(WireForm):
         data = answer.data
         errors = [self._at(data, path) for path in ([paths.error] if paths.error else ["error", "errors"])]
         if any(errors) and form_of_answer(data) != "a2a":
-            raise told_error(next(filter(None, errors)))
+            raise reported_error_fault(next(filter(None, errors)))
         if paths.complete is not None:
             path, equals = paths.complete.path, paths.complete.equals
             complete = equals if isinstance(equals, list) else [equals]
@@ -436,7 +436,7 @@ class ChatForm(ToolForm):
     def _whole(data: Json) -> tuple[JsonObject, Json, Json]:
         """Return the message, the usage and the finish reason of an answer; ``stop`` if the field for the reason is missing."""
         if isinstance(data, Mapping) and data.get("error"):
-            raise told_error(data["error"])
+            raise reported_error_fault(data["error"])
         choice: Any = next(iter(part_of(data, "choices", list)), None)
         message = part_of(choice, "message", dict, "its first choice")
         return message, data.get("usage"), choice.get("finish_reason", "stop")
@@ -448,7 +448,7 @@ class ChatForm(ToolForm):
         calls: dict[str, JsonObject] = {}
         for event in events:
             if event.get("error"):
-                raise told_error(event["error"])
+                raise reported_error_fault(event["error"])
             usage = event.get("usage") or usage
             for choice in members_of(event, "choices", "an event"):
                 finish = choice.get("finish_reason") or finish
@@ -509,7 +509,7 @@ class ResponsesForm(ToolForm):
         data = answer.data if answer.events is None else self._last(answer.events)
         answered: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
         if answered.get("error"):
-            raise told_error(answered["error"])
+            raise reported_error_fault(answered["error"])
         details = answered.get("incomplete_details")
         status = answered.get("status") or ("incomplete" if details else "completed")
         require_complete(status, ("completed",), "its status", details)
@@ -540,7 +540,7 @@ class ResponsesForm(ToolForm):
         for event in events:
             kind = event.get("type")
             if kind == "error":
-                raise told_error(event)
+                raise reported_error_fault(event)
             if kind in ("response.completed", "response.incomplete", "response.failed", "response.cancelled"):
                 answer: JsonObject = part_of(event, "response", dict, "its last event")
                 state = kind.removeprefix("response.")
@@ -608,7 +608,7 @@ class AgUiForm(ToolForm):
         for event in events:
             kind = event["type"]
             if kind == "RUN_ERROR":
-                raise told_error(event)
+                raise reported_error_fault(event)
             if kind == "STATE_SNAPSHOT":
                 self._state = event.get("snapshot")
             elif kind == "MESSAGES_SNAPSHOT":
@@ -784,7 +784,7 @@ class A2AForm(WireForm):
         """Return the fault for an error: the agent's, unless the service could not read the request."""
         if error.get("code") in self._UNREADABLE:
             return ServiceFault(f"it refuses the request: {shown(error.get('message'))} ({error.get('code')})")
-        return told_error(error)
+        return reported_error_fault(error)
 
     @staticmethod
     def _task(result: JsonObject) -> JsonObject | None:

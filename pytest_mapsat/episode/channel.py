@@ -361,7 +361,7 @@ class Channel:
         self._made += tools is self.tools
         self._under_way = name, perf_counter()
         try:
-            answer = self._too_large(arguments) or (self._used_up() if tools is self.tools else None)
+            answer = self._too_large(arguments) or (self._over_call_limit() if tools is self.tools else None)
             if answer is None:
                 answer = self._sandbox.call(name, arguments) if name in tools else unknown_tool(name, tools)
         except RecursionError:
@@ -374,7 +374,7 @@ class Channel:
         given = arguments if isinstance(arguments, dict) else {}
         return answer.step(name, given, f"c{next(self._numbers)}")
 
-    def _used_up(self) -> SandboxAnswer | None:
+    def _over_call_limit(self) -> SandboxAnswer | None:
         """Return an error for a call beyond the episode's limit; None if the call is within it."""
         most = self._limits.calls
         if most is None or self._made <= most:

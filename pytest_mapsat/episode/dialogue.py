@@ -128,7 +128,7 @@ def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
         trajectory = source.trajectory(case, trial)
     except MapsatError as error:
         return without_sandbox(case, source, str(error), trial=trial)
-    if source.spoke_with_somebody(case, trial):
+    if source.had_real_user(case, trial):
         trajectory = _until_satisfied(case, trajectory)
     turns: list[Turn] = []
     for turn in trajectory.turns:
@@ -256,7 +256,7 @@ class _EpisodeDialogue:
                         ReportedCalls(conversation.reported, "reported by the service", tools, anew=anew)
                     )
                 end: _End | None = self._dialogue(conversation, worker, session)
-                self._late, end = self._told((), end)
+                self._late, end = self._collect_reports((), end)
                 return end or _End("done")
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
@@ -275,7 +275,7 @@ class _EpisodeDialogue:
         self._model_calls.spent.clear()
         reply, end = self._reply(conversation, worker)
         steps, seconds = self._channel.close(), perf_counter() - began
-        reported, end = self._told(steps, end)
+        reported, end = self._collect_reports(steps, end)
         steps = (*steps, *reported)
         # What was waited for here is no time of the agent's.
         self._deadline += perf_counter() - began - seconds
@@ -291,7 +291,7 @@ class _EpisodeDialogue:
         told_all = self._conversation and self._conversation.reports_all
         return bool(told_all) and not any(reports.cut for reports in self._reports)
 
-    def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
+    def _collect_reports(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
         """Return the calls newly reported in addition to some steps, and the end: as given, or that reports failed."""
         reported: tuple[Step, ...] = ()
         try:

@@ -8,7 +8,7 @@ from .decide import parse_allowance as parse_allowance
 from .likeness import Side as Side
 from .likeness import builds_named as builds_named
 from .likeness import likeness as likeness
-from .likeness import slim as slim
+from .likeness import reduced_card as reduced_card
 from .likeness import without_turns as without_turns
 from .rules import EACH_CASE as EACH_CASE
 from .rules import Ceiling as Ceiling

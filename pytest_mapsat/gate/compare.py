@@ -140,7 +140,7 @@ def _changes(table: PairTable, metrics: Sequence[str]) -> Iterator[Change]:
         for metric in metrics
         if (column := table.column(metric, domain)).members
     ]
-    blocks = blocks_of(columns, [column.cautious for column in columns])
+    blocks = blocks_of(columns, [column.nearer_end for column in columns])
     for column, chance in zip(columns, chances(blocks, len(columns), tail="both"), strict=True):
         yield Change(
             metric=column.metric,
@@ -292,7 +292,7 @@ def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> R
         _change_text(drop, column, verb, f"{why}: {span_text(column.bounds, '+.3f')}", likely),
         difference=column.bounds,
         p=None if trials.certain else chance,
-        settle=tuple(_settling(drop, column, trials, seen, needed)) if outcome != "failed" else (),
+        settle=tuple(_hints(drop, column, trials, seen, needed)) if outcome != "failed" else (),
         smallest=seen,
         trials=needed,
     )
@@ -338,7 +338,7 @@ def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
     return min(math.ceil(alike * ((_ALARM + _POWER) * error / drop.most) ** 2), _MOST_TRIALS)
 
 
-def _settling(drop: Drop, column: Column, trials: Trials, seen: float | None, needed: int | None) -> Iterator[str]:
+def _hints(drop: Drop, column: Column, trials: Trials, seen: float | None, needed: int | None) -> Iterator[str]:
     """Yield hints on how sure a result is, and what would make it surer."""
     if not (column.differ or trials.varies):
         return

@@ -169,7 +169,7 @@ def decide(
     failed = [row.id for row in case_rows(cards, pass_rule) if row.outcome == "failed" and row.id not in excused]
     if failed:
         findings.append(GateFinding("failed", f"{len(failed)} of {counted(cases, 'case')} failed: {listed(failed)}"))
-    open_cases = _unsettled(open_cases, cards, pass_rule)
+    open_cases = _without_decided_by_rule(open_cases, cards, pass_rule)
     if open_cases:
         text = _undecided_told(open_cases, cards, cases, allowed_undecided)
         findings.append(GateFinding("inconclusive" if open_cases.keys() - allowed else "passed", text, open=True))
@@ -183,7 +183,7 @@ def _gravest_first(findings: Sequence[GateFinding], cards: Sequence[Scorecard], 
         findings = [*findings, GateFinding("passed", f"no threshold was given{alone}")]
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     ordered = sorted(findings, key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
-    reasons = (*(finding.reason for finding in ordered), *_ways_on(ordered, cards))
+    reasons = (*(finding.reason for finding in ordered), *_hints(ordered, cards))
     return Gate(outcome=ordered[0].outcome, reasons=reasons, thresholds=thresholds)
 
 
@@ -251,7 +251,7 @@ def _blame_text(cases: Mapping[str, str], why: str = "") -> str:
     return f"({blames}: {listed(sorted(cases))}{why})"
 
 
-def _ways_on(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Iterator[str]:
+def _hints(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Iterator[str]:
     """Yield hints on how to settle the labels that keep the gate from deciding."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
@@ -285,7 +285,9 @@ def _unevaluated(
     return lost, {case: blame for case, blame in undecided.items() if case not in lost}
 
 
-def _unsettled(open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_rule: str) -> dict[str, str]:
+def _without_decided_by_rule(
+    open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_rule: str
+) -> dict[str, str]:
     """Return the undecided cases that the pass rule does not decide either way."""
     trials = [card for card in cards if card.id in open_cases]
     rows = [row for row in case_rows(trials, pass_rule) if any(card.unknown for card in row.cards)]

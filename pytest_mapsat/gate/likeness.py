@@ -128,8 +128,8 @@ def without_turns(card: Scorecard) -> Scorecard:
     """Return a scorecard without the turns of its dialogue, with a digest of the dialogue in their place."""
     if not card.trajectory.turns:
         return card
-    slim = card.trajectory.model_copy(update={"turns": (), "environment": None})
-    return card.model_copy(update={"dialogue": dialogue_of(card), "trajectory": slim})
+    reduced_card = card.trajectory.model_copy(update={"turns": (), "environment": None})
+    return card.model_copy(update={"dialogue": dialogue_of(card), "trajectory": reduced_card})
 
 
 class _Compared(Scorecard):
@@ -143,7 +143,7 @@ _UNREAD: Mapping[str, Any] = {"attributes": {}, "classes": {}, "sandbox": {}, "w
 _LABELS: TypeAdapter[tuple[Label, ...]] = TypeAdapter(tuple[Label, ...], config=ConfigDict(defer_build=True))
 
 
-def slim(card: Scorecard) -> Scorecard:
+def reduced_card(card: Scorecard) -> Scorecard:
     """Return a scorecard reduced to what a comparison needs, which takes a fifth of the memory."""
     card = without_turns(card)
     fields = {

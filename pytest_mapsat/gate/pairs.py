@@ -293,7 +293,7 @@ class Column:
         return units(every, self._table.clusters)
 
     @property
-    def cautious(self) -> Literal["most", "least", "none"]:
+    def nearer_end(self) -> Literal["most", "least", "none"]:
         """Return which end of the mean difference is nearer to 0; ``none`` if the ends lie on both sides of it."""
         least, most = self.bounds or (0.0, 0.0)
         return "none" if least < 0 < most else "most" if most <= 0 else "least"

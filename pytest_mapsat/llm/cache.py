@@ -469,7 +469,7 @@ class Replay:
                 return original(client, request, **options)
             if (kept := self._kept(module, request, call)) is not None:
                 return kept
-            with _giving_back(call):
+            with _uncount_on_error(call):
                 response = original(client, request, **options)
                 response.read()
             return self._keep(module, request, call, response)
@@ -488,7 +488,7 @@ class Replay:
                 return await original(client, request, **options)
             if (kept := self._kept(module, request, call)) is not None:
                 return kept
-            with _giving_back(call):
+            with _uncount_on_error(call):
                 response = await original(client, request, **options)
                 await response.aread()
             return self._keep(module, request, call, response)
@@ -589,7 +589,7 @@ class Replay:
 
 
 @contextmanager
-def _giving_back(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
+def _uncount_on_error(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
     """Take back the count of a request if sending it raises, so that the next try counts as the same request."""
     calls, asked = call
     try:

@@ -240,7 +240,7 @@ class MapsatSession:
         ahead = [] if self._ahead is None else self._ahead.notes()
         shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
         own_calls = sys.modules.get("pytest_mapsat.agents.own_calls")
-        spans = own_calls.spans_told() if own_calls is not None else ()
+        spans = own_calls.span_warnings() if own_calls is not None else ()
         acted = [("episodes", f"acted on {name}", count) for name, count in self.environments.acted.items()]
         calls = [(case, trial, [step.to_json() for step in steps], "") for case, trial, steps in calls_after_end()]
         return {

@@ -276,7 +276,7 @@ class _Summary:
     def cases(self) -> None:
         """Add where tool answers came from, what was said and spent, and the cases that need a look."""
         self._counts()
-        self._people()
+        self._users_and_judge()
         self._spent()
         self._list("worst", self._worst())
         self._list("review", self._open())
@@ -322,7 +322,7 @@ class _Summary:
             text += f"; {unchecked} rules of tools are prose that no check reads"
         self._say("dialogue ", text)
 
-    def _people(self) -> None:
+    def _users_and_judge(self) -> None:
         """Add how often simulated users departed from their scripts, and how many labels a model gave; nothing if neither."""
         labels = [label for card in self._run.cases for label in card.labels]
         slips = Counter(label.requirement.partition(".")[2] for label in labels if label.kind == USER)

@@ -216,10 +216,10 @@ def read_baseline(path: Path) -> Side:
         UsageError: there is no such file, or it is the journal of a run that did not end.
         SuiteError: it is no run file, or broken; with the line.
     """
-    from pytest_mapsat.gate import Side, slim  # noqa: PLC0415 (likewise no gate)
+    from pytest_mapsat.gate import Side, reduced_card  # noqa: PLC0415 (likewise no gate)
 
     refuse_journal(path)
-    return Side.of(read_run(path, keep=slim, dialogues=False))
+    return Side.of(read_run(path, keep=reduced_card, dialogues=False))
 
 
 def read_baselines(paths: Sequence[Path]) -> tuple[Side, ...]:
@@ -260,8 +260,8 @@ def accept(new: Path, anchor: Path) -> None:
     ):
         raise UsageError(f"{shown_path(new)}: {partial}: only a whole run can be accepted")
     cards = tuple(card.model_copy(update={"timing": EpisodeTiming()}) for card in side.cards)
-    slim = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None, "starts": {}}
-    save_run(anchor, run.model_copy(update=slim))
+    reduced_card = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None, "starts": {}}
+    save_run(anchor, run.model_copy(update=reduced_card))
 
 
 def refuse_journal(path: Path) -> None:

@@ -20,7 +20,7 @@ from .user import (
     liberties,
     out_of_turn,
     read,
-    speaks_amiss,
+    wording_slips,
     words,
 )
 
@@ -174,7 +174,7 @@ class ModelUser:
         ends = end != "no"
         # Who may act is told things that no question asks for, and says what came of them.
         yield from out_of_turn(read(heard, self._language), ends=ends, free=bool(self._may))
-        yield from speaks_amiss(message, asks="go_on" in self._may)
+        yield from wording_slips(message, asks="go_on" in self._may)
         yield from self._script.invented(message, [*self._known, *(turn.text for turn in turns)])
         yield from self._script.departed(turns, message, ends=ends)
 

@@ -635,7 +635,7 @@ def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> I
         yield Slip("proactivity", f"it ends too early: the assistant asks {reading.questions[0][:_SHOWN]!r}")
 
 
-def speaks_amiss(message: str, *, asks: bool = False) -> Iterator[Slip]:
+def wording_slips(message: str, *, asks: bool = False) -> Iterator[Slip]:
     """Yield the slips of wording: it speaks for the assistant, is too long, or asks for something (unless ``asks``)."""
     if not asks and wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")

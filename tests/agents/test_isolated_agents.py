@@ -16,7 +16,7 @@ from isolated_agents import GARBAGE
 
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.agents.isolated import IsolatedSource, Isolation, Processes, isolated_source
-from pytest_mapsat.agents.keeper import prctl, see_no_others, unreadable
+from pytest_mapsat.agents.keeper import prctl, restrict_process, unreadable
 from pytest_mapsat.agents.process import MOST_PRINTED
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.model import UsageError
@@ -245,7 +245,7 @@ def reads_its_parent(user, lock):
             child = os.fork()
             if child == 0:
                 if lock == "others":
-                    see_no_others()
+                    restrict_process()
                 try:
                     os._exit(int(bool(Path(f"/proc/{os.getppid()}/environ").read_bytes())))
                 except PermissionError:

@@ -16,7 +16,7 @@ from http_services import Service, answers, events, play, said, source
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from pytest_mapsat.agents.own_calls import Receiver, receiver_at, spans_told
+from pytest_mapsat.agents.own_calls import Receiver, receiver_at, span_warnings
 from pytest_mapsat.agents.tool_server import serve_tools
 from pytest_mapsat.episode import calls_after_end
 from pytest_mapsat.model import SuiteError, Tool
@@ -337,7 +337,7 @@ class TestInSpans:
         trajectory = talk(f"spans: {{port: {port}}}", behave)
         assert [step.tool for step in trajectory.calls] == ["look"]
         assert len(receiver_at(port).foreign) - before == 2
-        assert ("spans", "traces belong to no reply, and are left out", before + 2) in spans_told()
+        assert ("spans", "traces belong to no reply, and are left out", before + 2) in span_warnings()
 
     def test_a_call_that_two_instrumentations_tell_is_one_call(self, talk, port):
         def behave(request):
@@ -371,7 +371,7 @@ class TestInSpans:
         trajectory = talk(f"spans: {{port: {port}, wait: 0.1}}", in_turn({"text": "Done."}))
         assert (trajectory.calls, trajectory.calls_reported, trajectory.ending) == ((), True, "done")
         asked = f"does the service export them to http://127.0.0.1:{port}, and take up the header traceparent?"
-        assert ("spans", f"replies of which no span came: {asked}", 1) in spans_told()
+        assert ("spans", f"replies of which no span came: {asked}", 1) in span_warnings()
 
     def test_a_trace_of_very_many_spans_is_cut(self, talk, port):
         def behave(request):

@@ -3,7 +3,7 @@
 import pytest
 from gate_runs import SUITE, card, compared, label, side
 
-from pytest_mapsat.gate import Side, builds_named, compare, likeness, slim, without_turns
+from pytest_mapsat.gate import Side, builds_named, compare, likeness, reduced_card, without_turns
 from pytest_mapsat.model import CardRequirement, RunRequest, SuiteInfo, Trajectory, Turn
 
 ONE = [card("a"), card("b")]
@@ -164,15 +164,15 @@ def test_of_a_card_that_was_read_only_what_is_compared_is_kept():
         "a", 0.5, labels=(label("z", "passed", "quoted"),), warnings=("note",), requirements=(requirement("z", "hard"),)
     )
     read = read.model_copy(update={"trajectory": Trajectory(case="a", turns=turns)})
-    kept = slim(read)
+    kept = reduced_card(read)
     assert (kept.id, kept.metrics, kept.warnings, kept.trajectory.turns) == ("a", {"ar": 0.5}, (), ())
     assert kept.dialogue == without_turns(read).dialogue != ""
     assert [(one.requirement, one.outcome, one.quotes) for one in kept.labels] == [("z", "passed", ())]
-    again = slim(read.model_copy(update={"metrics": {"ar": 0.5}}))
+    again = reduced_card(read.model_copy(update={"metrics": {"ar": 0.5}}))
     assert again.metrics == kept.metrics
     failed = card("a", 0.0, labels=(label("z", "failed", "no"),), **FAILED)
     (case,) = compared([read], [failed]).cases
-    (slimmed,) = compare(Side(side([]).manifest, [kept]), Side(side([]).manifest, [slim(failed)])).cases
+    (slimmed,) = compare(Side(side([]).manifest, [kept]), Side(side([]).manifest, [reduced_card(failed)])).cases
     assert slimmed.requirements == case.requirements
     assert without_turns(failed) is failed
 

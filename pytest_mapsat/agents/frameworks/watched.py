@@ -60,7 +60,7 @@ class _Watch:
         for place, called in _WATCHED.items():
             module, _, kind = place.rpartition(".")
             self._kinds.setdefault(module, {})[kind] = called
-        self._undo = [_hand_on()]
+        self._undo = [_patch_thread_pools()]
         sys.meta_path.insert(0, self)
         for module in self._kinds.keys() & sys.modules.keys():
             self._look_at(sys.modules[module])
@@ -98,7 +98,7 @@ class _Watch:
                 self._undo.append(_watch(kind, *called.split(":")))
 
 
-def _hand_on() -> Callable[[], None]:
+def _patch_thread_pools() -> Callable[[], None]:
     """Patch thread pools so that a job belongs to the episode of its submitter; return the function that undoes it."""
     original = ThreadPoolExecutor.submit
 

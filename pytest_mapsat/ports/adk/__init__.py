@@ -93,7 +93,7 @@ class _Event(_EvalsetPart):
     content: Content = Content()
 
 
-class _Between(_EvalsetPart):
+class _IntermediateData(_EvalsetPart):
     """What happens between the user's message and the final response: tool calls, tool responses and events."""
 
     tool_uses: tuple[ExpectedCall, ...] = ()
@@ -118,7 +118,7 @@ class Invocation(_EvalsetPart):
 
     user_content: Content
     final_response: Content = Content()
-    intermediate_data: _Between = _Between()
+    intermediate_data: _IntermediateData = _IntermediateData()
     rubrics: tuple[Rubric, ...] = ()
 
     @property

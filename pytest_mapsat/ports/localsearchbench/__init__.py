@@ -83,7 +83,7 @@ _NOT_BOUND = "no hop asks for what another one found"
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     """Return the metrics of an episode; after a fault, only its counts and the metrics that are not earned."""
-    way = _Way(metric_input)
+    way = _HopCoverage(metric_input)
     counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
     if metric_input.fault is not None:
         nothing = Measure(0.0, why=metric_input.fault.message)
@@ -94,7 +94,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
         "local_correct": _correct(metric_input, way),
         "local_complete": _complete(metric_input),
         "local_faithful": _faithful(metric_input),
-        **{f"local_{name}": _voted(metric_input, f"{QUALITY}:{name}") for name in ("fluent", "safe")},
+        **{f"local_{name}": _quality_score(metric_input, f"{QUALITY}:{name}") for name in ("fluent", "safe")},
         **counted,
         "local_relevant": share_of(way.serving, _NO_CALL) if way.hops else not_applicable(_NO_HOPS),
         "local_evidence": share_of(way.evidence, "no hop says which rows it must find"),
@@ -103,7 +103,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     }
 
 
-class _Way:
+class _HopCoverage:
     """The calls of an episode, compared with the hops of its case.
 
     Attributes:
@@ -184,7 +184,7 @@ def _rounds(metric_input: MetricInput) -> int:
     return rounds
 
 
-def _correct(metric_input: MetricInput, way: _Way) -> Measure:
+def _correct(metric_input: MetricInput, way: _HopCoverage) -> Measure:
     """Return 1 if all asked and hard requirements hold and tools returned every id in the output; else 0."""
     truth = metric_input.case.truth
     if invented := next(_never_returned(metric_input, way), ""):
@@ -194,7 +194,7 @@ def _correct(metric_input: MetricInput, way: _Way) -> Measure:
     return achieved(weighted_share([(1.0, reading) for reading in readings], none))
 
 
-def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
+def _never_returned(metric_input: MetricInput, way: _HopCoverage) -> Iterator[str]:
     """Yield the ids in the last output that the tool which should look them up never returned."""
     requirements = metric_input.case.truth.requirements
     checks = [leaf for requirement in requirements for leaf in requirement.leaves if isinstance(leaf, Output)]
@@ -246,11 +246,11 @@ def _faithful(metric_input: MetricInput) -> Measure:
     supported = [None if verdict == "undecided" else verdict == "supported" for verdict in verdicts]
     facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
     supported += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
-    supported += [None for document in context.replies for _ in _unread(document, context)]
+    supported += [None for document in context.replies for _ in _unsupported_sentences(document, context)]
     return share_of(supported, "the replies claim nothing")
 
 
-def _unread(document: Document, context: JudgedDialogue) -> Iterator[str]:
+def _unsupported_sentences(document: Document, context: JudgedDialogue) -> Iterator[str]:
     """Yield the sentences of a reply with words that no claim reader covers and no row of the named things contains."""
     records: dict[str, set[str]] = {}
     for entity in context.entities:
@@ -283,7 +283,7 @@ def _is_beside(text: str, word: re.Match[str], span: Span) -> bool:
     return (word.end() <= span.start and before in ("", " ")) or (word.start() >= span.end and after in ("", " "))
 
 
-def _voted(metric_input: MetricInput, name: str) -> Measure:
+def _quality_score(metric_input: MetricInput, name: str) -> Measure:
     """Return the mean of the judge's votes on a quality of the replies; a person's label counts as one vote."""
     label = metric_input.labels.get(name)
     reading = read_label(name, label, soft=True)

@@ -116,7 +116,7 @@ _IMPLICIT = ("rubric_instruction", "constraint_type", "evidence_confidence", "ev
 _CALLS = ("expected_tools", "parameter_rules", "factual_answer_rubric")
 
 
-class _OddError(ValueError):
+class _MalformedRowError(ValueError):
     """Raised when a part of a row is malformed, so that the row cannot become a case."""
 
 
@@ -136,7 +136,7 @@ def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case
     reader = _RowReader(row, tools, log)
     try:
         data = reader.case()
-    except _OddError as error:
+    except _MalformedRowError as error:
         log.note("unparsable", row.place, f"{error}; the case is left out")
         return None
     return log.case(data, row.place)
@@ -151,7 +151,7 @@ class _RowReader:
         self.log = log
 
     def case(self) -> JsonObject:
-        """Return the data of the case that the row describes. Raises _OddError if the row is malformed."""
+        """Return the data of the case that the row describes. Raises _MalformedRowError if the row is malformed."""
         cells = self.row.data
         context, truth = self._json("context"), self._json("ground_truth")
         visible = {"query": cells["query"], "context": self._context(context)}
@@ -159,11 +159,11 @@ class _RowReader:
         return {"id": cells["task_id"], "language": "zh", "visible": visible, "truth": truth}
 
     def _json(self, column: str) -> JsonObject:
-        """Return the JSON object in a column. Raises _OddError if the column holds anything else."""
+        """Return the JSON object in a column. Raises _MalformedRowError if the column holds anything else."""
         try:
             value = parse_json(self.row.data[column])
         except ValueError as error:
-            raise _OddError(f"{column} is not JSON: {error}") from error
+            raise _MalformedRowError(f"{column} is not JSON: {error}") from error
         return _mapping(value, column)
 
     def _note(self, kind: str, message: str, *, leaves: str = "") -> None:
@@ -182,7 +182,7 @@ class _RowReader:
         self._leave_unknown(data, _CONTEXT, "context")
         uid = str(data.get("uid") or "")
         context: JsonObject = {
-            "now": self._moment(data.get("time")),
+            "now": self._time(data.get("time")),
             "city": str(data.get("city") or ""),
             "history": self._history(data.get("history")),
             "uid": alias(uid) if uid else "",
@@ -190,11 +190,11 @@ class _RowReader:
         location = self._location(data)
         return context if location is None else {**context, "location": location}
 
-    def _moment(self, text: Json) -> str:
-        """Return a time in ISO format with the offset of China. Raises _OddError if the text is no time."""
+    def _time(self, text: Json) -> str:
+        """Return a time in ISO format with the offset of China. Raises _MalformedRowError if the text is no time."""
         time = _TIME.fullmatch(str(text).strip())
         if time is None:
-            raise _OddError(f"context.time: found {shown(text)}, expected YYYY-MM-DD HH:MM:SS")
+            raise _MalformedRowError(f"context.time: found {shown(text)}, expected YYYY-MM-DD HH:MM:SS")
         return f"{time[1]}T{time[2]}+08:00"
 
     def _location(self, data: JsonObject) -> JsonObject | None:
@@ -240,7 +240,7 @@ class _RowReader:
         return truth if policy is None else {**truth, "clarification": self._clarification(policy)}
 
     def _implicit(self, items: Sequence[Json]) -> list[JsonObject]:
-        """Return implicit intents as hard and soft requirements. Raises _OddError for any other constraint type."""
+        """Return implicit intents as hard and soft requirements. Raises _MalformedRowError for any other constraint type."""
         requirements = []
         for number, item in enumerate(items, 1):
             data = _mapping(item, f"implicit_intent[{number - 1}]")
@@ -248,7 +248,7 @@ class _RowReader:
             evidence = str(data.get("evidence") or "")
             kind = data.get("constraint_type")
             if kind not in ("hard", "soft"):
-                raise _OddError(f"constraint_type is {shown(kind)}, not hard or soft")
+                raise _MalformedRowError(f"constraint_type is {shown(kind)}, not hard or soft")
             terms = {"text": data.get("rubric_instruction"), "weight": data.get("evidence_confidence")}
             evidences = [{"text": evidence}] if evidence else []
             requirements.append({"id": f"z{number}", "kind": kind, **terms, "evidence": evidences})
@@ -316,18 +316,18 @@ def _requirements(letter: str, kind: str, value: Json, name: str) -> list[JsonOb
 
 
 def _list(value: Json, name: str) -> list[Json]:
-    """Return the value if it is a list; empty for null. Raises _OddError for anything else."""
+    """Return the value if it is a list; empty for null. Raises _MalformedRowError for anything else."""
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _OddError(f"{name} is {shown(value)}, not a list")
+        raise _MalformedRowError(f"{name} is {shown(value)}, not a list")
     return value
 
 
 def _mapping(value: Json, name: str) -> JsonObject:
-    """Return the value if it is an object. Raises _OddError for anything else."""
+    """Return the value if it is an object. Raises _MalformedRowError for anything else."""
     if not isinstance(value, dict):
-        raise _OddError(f"{name} is {shown(value)}, not an object")
+        raise _MalformedRowError(f"{name} is {shown(value)}, not an object")
     return value
 
 

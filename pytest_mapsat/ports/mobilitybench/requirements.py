@@ -302,11 +302,11 @@ def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
     figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
     checks = [{**figure, **window} for window in windows]
     if role and not asked:
-        checks += [_unless_surely({**figure, "role": role, **window}) for window in windows]
+        checks += [_unless_surely_other({**figure, "role": role, **window}) for window in windows]
     return _any(*checks) if checks else None
 
 
-def _unless_surely(figure: JsonObject) -> JsonObject:
+def _unless_surely_other(figure: JsonObject) -> JsonObject:
     """Return the check that passes without such a figure, fails where one surely differs, and is open where one may differ."""
     absent = {**figure, "if_absent": "nothing_claimed"}
     return _all(absent, {**absent, "quantifier": "all"})
@@ -320,10 +320,10 @@ def _values(row: MobilityRow, what: str) -> list[float]:
     if what == "taxi":
         return _numbers([row.way.get("taxi_cost")])
     scale = {"distance": 1000, "time": 60}.get(what, 1)
-    return _numbers([_of_way(way, what) for way in row.ways], scale)
+    return _numbers([_raw_figure(way, what) for way in row.ways], scale)
 
 
-def _of_way(way: JsonObject, what: str) -> Json:
+def _raw_figure(way: JsonObject, what: str) -> Json:
     """Return one figure of a route as the tool returned it: distance, time, tolls or number of traffic lights."""
     cost = way.get("cost")
     costs = cost if isinstance(cost, dict) else {"tolls": cost}
@@ -363,7 +363,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
     return [{"min": round(max(low, 0.0), 3), "max": round(high, 3)} for low, high in ranges]
 
 
-def _planned(row: MobilityRow) -> AskedAndFacts:
+def _any_route(row: MobilityRow) -> AskedAndFacts:
     """Return requirements and facts for any route: length or time is given and agrees with the tool, and the mode is right."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
     length = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
@@ -390,7 +390,7 @@ def _planned(row: MobilityRow) -> AskedAndFacts:
 
 def _multi_stop(row: MobilityRow) -> AskedAndFacts:
     """Return requirements and facts for a route with stops: those of any route, and the stops in call and reply."""
-    explicit, facts = _planned(row)
+    explicit, facts = _any_route(row)
     stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
     checks = [*_called_with(row, "waypoints"), *map(_named, stops)]
@@ -422,7 +422,7 @@ def _called_with(row: MobilityRow, name: str) -> Checks:
 
 def _options(row: MobilityRow) -> AskedAndFacts:
     """Return requirements and facts for a route with a strategy: those of any route, and the strategy in the call."""
-    explicit, facts = _planned(row)
+    explicit, facts = _any_route(row)
     wishes = "、".join(map(str, row.items("strategy_list")))
     if called := _called_with(row, "strategy"):
         explicit.append(_requirement("strategy", f"路线策略“{wishes}”写在路线工具的调用里", *called))
@@ -431,7 +431,7 @@ def _options(row: MobilityRow) -> AskedAndFacts:
 
 def _lines(row: MobilityRow) -> AskedAndFacts:
     """Return requirements and facts for wanted and refused lines: the reply recommends an alternative that obeys them."""
-    explicit, _ = _planned(row)
+    explicit, _ = _any_route(row)
     wanted, ways = meant_lines(row), transits(row)
     good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
     if not good:
@@ -455,7 +455,7 @@ def _lines(row: MobilityRow) -> AskedAndFacts:
         figure: JsonObject = {"kind": "number", "unit": unit, "quantifier": "any"}
         role = {"role": "travel_time"} if what == "time" else {}
         alternatives = [{**figure, **window} for window in windows]
-        alternatives += [_unless_surely({**figure, **role, **window}) for window in windows]
+        alternatives += [_unless_surely_other({**figure, **role, **window}) for window in windows]
         if alternatives:
             facts.append(_requirement(what, f"{text}是符合要求的方案的", _any(*alternatives)))
     return explicit, facts
@@ -469,7 +469,7 @@ def _takes(ride_names: list[list[str]]) -> JsonObject:
 
 def _asked_property(row: MobilityRow) -> AskedAndFacts:
     """Return requirements and facts for a question about a route: the asked figures agree with a route of the tool."""
-    explicit, facts = _planned(row)
+    explicit, facts = _any_route(row)
     texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
         check = _figure(row, what, asked=True)
@@ -482,7 +482,7 @@ def _asked_property(row: MobilityRow) -> AskedAndFacts:
 
 def _departure(row: MobilityRow) -> AskedAndFacts:
     """Return requirements and facts for a departure time: it reaches the destination in time, and is not far too early."""
-    explicit, facts = _planned(row)
+    explicit, facts = _any_route(row)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
     there, minutes = arrive_by(row), _values(row, "time")
@@ -515,7 +515,7 @@ _SCENARIOS: dict[str, Callable[[MobilityRow], AskedAndFacts]] = {
     "Traffic Info Query": _traffic,
     "Route Property Query": _asked_property,
     "Arrival/Departure Time Query": _departure,
-    "Point-to-Point Planning": _planned,
+    "Point-to-Point Planning": _any_route,
     "Multi-stop Planning": _multi_stop,
     "Option-Constrained Route Planning": _options,
     "Route-Constrained Planning": _lines,
@@ -663,13 +663,13 @@ def doubts_of(row: MobilityRow) -> list[str]:
     return [doubt for rule in _RULES for doubt in rule(row)]
 
 
-def _empty(row: MobilityRow) -> Iterator[str]:
+def _doubt_empty(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt where the tool that answers the query returned nothing."""
     if says_nothing(row):
         yield f"{row.calls[-1].tool} returned nothing to tell"
 
 
-def _road(row: MobilityRow) -> Iterator[str]:
+def _doubt_road(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt where the traffic result is about another road than the query."""
     road = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
     asked = row.text("road")
@@ -677,7 +677,7 @@ def _road(row: MobilityRow) -> Iterator[str]:
         yield f"the traffic of {shown(asked)} is asked for, that of {shown(road)} is told"
 
 
-def _way(row: MobilityRow) -> Iterator[str]:
+def _doubt_way(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt where the expected mode of travel is not the one that the query or the context names."""
     gold = MODES.get(row.route.tool) if row.route else None
     asked = ways_asked(row)
@@ -702,7 +702,7 @@ def _doubtful_lines(row: MobilityRow) -> Iterator[str]:
             yield f"the way that is marked, number {index}, breaks the constraint"
 
 
-def _strategy(row: MobilityRow) -> Iterator[str]:
+def _doubt_strategy(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt for each strategy about highways that the query contradicts."""
     query = row.text("query")
     for wish in map(str, row.items("strategy_list")):
@@ -711,14 +711,14 @@ def _strategy(row: MobilityRow) -> Iterator[str]:
             yield f"the strategy {shown(wish)} is not what the query asks for"
 
 
-def _own_place(row: MobilityRow) -> Iterator[str]:
+def _doubt_own_place(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt where the user's own location is searched for as a place."""
     for name, _ in row.places("query_start_poi"):
         if OWN_PLACE.fullmatch(name):
             yield f"the user's own place, {shown(name)}, is looked up as a place"
 
 
-def _region(row: MobilityRow) -> Iterator[str]:
+def _doubt_region(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt for each place that was found in another district than its search words name."""
     for name, place in _searched(row):
         where = f"{place.get('name', '')}{place.get('address', '')}"
@@ -727,7 +727,7 @@ def _region(row: MobilityRow) -> Iterator[str]:
                 yield f"{shown(name)} was found as {shown(str(place.get('name')))}, which is not in {region}"
 
 
-def _distant(row: MobilityRow) -> Iterator[str]:
+def _doubt_distant(row: MobilityRow) -> Iterator[str]:
     """Yield a doubt for each place that was found over 300 km away, where nothing in the query points there."""
     here = point_of(row.mapping("context").get("user_current_location"))
     for name, place in _searched(row):
@@ -765,4 +765,14 @@ def _searched(row: MobilityRow) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 _RULES: tuple[Callable[[MobilityRow], Iterator[str]], ...]
-_RULES = (_empty, _road, _way, _doubtful_lines, _strategy, _own_place, _region, _distant, _doubtful_weather)
+_RULES = (
+    _doubt_empty,
+    _doubt_road,
+    _doubt_way,
+    _doubtful_lines,
+    _doubt_strategy,
+    _doubt_own_place,
+    _doubt_region,
+    _doubt_distant,
+    _doubtful_weather,
+)

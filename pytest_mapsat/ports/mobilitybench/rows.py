@@ -277,13 +277,17 @@ def says_nothing(row: MobilityRow) -> bool:
     if call.cut or (call.tool in ROUTES and (row.ways or isinstance(call.result, str))):
         return False
     content = at(call.result, _TOLD_AT[call.tool]) if call.tool in _TOLD_AT else call.result
-    return call.tool in ROUTES or not _leaves(content)
+    return call.tool in ROUTES or not _telling_leaves(content)
 
 
-def _leaves(value: Json) -> list[Json]:
+def _telling_leaves(value: Json) -> list[Json]:
     """Return the texts and figures in a value, without empty ones, zeros and ``unknown``."""
     if isinstance(value, dict | list):
-        return [leaf for member in (value.values() if isinstance(value, dict) else value) for leaf in _leaves(member)]
+        return [
+            leaf
+            for member in (value.values() if isinstance(value, dict) else value)
+            for leaf in _telling_leaves(member)
+        ]
     return [] if value is None or str(value).strip() in ("", "0", "0.00%", "unknown") else [value]
 
 

@@ -57,7 +57,7 @@ _DATE = len("2026-05-26")
 _TIME = ParameterMatch(type="time")
 
 
-class ToldByStep:
+class KnownSoFar:
     """What the agent knows at a step of its dialogue: the texts, figures, points and times it was given so far."""
 
     def __init__(self, visible: Visible, language: str) -> None:
@@ -163,7 +163,7 @@ class ToldByStep:
         return form in self._moments or ((not day or day in days) and told)
 
 
-def origin(step: Step, tool: Tool | None, knowledge: ToldByStep) -> Finding:
+def origin(step: Step, tool: Tool | None, knowledge: KnownSoFar) -> Finding:
     """Return a finding on whether each argument of a call was given to the agent or is a default.
 
     Args:
@@ -174,7 +174,7 @@ def origin(step: Step, tool: Tool | None, knowledge: ToldByStep) -> Finding:
     wanted = "arguments that come from the user, the context, an earlier result or a default"
     if "arguments" in step.unknown:
         return Finding(None, "the record does not tell its arguments", wanted)
-    origins = dict(_each(step.arguments, tool, knowledge))
+    origins = dict(_argument_origins(step.arguments, tool, knowledge))
     for verdict, why in ((False, "which the agent was not told"), (None, "and it is unclear where it comes from")):
         names = [name for name, held in origins.items() if held is verdict]
         if names:
@@ -183,7 +183,9 @@ def origin(step: Step, tool: Tool | None, knowledge: ToldByStep) -> Finding:
     return Finding(True, "each argument was told, or is a default" if origins else "it has no arguments", wanted)
 
 
-def _each(arguments: JsonObject, tool: Tool | None, knowledge: ToldByStep) -> Iterator[tuple[str, bool | None]]:
+def _argument_origins(
+    arguments: JsonObject, tool: Tool | None, knowledge: KnownSoFar
+) -> Iterator[tuple[str, bool | None]]:
     """Yield for each argument with a value whether the agent was given it: True, False if surely not, None if unclear."""
     rules = {name: _rule(tool, name, value) for name, value in arguments.items()}
     pairs = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.pair}
@@ -193,9 +195,12 @@ def _each(arguments: JsonObject, tool: Tool | None, knowledge: ToldByStep) -> It
         if value == _default(tool, name, rules[name]):
             yield name, True
         elif rules[name].type == "lon" and rules[name].pair:
-            yield name, _traced([value, arguments.get(rules[name].pair or "")], ParameterMatch(type="point"), knowledge)
+            yield (
+                name,
+                _was_given([value, arguments.get(rules[name].pair or "")], ParameterMatch(type="point"), knowledge),
+            )
         else:
-            yield name, _traced(value, rules[name], knowledge)
+            yield name, _was_given(value, rules[name], knowledge)
 
 
 def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
@@ -216,7 +221,7 @@ def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
     return declared if rule.default is None else rule.default
 
 
-def _traced(value: Json, rule: ParameterMatch, knowledge: ToldByStep) -> bool | None:  # noqa: C901, PLR0911  one line per type
+def _was_given(value: Json, rule: ParameterMatch, knowledge: KnownSoFar) -> bool | None:  # noqa: C901, PLR0911  one line per type
     """Return whether the agent was given a value: True, False if surely not, None if unclear."""
     form = _canonical(value, rule)
     if form is None:
@@ -250,7 +255,7 @@ def _traced(value: Json, rule: ParameterMatch, knowledge: ToldByStep) -> bool | 
     return _inside(value, knowledge)
 
 
-def _text(value: str, knowledge: ToldByStep) -> bool | None:
+def _text(value: str, knowledge: KnownSoFar) -> bool | None:
     """Return whether the agent was given a text; None if unclear, and False only for what reads like an id."""
     if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
         return _id(value, knowledge)
@@ -258,14 +263,14 @@ def _text(value: str, knowledge: ToldByStep) -> bool | None:
     return knowledge.has_text(value) or (day is not None and knowledge.has_moment(day)) or None
 
 
-def _id(value: str, knowledge: ToldByStep) -> bool | None:
+def _id(value: str, knowledge: KnownSoFar) -> bool | None:
     """Return whether the agent was given an id; None if it was not, but the agent itself has said it."""
     if knowledge.has_token(value):
         return True
     return None if knowledge.may_have_agreed_to(value) else False
 
 
-def _figure(value: float, knowledge: ToldByStep) -> bool | None:
+def _figure(value: float, knowledge: KnownSoFar) -> bool | None:
     """Return whether the agent was given a figure; if not, False for three digits or more that it never said, else None."""
     if knowledge.has_figure(value):
         return True
@@ -273,7 +278,7 @@ def _figure(value: float, knowledge: ToldByStep) -> bool | None:
     return False if is_exact and not knowledge.may_have_agreed_to(f"{value:.12g}") else None
 
 
-def _inside(value: Json, knowledge: ToldByStep) -> bool | None:
+def _inside(value: Json, knowledge: KnownSoFar) -> bool | None:
     """Return whether the agent was given all values in an object or list; False if surely not one of them, None if unclear."""
     held = [
         _figure(float(leaf), knowledge) if not isinstance(leaf, str) else _text(leaf, knowledge)
@@ -327,7 +332,7 @@ _BY_MODEL = "a thought is read by a model only"
 
 def label_steps(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
     """Yield each step of the replies with the finding whether it agrees with the dialogue up to then."""
-    knowledge = ToldByStep(case.visible, case.language)
+    knowledge = KnownSoFar(case.visible, case.language)
     memory = context.trajectory.memory
     knowledge.take(None if memory is None else memory.text)
     number = calls = 0

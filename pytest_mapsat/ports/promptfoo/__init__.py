@@ -431,7 +431,7 @@ class _Config:
     def _from_file(self, name: str, place: str) -> Iterator[_Test]:
         """Yield the tests of a CSV, YAML or JSON file; note what cannot be read."""
         try:
-            path = self._beside(name)
+            path = self._named_file(name)
             if path.suffix.lower() == ".csv":
                 for row in read_csv(path, ()):
                     yield from self._test(_of_row(row.cells), f"{printable(path.name)}:{row.line}")
@@ -502,7 +502,7 @@ class _Config:
         if not raw.startswith("file://") and not (("\n" not in raw) and Path(raw).suffix in (".txt", ".json", ".md")):
             yield _chat(raw, label)
             return
-        path = self._beside(raw)
+        path = self._named_file(raw)
         if path.suffix.lower() not in (".txt", ".md", ".json"):
             raise RefusedError("is a program: only texts and lists of messages are read")
         text = read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace")
@@ -514,14 +514,14 @@ class _Config:
         """Return the content of the file that a ``file://`` value names; return any other value unchanged."""
         if not isinstance(value, str) or not value.startswith("file://"):
             return value
-        path = self._beside(value)
+        path = self._named_file(value)
         if path.suffix.lower() in (".yaml", ".yml", ".json"):
             return self._read(path).data
         if path.suffix.lower() not in (".txt", ".md", ".html", ".csv", ".xml"):
             raise RefusedError(f"names {printable(path.name)}, which is no text: code is not run")
         return read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace").strip()
 
-    def _beside(self, name: str) -> Path:
+    def _named_file(self, name: str) -> Path:
         """Return the path of a file that the configuration names. Raises RefusedError if it is outside its folder or no file."""
         place = name.removeprefix("file://").partition("?")[0]
         try:

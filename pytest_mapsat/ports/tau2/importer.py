@@ -460,14 +460,14 @@ class Conversion:
 
     def case(self) -> Case | None:
         """Return the case, or None after noting why it cannot be one."""
-        data = self._bare()
+        data = self._case_without_requirements()
         start = self.log.case(data, self.place)
         if start is None:
             return None
         self._check_assertions()
         played = self._reference(start)
         reference = played.taken
-        carried = self._carried()
+        carried = self._rewarded_requirements()
         spoken = list(self.criteria.communicate_info or []) if "COMMUNICATE" in self.criteria.reward_basis else []
         user_calls = [action for action in reference if action.requestor == "user"]
         acts = any(fact.by == "user" for fact in self.facts.values())
@@ -490,7 +490,7 @@ class Conversion:
         """Note something odd about the task."""
         self.log.note(kind, f"{self.place} ({self.domain} {shown(self.task.id)})", message)
 
-    def _bare(self) -> JsonObject:
+    def _case_without_requirements(self) -> JsonObject:
         """Return the data of the case without its requirements, its scripted user and its oracle."""
         plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
@@ -616,7 +616,7 @@ class Conversion:
             message = f"{action.action_id} {action.name} is refused: {why}; the reference goes on without it"
             self._note(f"refused_{sort}", message.strip())
         for assertion in played.broken:
-            for call in self._mending(assertion):
+            for call in self._completing_calls(assertion):
                 mended = self._play(start, [*played.taken, call])
                 if assertion not in mended.broken:
                     added = f"{call.name} {call.arguments} is added to the reference"
@@ -625,7 +625,7 @@ class Conversion:
                     break
         return played
 
-    def _mending(self, assertion: Assertion) -> Iterator[Action]:
+    def _completing_calls(self, assertion: Assertion) -> Iterator[Action]:
         """Yield the writing calls of an assertion's side that can be made with the assertion's own arguments."""
         arguments = assertion.arguments
         for name, fact in self.facts.items():
@@ -655,7 +655,7 @@ class Conversion:
         for number, words in enumerate(criteria.nl_assertions or (), 1):
             yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
 
-    def _carried(self) -> list[JsonObject]:
+    def _rewarded_requirements(self) -> list[JsonObject]:
         """Return the requirements of the parts that count for the reward; the others are left out."""
         carried = []
         for requirement in self._requirements():

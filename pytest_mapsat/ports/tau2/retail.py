@@ -183,7 +183,7 @@ class RetailWorld(Calculating):
         method = self._method(order["user_id"], payment_method_id)
         if method["source"] != "gift_card" and payment_method_id != order["payment_history"][0]["payment_method_id"]:
             raise Refused("the refund goes to the method of the payment, or to a gift card")
-        _held(order, item_ids)
+        _check_items(order, item_ids)
         return self.rows("orders").change(
             order_id,
             status="return requested",
@@ -198,7 +198,7 @@ class RetailWorld(Calculating):
         """Exchange items of a delivered order for others of the same products; once only, and all at once. The user agrees first."""
         order = self._order(order_id, "delivered")
         difference = round(_difference(order, item_ids, self._variants(order, item_ids, new_item_ids)), 2)
-        self._covered(self._method(order["user_id"], payment_method_id), difference)
+        self._check_balance(self._method(order["user_id"], payment_method_id), difference)
         return self.rows("orders").change(
             order_id,
             status="exchange requested",
@@ -226,7 +226,7 @@ class RetailWorld(Calculating):
         return method
 
     @staticmethod
-    def _covered(method: JsonObject, amount: float) -> None:
+    def _check_balance(method: JsonObject, amount: float) -> None:
         """Raise Refused where a payment method is a gift card with less than the amount."""
         if method["source"] == "gift_card" and method["balance"] < amount:
             raise Refused("the gift card does not cover the amount", balance=method["balance"])
@@ -234,7 +234,7 @@ class RetailWorld(Calculating):
     def _pay(self, user_id: str, method_id: str, amount: float) -> None:
         """Charge an amount to a payment method, or refund it where it is negative; only the balance of gift cards changes."""
         method = self._method(user_id, method_id)
-        self._covered(method, amount)
+        self._check_balance(method, amount)
         if method["source"] == "gift_card":
             methods = self.rows("users")[user_id]["payment_methods"]
             balance = round(method["balance"] - amount, 2)
@@ -242,7 +242,7 @@ class RetailWorld(Calculating):
 
     def _variants(self, order: Row, item_ids: Sequence[str], new_item_ids: Sequence[str]) -> Sequence[JsonObject]:
         """Return the variants that replace items. Raises Refused where one is unavailable, or of another product than its item."""
-        _held(order, item_ids)
+        _check_items(order, item_ids)
         if len(item_ids) != len(new_item_ids):
             raise Refused("each item needs one that it is exchanged for")
         variants = []
@@ -265,7 +265,7 @@ def _item(order: Row, item_id: str) -> JsonObject:
     return item
 
 
-def _held(order: Row, item_ids: Sequence[str]) -> None:
+def _check_items(order: Row, item_ids: Sequence[str]) -> None:
     """Raise Refused where an order does not have all of these items, as often as they are listed."""
     missing = Counter(item_ids) - Counter(item["item_id"] for item in order["items"])
     if missing:

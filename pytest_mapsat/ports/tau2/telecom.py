@@ -278,29 +278,29 @@ class Phone(TauDesk):
         """Take the SIM card out and put it in again."""
         self.set(sim_card_missing=False)
         self.search()
-        return self._told("The SIM card is in its place.")
+        return self._with_status_bar("The SIM card is in its place.")
 
     @acts("mobile data on", "toggle mobile data", "turn on mobile data", "switch on mobile data")
     def toggle_data(self) -> str:
         """Turn mobile data on or off."""
-        return self._toggled("Mobile Data", "data_enabled")
+        return self._toggle("Mobile Data", "data_enabled")
 
     @acts("turn on data roaming", "enable data roaming", "turn on roaming on your phone")
     def toggle_roaming(self) -> str:
         """Turn data roaming on or off."""
-        return self._toggled("Data Roaming", "roaming_enabled")
+        return self._toggle("Data Roaming", "roaming_enabled")
 
     @acts("turn off data saver", "disable data saver")
     def toggle_data_saver_mode(self) -> str:
         """Turn Data Saver on or off; on, mobile data is slower."""
-        return self._toggled("Data Saver Mode", "data_saver_mode")
+        return self._toggle("Data Saver Mode", "data_saver_mode")
 
     @acts("set network mode", "change network mode", "change the network mode")
     def set_network_mode_preference(self, mode: Mode) -> str:
         """Choose which networks the phone prefers."""
         self.set(network_mode_preference=mode)
         self.search()
-        return self._told(f"Preferred Network Mode set to: {mode}")
+        return self._with_status_bar(f"Preferred Network Mode set to: {mode}")
 
     @acts("set apn")
     def set_apn_settings(self, apn_settings: JsonObject) -> str:
@@ -308,28 +308,28 @@ class Phone(TauDesk):
         settings = {name: value for name, value in apn_settings.items() if name in _APN}
         self.set(active_apn_settings={**_APN, **settings})
         self.search()
-        return self._told(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
+        return self._with_status_bar(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
 
     @acts("reset your apn", "reset the apn")
     def reset_apn_settings(self) -> str:
         """Set the APN settings back to the usual ones, at the next reboot."""
         self.set(active_apn_settings={**self.device["active_apn_settings"], "reset_at_reboot": True})
         self.search()
-        return self._told("The APN settings will be reset at the next reboot.")
+        return self._with_status_bar("The APN settings will be reset at the next reboot.")
 
     @acts("wi-fi radio", "wifi radio")
     def toggle_wifi(self) -> str:
         """Turn Wi-Fi on or off; not while airplane mode is on."""
         if self.device["airplane_mode"]:
-            return self._told("Wi-Fi cannot be changed while Airplane Mode is ON.")
+            return self._with_status_bar("Wi-Fi cannot be changed while Airplane Mode is ON.")
         on = not self.device["wifi_enabled"]
         self.set(wifi_enabled=on, **({} if on else _NO_WIFI))
-        return self._told(f"Wi-Fi is now {_on(on)}.")
+        return self._with_status_bar(f"Wi-Fi is now {_on(on)}.")
 
     @acts("turn off wi-fi calling", "turn off wifi calling", "disable wi-fi calling", "disable wifi calling")
     def toggle_wifi_calling(self) -> str:
         """Turn calls over Wi-Fi on or off."""
-        return self._toggled("Wi-Fi Calling", "wifi_calling_enabled")
+        return self._toggle("Wi-Fi Calling", "wifi_calling_enabled")
 
     @acts("connect to your vpn")
     def connect_vpn(self) -> str:
@@ -337,14 +337,14 @@ class Phone(TauDesk):
         if self.device["vpn_connected"]:
             return "The VPN is connected already."
         self.set(vpn_connected=True, vpn_details=_VPN)
-        return self._told("The VPN is connected.")
+        return self._with_status_bar("The VPN is connected.")
 
     @acts("disconnect your vpn", "disconnect from your vpn", "disconnect the vpn", "turn off your vpn")
     def disconnect_vpn(self) -> str:
         """Disconnect the VPN."""
         connected = self.device["vpn_connected"]
         self._disconnect()
-        return self._told("The VPN is disconnected." if connected else "There is no VPN to disconnect.")
+        return self._with_status_bar("The VPN is disconnected." if connected else "There is no VPN to disconnect.")
 
     def _disconnect(self) -> None:
         """Disconnect the VPN where it is connected."""
@@ -354,7 +354,7 @@ class Phone(TauDesk):
     @acts("grant")
     def grant_app_permission(self, app_name: App, permission: Permission) -> str:
         """Let an app use something, such as storage or SMS."""
-        return self._told(self._permit(app_name, permission.lower(), granted=True))
+        return self._with_status_bar(self._permit(app_name, permission.lower(), granted=True))
 
     def _permit(self, app_name: str, permission: str, *, granted: bool) -> str:
         """Grant or withdraw a permission of an app, and return a sentence with the outcome."""
@@ -381,7 +381,7 @@ class Phone(TauDesk):
         if self.device["active_apn_settings"]["reset_at_reboot"]:
             self.set(active_apn_settings=_APN)
         self.search()
-        return self._told("The phone has restarted.")
+        return self._with_status_bar("The phone has restarted.")
 
     @acts("make the payment", "make payment", "pay the bill", "pay your bill")
     def make_payment(self) -> str:
@@ -511,14 +511,14 @@ class Phone(TauDesk):
 
     # -- how it works
 
-    def _toggled(self, name: str, column: str) -> str:
+    def _toggle(self, name: str, column: str) -> str:
         """Switch a setting on or off, look for a network where it is data or roaming, and return the new state and the status bar."""
         self.set(**{column: not self.device[column]})
         if column in ("data_enabled", "roaming_enabled"):
             self.search()
-        return self._told(f"{name} is now {_on(self.device[column])}.")
+        return self._with_status_bar(f"{name} is now {_on(self.device[column])}.")
 
-    def _told(self, text: str) -> str:
+    def _with_status_bar(self, text: str) -> str:
         """Return a text with the status bar on the next line."""
         return f"{text}\n{self.bar()}"
 

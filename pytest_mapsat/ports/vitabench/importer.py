@@ -468,7 +468,7 @@ def _tasks(building: Building, place: str, user: VitaUser, groups: set[str]) -> 
             visible={"interactions": kept},
             context={"profile": user.user_profile},
             truth={"preferences": _preferences(task)},
-            answers=list(_hidden(subtask)),
+            answers=list(_intention_answer(subtask)),
             attributes={"task": kind, "preference": _drift(task, earlier_changes)},
         )
 
@@ -556,7 +556,7 @@ def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
     return next((word for name, word in words.items() if name in types), "kept")
 
 
-def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
+def _intention_answer(subtask: Subtask) -> Iterator[JsonObject]:
     """Yield the user's intention as an answer to questions that have words of it; nothing where the source gives none."""
     words = subtask.user_intention.strip()
     if words:

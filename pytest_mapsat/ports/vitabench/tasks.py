@@ -503,11 +503,11 @@ class OrdersReference:
         optional, _ = self._read([order for state in states for order in state.optional_orders])
         if not orders and not kept:
             return
-        new = self._settle(orders)
+        new = self._change_earlier_orders(orders)
         for order in new:
             self._place(order)
         for booking in kept:
-            self._keep(booking)
+            self._place_booking(booking)
         end: JsonObject = {"placed": self._placed(new), "earlier": self._changed}
         if optional:
             end["optional"] = [form for order in optional for form in self._form(order)]
@@ -531,7 +531,7 @@ class OrdersReference:
 
     # -- orders that were there before
 
-    def _settle(self, orders: Sequence[Order]) -> list[Order]:
+    def _change_earlier_orders(self, orders: Sequence[Order]) -> list[Order]:
         """Bring the earlier orders to their required states, and return the required orders that are new."""
         left = dict(self._earlier)
         new: list[Order] = []
@@ -599,18 +599,18 @@ class OrdersReference:
         self._remark(order, products)
         user = self._world.user
         if kind == "delivery":
-            placed = [self._call("create_delivery_order", **self._delivered(order, products))]
+            placed = [self._call("create_delivery_order", **self._delivery_arguments(order, products))]
         elif kind == "instore":
             ordered = [{"product_id": product.product_id, "quantity": product.quantity} for product in products]
             placed = [
                 self._call("create_instore_product_order", user_id=user, shop_id=shop, **item) for item in ordered
             ]
         else:
-            placed = [call for product in products for call in self._travel(kind, shop, product)]
+            placed = [call for product in products for call in self._order_travel_product(kind, shop, product)]
         for created in placed if standing(order.status) == "paid" else ():
             self._call(f"pay_{kind}_order", order_id=created["order_id"])
 
-    def _delivered(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
+    def _delivery_arguments(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
         """Return the arguments of the call that places a delivery order."""
         address = next((place.address for place in (order.location, *self._environment.location) if place), "")
         arguments: JsonObject = {
@@ -625,7 +625,7 @@ class OrdersReference:
             arguments["attributes"] = [product.attributes for product in products]
         return arguments | ({"note": order.note} if order.note else {})
 
-    def _travel(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
+    def _order_travel_product(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
         """Order a product of a hotel, one room a call, or a quantity of any other product; return the orders placed."""
         arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
         if kind == "hotel":
@@ -636,13 +636,13 @@ class OrdersReference:
             arguments["date"] = product.date or next(days, "")
         return [self._call(f"create_{kind}_order", **arguments)]
 
-    def _keep(self, booking: Reservation) -> None:
+    def _place_booking(self, booking: Reservation) -> None:
         """Make a booking or reservation, or bring an earlier one to its required state. Raises UnplaceableError."""
         noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
         before = self._kept_before.get(booking.id)
         stands = standing(booking.status)
         if before is not None:
-            self._keep_otherwise(noun, before, booking)
+            self._change_booking(noun, before, booking)
             return
         if stands == "cancelled":
             self._note("reference", f"{noun} {booking.id} is cancelled, and was never made: nothing is asked for")
@@ -657,7 +657,7 @@ class OrdersReference:
         if booked["status"] == "unpaid" and stands == "paid":
             self._call("pay_instore_book", book_id=booked["book_id"])
 
-    def _keep_otherwise(self, noun: str, before: Reservation, booking: Reservation) -> None:
+    def _change_booking(self, noun: str, before: Reservation, booking: Reservation) -> None:
         """Bring an earlier booking or reservation to its required state: change, cancel or pay it."""
         stands, wanted = standing(booking.status), {}
         when = booking.book_time or booking.reservation_time

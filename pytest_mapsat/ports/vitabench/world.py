@@ -184,7 +184,7 @@ class VitaWorld:
 
         return [seen(row) for row in ranked(self._rows(table, kind), text_of, keywords)]
 
-    def _is_user(self, user_id: str) -> None:
+    def _check_user(self, user_id: str) -> None:
         """Raise Refused where an id is not that of the case's user."""
         if user_id != self.user:
             raise Refused(f"the user is not {shown(user_id)}")
@@ -399,7 +399,7 @@ class Delivery(VitaWorld):
         note: str = "",
     ) -> Json:
         """Order products of one store, and return the unpaid order with the time at which it is delivered."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         store = self._shop("delivery", store_id)
         if not 1 <= len(product_ids) <= _MOST_PRODUCTS:
             raise Refused(f"an order has 1 to {_MOST_PRODUCTS} products", products=len(product_ids))
@@ -448,7 +448,7 @@ class Delivery(VitaWorld):
 
     def search_delivery_orders(self, user_id: str, status: str = "unpaid") -> Json:
         """Return the user's delivery orders with a status."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         return self._orders("delivery", status)
 
     pay_delivery_order = partialmethod(_pay_order, "delivery")
@@ -469,7 +469,7 @@ class InStore(VitaWorld):
 
     def create_instore_product_order(self, user_id: str, shop_id: str, product_id: str, quantity: int = 1) -> Json:
         """Order a quantity of one product of a shop, and return the unpaid order."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         offer = self._offer("instore", shop_id, product_id)
         if quantity < 1:
             raise Refused("quantity is at least 1", quantity=quantity)
@@ -481,7 +481,7 @@ class InStore(VitaWorld):
 
     def get_instore_orders(self, user_id: str) -> Json:
         """Return the user's orders."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         return self._orders("instore")
 
     def instore_book(self, user_id: str, shop_id: str, time: str, customer_count: int = 1) -> Json:
@@ -536,7 +536,7 @@ class InStore(VitaWorld):
 
     def _keep(self, table: str, user_id: str, shop_id: str, people: int, **columns: Json) -> JsonObject:
         """Add a booking or a reservation at a shop, and return it. Raises Refused where the shop does not take any."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         shop = self._shop("instore", shop_id)
         if not shop.get("enable_book" if table == "books" else "enable_reservation", False):
             raise Refused(f"{shown(shop_id)} takes no {'bookings of tables' if table == 'books' else 'reservations'}")
@@ -560,7 +560,7 @@ class InStore(VitaWorld):
 
     def _mine(self, table: str, user_id: str, row_id: str = "") -> list[JsonObject]:
         """Return the user's bookings or reservations as an agent sees them; only that of ``row_id`` where it is given."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         rows = [self._kept(table, row_id)] if row_id else self._tables[table].values()
         return [self._kept_seen(table, row) for row in rows if row["customer_id"] == user_id]
 
@@ -650,7 +650,7 @@ class Ota(VitaWorld):
         self, kind: str, shop_id: str, product_id: str, user_id: str, *, date: str = "", quantity: int = 1
     ) -> JsonObject:
         """Take a quantity of a product out of stock, place an order of it, and return the unpaid order."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         offer = self._offer(kind, shop_id, product_id, asked_for(day_of, "date", date) if date else "")
         self._take(offer, quantity)
         return self._place(kind, shop_id, [{**seen(offer), "quantity": quantity}])
@@ -671,14 +671,14 @@ class Ota(VitaWorld):
                     quantity = offer.get("quantity", 0) + product["quantity"]
                     self._tables["products"].change(offer["id"], quantity=quantity)
 
-    def _placed(self, kind: str, user_id: str, date: str = "", status: str = "paid") -> list[JsonObject]:
+    def _search_orders(self, kind: str, user_id: str, date: str = "", status: str = "paid") -> list[JsonObject]:
         """Return the user's orders of a kind with a status, and with a product for ``date`` where it is given."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         return self._orders(kind, status, asked_for(day_of, "date", date) if date else "")
 
-    def _give_back(self, kind: str, order_id: str, user_id: str) -> JsonObject:
+    def _cancel_and_restock(self, kind: str, order_id: str, user_id: str) -> JsonObject:
         """Cancel an order and put its products back into stock; return its id and new status."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         row = self._order(kind, order_id)
         cancelled = self._cancel("orders", row)
         self._return(row)
@@ -686,7 +686,7 @@ class Ota(VitaWorld):
 
     def _move(self, kind: str, order_id: str, user_id: str, new_date: str) -> JsonObject:
         """Move a paid order of one product to another day, and return it: unpaid where the new day costs more, else paid."""
-        self._is_user(user_id)
+        self._check_user(user_id)
         row, day = self._order(kind, order_id), asked_for(day_of, "new_date", new_date)
         if row["status"] != "paid" or len(row["products"]) != 1:
             raise Refused(f"only a paid order of one product can be moved; {order_id} is {row['status']}")
@@ -712,21 +712,21 @@ class Ota(VitaWorld):
     pay_flight_order = partialmethod(_pay_order, "flight")
     pay_train_order = partialmethod(_pay_order, "train")
     pay_taxi_order = partialmethod(_pay_order, "taxi")
-    search_hotel_order = partialmethod(_placed, "hotel")
-    search_attraction_order = partialmethod(_placed, "attraction")
-    search_flight_order = partialmethod(_placed, "flight")
-    search_train_order = partialmethod(_placed, "train")
-    search_taxi_order = partialmethod(_placed, "taxi")
+    search_hotel_order = partialmethod(_search_orders, "hotel")
+    search_attraction_order = partialmethod(_search_orders, "attraction")
+    search_flight_order = partialmethod(_search_orders, "flight")
+    search_train_order = partialmethod(_search_orders, "train")
+    search_taxi_order = partialmethod(_search_orders, "taxi")
     get_hotel_order_detail = partialmethod(_detail, "hotel")
     get_attraction_order_detail = partialmethod(_detail, "attraction")
     get_flight_order_detail = partialmethod(_detail, "flight")
     get_train_order_detail = partialmethod(_detail, "train")
     get_taxi_order_detail = partialmethod(_detail, "taxi")
-    cancel_hotel_order = partialmethod(_give_back, "hotel")
-    cancel_attraction_order = partialmethod(_give_back, "attraction")
-    cancel_flight_order = partialmethod(_give_back, "flight")
-    cancel_train_order = partialmethod(_give_back, "train")
-    cancel_taxi_order = partialmethod(_give_back, "taxi")
+    cancel_hotel_order = partialmethod(_cancel_and_restock, "hotel")
+    cancel_attraction_order = partialmethod(_cancel_and_restock, "attraction")
+    cancel_flight_order = partialmethod(_cancel_and_restock, "flight")
+    cancel_train_order = partialmethod(_cancel_and_restock, "train")
+    cancel_taxi_order = partialmethod(_cancel_and_restock, "taxi")
     modify_flight_order = partialmethod(_move, "flight")
     modify_train_order = partialmethod(_move, "train")
 

@@ -60,7 +60,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
     title, state = view.headline(run)
     metrics = view.shown_metrics(run)
     rows = row_views(run)
-    shown = told_views(rows, dialogues)
+    shown = detailed_views(rows, dialogues)
     outcomes = {outcome: view.outcome_title(outcome) for outcome in dict.fromkeys(row.outcome for row in rows)}
     page = environment().get_template("page.html.jinja")
     return page.render(
@@ -405,7 +405,7 @@ def row_views(run: Run) -> list[RowView]:
     return sorted(rows, key=need)
 
 
-def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
+def detailed_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
     """Return the episodes that the page shows in full, by the position of their case, up to a limit.
 
     Args:
@@ -434,11 +434,11 @@ def opening(card: Scorecard) -> Scorecard:
     ]
     met = {label.requirement for label in card.labels if label.value == 1 and label.kind not in BESIDES}
     labels = [
-        _silent(*[getattr(label, name) for name in _ENDED]) if label.requirement in met else label
+        _wordless_label(*[getattr(label, name) for name in _ENDED]) if label.requirement in met else label
         for label in card.labels
     ]
     requirements = [
-        _untold(requirement.id, requirement.kind) if requirement.id in met else requirement
+        _wordless_requirement(requirement.id, requirement.kind) if requirement.id in met else requirement
         for requirement in card.requirements
     ]
     kept = card.model_copy(
@@ -454,13 +454,13 @@ def opening(card: Scorecard) -> Scorecard:
 
 
 @lru_cache(maxsize=10_000)
-def _silent(*ended: Any) -> Label:
+def _wordless_label(*ended: Any) -> Label:
     """Return a label without words, cached because many scorecards share it."""
     return Label(**dict(zip(_ENDED, ended, strict=True)))
 
 
 @lru_cache(maxsize=10_000)
-def _untold(name: str, kind: str) -> CardRequirement:
+def _wordless_requirement(name: str, kind: str) -> CardRequirement:
     """Return a requirement without text, cached because many scorecards share it."""
     return CardRequirement(id=name, kind=kind, text="")
 
