@@ -153,15 +153,10 @@ def weigh(document: Document, explained: Explained, standings: Mapping[str, Reco
 
 
 def _said(document: Document) -> Iterator[Statement]:
-    named: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     for mention in document.mentions:
-        if (
-            mention.form != "kind"
-            and len(mention.keys) == 1
-            and mention.stance != "asked"
-            and mention.keys not in named
-        ):
-            named.add(mention.keys)
+        if mention.form != "kind" and len(mention.keys) == 1 and mention.stance != "asked" and mention.keys not in seen:
+            seen.add(mention.keys)
             yield mention
     yield from unknown_heads(document)
     # Bare numbers count lists, and bounds of nothing are wishes.
@@ -259,9 +254,11 @@ class _Scale:
         if time.role and not time.subject and len({piece.subject for piece in alike if self._names(piece)}) == 1:
             return "supported", "the evidence has it for one thing only that the reply names", alike
         if time.role in _HOURS and len(time.subject) == 1:
-            beside = {key for name in self._document.mentions if name.sentence == time.sentence for key in name.keys}
+            neighbours = {
+                key for name in self._document.mentions if name.sentence == time.sentence for key in name.keys
+            }
             others = self._evidence.times_of(time.subject[0], role=time.role)
-            if others and not any(beside & {*piece.subject} for piece in meeting):
+            if others and not any(neighbours & {*piece.subject} for piece in meeting):
                 return "contradicted", "the evidence has another one for this thing", others
         if time.role == "arrival" and self._explained.of(time, ()) == "derived":
             return "supported", "a known way ends at this time", ()
@@ -413,8 +410,8 @@ def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa
     """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
     asked_for = [judged for judged in context.claims if _asked_for(judged, sorts)]
     claims = [judged for judged in asked_for if judged.matters]
-    named = f" about {' or '.join(sorts)}" if sorts else ""
-    wanted = f"every claim{named} rests on tool results, the context or the user's words"
+    of_sorts = f" about {' or '.join(sorts)}" if sorts else ""
+    wanted = f"every claim{of_sorts} rests on tool results, the context or the user's words"
     wrong = [judged for judged in claims if judged.wrong]
     if wrong:
         shown = "; ".join(
@@ -435,14 +432,14 @@ def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa
             (judged.quote for judged in rivals), "which may be a plan, and is not what a tool returned", wanted
         )
     if not claims:
-        return Finding(True, f"no reply makes a claim{named}, so nothing is claimed", wanted, nothing_claimed=True)
+        return Finding(True, f"no reply makes a claim{of_sorts}, so nothing is claimed", wanted, nothing_claimed=True)
     if all(judged.sort in _COMMON for judged in claims):
         return unclear(
             (judged.quote for judged in claims), "which the evidence has, perhaps for something else", wanted
         )
     return Finding(
         True,
-        f"the evidence supports {len(claims)} {'claim' if len(claims) == 1 else 'claims'}{named}",
+        f"the evidence supports {len(claims)} {'claim' if len(claims) == 1 else 'claims'}{of_sorts}",
         wanted,
         _quotes(claims),
     )

@@ -235,8 +235,8 @@ class JudgedDialogue:
     def _chosen(self, replies: tuple[_Reply, ...], which: WhichReply) -> tuple[_Reply, ...]:
         """Return those of the replies, one for each page, that ``which`` names. A number counts blank replies, too; first and last do not."""
         if isinstance(which, int):
-            named = {index for index, _ in self.turns(which)}
-            return tuple(reply for (index, _), reply in zip(self.pages, replies, strict=True) if index in named)
+            indexes = {index for index, _ in self.turns(which)}
+            return tuple(reply for (index, _), reply in zip(self.pages, replies, strict=True) if index in indexes)
         return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
 
     def means_of(self, turn: WhichReply) -> tuple[Document, ...]:
@@ -263,10 +263,10 @@ class JudgedDialogue:
     def standings(self, turn: WhichReply) -> Mapping[str, Recommendation]:
         """Return what the replies that ``turn`` names do with each thing, by key."""
         if turn not in self._standings:
-            named = standings(self.read(turn))
+            by_key = standings(self.read(turn))
             for key, mention in self._addressed(turn):
-                named.setdefault(key, Recommendation(key, None, (mention,)))
-            self._standings[turn] = named
+                by_key.setdefault(key, Recommendation(key, None, (mention,)))
+            self._standings[turn] = by_key
         return self._standings[turn]
 
     def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
@@ -280,22 +280,22 @@ class JudgedDialogue:
 
     @cached
     def _known_words(self) -> str:
-        told = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
-        told += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
-        told += remembered_in(self.trajectory)
+        texts = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
+        texts += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
+        texts += remembered_in(self.trajectory)
         if self.visible is not None:
-            told.append(self.visible.model_dump_json(exclude={"interactions"}))  # no agent has read those
-        return "\n".join(map(fold_phrase, told))
+            texts.append(self.visible.model_dump_json(exclude={"interactions"}))  # no agent has read those
+        return "\n".join(map(fold_phrase, texts))
 
     def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:
         """Yield the things whose address the replies tell: one that is not named may be meant by it."""
-        told = [
+        addresses = [
             (document, address)
             for document in self.read(turn)
             for address in document.identifiers
             if address.kind == "address"
         ]
-        for document, address in told:
+        for document, address in addresses:
             for identity in self.evidence.identities:
                 for key in identity.subject if (identity.kind, identity.value) == ("address", address.value) else ():
                     yield key, (document, Mention((key,), address.span, "short", "unclear", "", address.sentence, 0))
@@ -310,12 +310,12 @@ class JudgedDialogue:
     @cached
     def left_out(self) -> frozenset[str]:
         """The things that no reply names, though it names others of their sort: no figure is said of these."""
-        named = self.standings("any").keys()
+        keys = self.standings("any").keys()
         sorts: dict[str, set[str]] = {}
         for entity in self.entities:
             sorts.setdefault(entity.key, set()).add(entity.sort)
-        told = {sort for key in named for sort in sorts.get(key, ()) if sort != "leg"}
-        return frozenset(key for key, own in sorts.items() if key not in named and own <= told)
+        told_sorts = {sort for key in keys for sort in sorts.get(key, ()) if sort != "leg"}
+        return frozenset(key for key, own in sorts.items() if key not in keys and own <= told_sorts)
 
     @cached
     def size(self) -> ReplySize:
@@ -336,8 +336,8 @@ class JudgedDialogue:
         """Return whether the replies state nothing in whatever words: they are blank, copied, or only ask."""
         for document in self.read(turn):
             asked = {question.sentence for question in document.questions}
-            told = (words for place, words in enumerate(document.sentences) if place not in asked)
-            if any(char.isalnum() for words in told for char in document.words(words)):
+            stating = (words for place, words in enumerate(document.sentences) if place not in asked)
+            if any(char.isalnum() for words in stating for char in document.words(words)):
                 return False
         return True
 
@@ -364,11 +364,11 @@ class JudgedDialogue:
 
     def _told(self, index: int) -> Iterator[str]:
         """Yield what the user has said by a turn, and what stands in the context."""
-        told = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
+        texts = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
         if self.visible is not None:
-            told += [self.visible.query, *self.visible.context.history]
-            told += [message.text for message in self.visible.messages]
-        yield from (words for text in told if len(words := text.strip()) >= _SHORTEST_COPY)
+            texts += [self.visible.query, *self.visible.context.history]
+            texts += [message.text for message in self.visible.messages]
+        yield from (words for text in texts if len(words := text.strip()) >= _SHORTEST_COPY)
 
     @cached
     def answered(self) -> tuple[tuple[int, Step], ...]:
@@ -394,10 +394,10 @@ class JudgedDialogue:
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
         """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
         calls = self.calls
-        named = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
+        tools = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
         answered = {call.tool for call in calls if call.status == "ok"}
-        missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
-        return tuple(sorted(missed)) if not answered & named else ()
+        missed = {call.tool for call in calls if call.status == "miss" and call.tool in tools}
+        return tuple(sorted(missed)) if not answered & tools else ()
 
     def excused(self, missed: Sequence[str]) -> tuple[str, ...]:
         """Return those of some tools whose missed calls are no fault of the agent's: all, unless the suite says so and a recording of the tool differs."""
@@ -428,8 +428,8 @@ class JudgedDialogue:
 
     def names_things(self, tool: str | None) -> bool:
         """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
-        named = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
-        return any(declared.entities for declared in named)
+        declared_tools = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
+        return any(declared.entities for declared in declared_tools)
 
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
@@ -468,8 +468,10 @@ class JudgedDialogue:
     @cached
     def claims(self) -> tuple[JudgedClaim, ...]:
         """The factual claims of the replies, each held against what was known by then."""
-        named = self.standings("any")
-        return tuple(judged for document in self.replies for judged in weigh(document, self.explained(document), named))
+        by_key = self.standings("any")
+        return tuple(
+            judged for document in self.replies for judged in weigh(document, self.explained(document), by_key)
+        )
 
 
 @lru_cache(maxsize=16)

@@ -156,11 +156,11 @@ class KnownEvidence:
 
     def by(self, turn: int) -> KnownEvidence:
         """Return what was known in a turn."""
-        told = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
+        fields = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
         known: dict[str, Any] = {
-            name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in told.items()
+            name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in fields.items()
         }
-        return self if known == told else replace(self, **known)
+        return self if known == fields else replace(self, **known)
 
     def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
         """Return the figures of one thing, of any unit and role where none is given."""
@@ -354,10 +354,10 @@ def measured(
         return None
     scaled = [end * meaning.scale * factor for end in (low, high)]
     shown = "-".join(f"{end * meaning.scale:g}" for end in dict.fromkeys((low, high)))
-    named = meaning.noun or meaning.unit or ""
+    unit_name = meaning.noun or meaning.unit or ""
     if unit == MONEY and money is not None and money.currency != YUAN:
-        named = money.currency
-    return min(scaled), max(scaled), unit, f"{shown} {named}"
+        unit_name = money.currency
+    return min(scaled), max(scaled), unit, f"{shown} {unit_name}"
 
 
 def clock(text: str) -> int | None:
@@ -448,8 +448,8 @@ class _Gathering:
             names = [name for name in _QUOTED.findall(line) if fold_phrase(name)]
             keys = tuple(self._know(name) for name in names) if len(names) == 1 else ()
             self.texts.append((Source("context", -1, path="history"), line, keys or (USER,)))
-        told = [("instructions", visible.instructions)] if visible.instructions else []
-        for path, text in [*told, *_leaves(context.details), *_leaves(context.profile)]:
+        texts = [("instructions", visible.instructions)] if visible.instructions else []
+        for path, text in [*texts, *_leaves(context.details), *_leaves(context.profile)]:
             self.texts.append((Source("context", -1, path=path), text, (USER,)))
         self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
         for message in visible.messages:
@@ -492,8 +492,8 @@ class _Gathering:
             value, match = step.arguments.get(name), tool.match.get(name)
             kind = match.type if match and match.role != "ignored" else "text"
             pair = step.arguments.get(match.pair or "") if match else None
-            named = match is not None and match.named and point_of(value) is None
-            if kind in ("lon", "point") and not named:
+            is_name = match is not None and match.named and point_of(value) is None
+            if kind in ("lon", "point") and not is_name:
                 keys.update(dict.fromkeys(self._at(value, pair)))
             elif isinstance(value, str) and (kind == "id" or value in self._by_id):
                 keys.update({self._by_id[value]: None} if value in self._by_id else {})

@@ -63,12 +63,12 @@ _Fits = Sequence[bool | None]
 
 def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
     """The tool was called with arguments that match, often enough and not too often, and each such call agreed to; or it never was."""
-    made = _Made(context)
+    calls = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
-    matching_calls = made.fits(pattern)
-    fits = _answered(matching_calls, check.answered, made)
+    matching_calls = calls.fits(pattern)
+    fits = _answered(matching_calls, check.answered, calls)
     low, high = fits.count(True), len(fits) - fits.count(False)
-    possible = inf if made.lacking else high
+    possible = inf if calls.lacking else high
     least = 0 if check.never else check.least
     most = possible if check.at_most is None else check.at_most
     passed: bool | None = None
@@ -80,22 +80,22 @@ def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
     wanted = f"{tool} is never called{how}" if check.never else _calls_wanted(check, tool)
     missed: tuple[str, ...] = ()
     if passed is False and check.answered is True and high < least:
-        made_or_missed = (step.status in ("ok", "miss") for step in made.steps)
+        made_or_missed = (step.status in ("ok", "miss") for step in calls.steps)
         count = sum(fit is True and there for fit, there in zip(matching_calls, made_or_missed, strict=True))
         missed = (tool,) if count >= least else ()
-    parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
+    parts = [Finding(passed, _counted(tool, how, low, high, calls), wanted, missed=missed)]
     if check.agreed and not check.never:
-        parts.append(_agreed(fits, f"call of {_in_words(pattern)}", made))
+        parts.append(_agreed(fits, f"call of {_in_words(pattern)}", calls))
     return every(parts)
 
 
-def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> list[bool | None]:
+def _answered(fits: list[bool | None], answered: bool | str, calls: _Made) -> list[bool | None]:
     """Return which calls fit and were answered, or were not, where that is asked."""
     if answered == "any":
         return fits
     return [
         (fit and None) if step.status == "unknown" else fit if (step.status == "ok") is answered else False
-        for fit, step in zip(fits, made.steps, strict=True)
+        for fit, step in zip(fits, calls.steps, strict=True)
     ]
 
 
@@ -124,48 +124,51 @@ def calls(check: Calls, context: JudgedDialogue) -> Finding:
 
 def _steps(check: Calls, context: JudgedDialogue) -> Finding:
     """The agent made the calls of ``steps``; what cannot be told of a match counts only where it could turn the outcome."""
-    made = _Made(context)
-    fits = [made.fits(step) for step in check.steps]
+    calls = _Made(context)
+    fits = [calls.fits(step) for step in check.steps]
     sure = [[fit is True for fit in row] for row in fits]
     possible = [[fit is not False for fit in row] for row in fits]
-    passed = True if _holds(check, sure, made) else None if _may_hold(check, possible, made) else False
+    passed = True if _holds(check, sure, calls) else None if _may_hold(check, possible, calls) else False
     how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
     alone = " and no others" if check.match == "exact" else ""
     wanted = (
         f"calls of {', '.join(map(_in_words, check.steps))}, {how}{alone}" if check.steps else "no call of any tool"
     )
-    pairs = _side_by_side_calls(check, possible, made.steps)
+    pairs = _side_by_side_calls(check, possible, calls.steps)
     missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
-    missing = [] if made.lacking else missing
-    extra = [call_in_words(made.steps[call]) for step, call in pairs if call is not None and step is None]
-    told = [f"not called: {', '.join(missing)}"] if missing else []
-    told += [f"called besides: {', '.join(extra)}"] if extra and alone else []
+    missing = [] if calls.lacking else missing
+    extra = [call_in_words(calls.steps[call]) for step, call in pairs if call is not None and step is None]
+    reasons = [f"not called: {', '.join(missing)}"] if missing else []
+    reasons += [f"called besides: {', '.join(extra)}"] if extra and alone else []
     if passed is not False:
-        why = f"it is unclear whether the calls are as expected{made.caution}"
+        why = f"it is unclear whether the calls are as expected{calls.caution}"
         return Finding(passed, "the calls are as expected" if passed else why, wanted)
     lines = tuple(
-        ("" if step is None else _in_words(check.steps[step]), "" if call is None else call_in_words(made.steps[call]))
+        ("" if step is None else _in_words(check.steps[step]), "" if call is None else call_in_words(calls.steps[call]))
         for step, call in pairs
     )
     return Finding(
-        False, "; ".join(told) or "the calls came in another order", wanted, compared=(("expected", "called"), *lines)
+        False,
+        "; ".join(reasons) or "the calls came in another order",
+        wanted,
+        compared=(("expected", "called"), *lines),
     )
 
 
-def _holds(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
+def _holds(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
     if check.match == "any_order":
         return len(matching(fits)) == len(fits)
-    if made.unordered or (check.match == "exact" and (made.lacking or len(made.steps) != len(fits))):
+    if calls.unordered or (check.match == "exact" and (calls.lacking or len(calls.steps) != len(fits))):
         return False
-    return _in_order(fits, len(made.steps))
+    return _in_order(fits, len(calls.steps))
 
 
-def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
+def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
     """Return whether the calls may be as expected, given which may fit; calls that are not known may be any."""
-    if not made.lacking or check.match != "exact":
-        return made.lacking or _holds(check, fits, made)
-    by_call = [[row[at] for row in fits] for at in range(len(made.steps))]
-    return len(matching(by_call)) == len(by_call) if made.unordered else _in_order(by_call, len(fits))
+    if not calls.lacking or check.match != "exact":
+        return calls.lacking or _holds(check, fits, calls)
+    by_call = [[row[at] for row in fits] for at in range(len(calls.steps))]
+    return len(matching(by_call)) == len(by_call) if calls.unordered else _in_order(by_call, len(fits))
 
 
 def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
@@ -282,17 +285,17 @@ class _Made:
         )
 
 
-def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
+def _agreed(fits: _Fits, subject: str, calls: _Made) -> Finding:
     """Judge whether the user had agreed to each call that fits."""
     wanted = f"the user agrees to each {subject} before it is made"
-    agreements = Agreements(made.context, made.steps, made.turns)
+    agreements = Agreements(calls.context, calls.steps, calls.turns)
     verdicts = [(fit, *agreements.of(at)) for at, fit in enumerate(fits) if fit is not False]
     failed = [why for fit, passed, why in verdicts if fit and passed is False]
     if failed:
         return Finding(False, failed[0], wanted)
     unclear = [why for fit, passed, why in verdicts if passed is not True]
-    if unclear or made.lacking:
-        return Finding(None, (*unclear, f"it is unclear whether there are others{made.caution}")[0], wanted)
+    if unclear or calls.lacking:
+        return Finding(None, (*unclear, f"it is unclear whether there are others{calls.caution}")[0], wanted)
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
 
 
@@ -300,19 +303,19 @@ def _in_words(pattern: CallPattern) -> str:
     return pattern.tool + (f" with {matches_in_words(pattern.arguments)}" if pattern.arguments else "")
 
 
-def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
+def _counted(tool: str, how: str, low: int, high: int, known: _Made) -> str:
     """Return how often a tool was called, how many of the calls count, and what became of them: ``book was called twice, but never with seats equal to 4``."""
-    calls = [step for step in made.steps if step.tool == tool]
+    calls = [step for step in known.steps if step.tool == tool]
     if not calls:
-        return f"no call of {tool} is known{made.caution}" if made.lacking else f"{tool} was never called"
+        return f"no call of {tool} is known{known.caution}" if known.lacking else f"{tool} was never called"
     unsure = f", unclear for {high - low} of them" if high > low else ""
     counts: Counter[str] = Counter(step.status for step in calls)
     fates = {"refused": "refused", "error": "answered with an error", "over_limit": "over the limit", "miss": "missed"}
-    told = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
+    fates_text = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
     times = "once" if len(calls) == 1 else "twice" if len(calls) == 2 else f"{len(calls)} times"  # noqa: PLR2004
     share = "" if low == len(calls) else f" {low} of them" if low else " but not" if len(calls) == 1 else " but never"
     counting = f",{share}{how}" if how else ""
-    return f"{tool} was called {times}{counting}{unsure}{f'; {told}' if told else ''}{made.caution}"
+    return f"{tool} was called {times}{counting}{unsure}{f'; {fates_text}' if fates_text else ''}{known.caution}"
 
 
 #: A wrong id is compared with so many of the ids that were returned.
@@ -341,12 +344,12 @@ def output(check: Output, context: JudgedDialogue) -> Finding:
     values = [value for data in given for value in values_at(data, check.path, (_MISSING,))]
     if all(value is _MISSING for value in values) and not isinstance(check.equals, Absent):
         return Finding(False, _nothing_there(check.path, given), wanted)
-    held = [_value_fits(check.equals, value, context) for value in values or [None]]
+    each_fits = [_value_fits(check.equals, value, context) for value in values or [None]]
     # What stands behind the values that are read at most is not known.
-    passed = all_true([*held, *[None][: len(values) // MAX_VALUES]])
+    passed = all_true([*each_fits, *[None][: len(values) // MAX_VALUES]])
     if passed is None:
         return Finding(None, f"it is unclear whether {_listed(values)} is {check.equals.words()}", wanted)
-    deciding = values if passed else [value for value, holds in zip(values, held, strict=True) if not holds]
+    deciding = values if passed else [value for value, holds in zip(values, each_fits, strict=True) if not holds]
     return Finding(passed, f"{check.path or 'the structured output'} is {_listed(deciding)}", wanted)
 
 
@@ -440,10 +443,10 @@ class _LookUp:
     def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
         """Judge the entry that ``entry`` matches."""
         matches, calls = self._check.entry, self._context.calls
-        held = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
-        meant = [entry for entry, fit in zip(entries, held, strict=True) if fit is not False]
+        each_fits = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
+        meant = [entry for entry, fit in zip(entries, each_fits, strict=True) if fit is not False]
         words = matches_in_words(matches)
-        if None in held:
+        if None in each_fits:
             return self._finding(None, f"it is unclear which entry of {self._place} has {words}")
         if not meant:
             there = [shown(value) for name in matches for entry in entries for value in _values(entry, name)]
@@ -467,10 +470,10 @@ class _LookUp:
         rows = self._rows(self._tool, row_id, turn)
         if not rows:
             return self._unreturned(row_id, turn)
-        held = {fits_row(self._check.where, row.record, results=self._context.calls) for row in rows}
-        if len(held) > 1 or None in held:
+        answers = {fits_row(self._check.where, row.record, results=self._context.calls) for row in rows}
+        if len(answers) > 1 or None in answers:
             return self._finding(None, f"it is unclear whether the row with the {name} {shown(row_id)} fits")
-        if True in held:
+        if True in answers:
             return self._finding(
                 True,
                 f"{self._tool} returned the {name} {shown(row_id)}"
@@ -541,8 +544,8 @@ def _without(which: WhichReply, context: JudgedDialogue) -> str:
     for _, turn in context.turns(which):
         data, problem, _ = object_in(turn.text)
         unasked = context.visible is not None and not context.visible.output_schema
-        told = ": text is read as data where the case has an output_schema" if unasked else ""
-        why = problem or (f"its text is JSON, and was not handed over as data{told}" if data is not None else why)
+        remark = ": text is read as data where the case has an output_schema" if unasked else ""
+        why = problem or (f"its text is JSON, and was not handed over as data{remark}" if data is not None else why)
     return "no reply has a structured output" + (f" ({why})" if why else "")
 
 
@@ -582,11 +585,11 @@ def state(check: EndState, context: JudgedDialogue) -> Finding:
         rows = context.end.rows(check.table, check)
     except MapsatError as error:
         return _untold(error, wanted)
-    held = [fits_row(check.where, row, results=context.calls) for row in rows]
-    fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
+    each_fits = [fits_row(check.where, row, results=context.calls) for row in rows]
+    fitting = [row for row, fit in zip(rows, each_fits, strict=True) if fit]
     if slip := _slip(check, fitting, context):
         return _broken(slip, wanted)
-    if None in held:
+    if None in each_fits:
         return Finding(None, f"it is unclear which rows of {check.table} are meant", wanted)
     here = f"{_rows(len(fitting))} of {check.table}{_where(check.where)} at the end"
     if len(fitting) < low or (high is not None and len(fitting) > high):
@@ -599,13 +602,13 @@ def _having(
 ) -> Finding:
     """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
-    held = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
-    lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
+    each_fits = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
+    lacking = [cell for cell, holds in zip(cells, each_fits, strict=True) if holds is False]
     if lacking:
         key = end.key(check.table)
         why = [f"{check.table} {row.get(key, '')}: {name} is {_cell(row, name)}" for row, name, _ in lacking]
         return Finding(False, "; ".join(why[:SHOWN_AT_MOST]), wanted, compared=_changes_of(check.table, context))
-    if None in held:
+    if None in each_fits:
         return Finding(None, f"it is unclear whether each has what it must: {here}", wanted)
     idle = all(change.table != check.table for change in end.changes)
     return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
@@ -641,9 +644,9 @@ def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
     standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
     other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
     if other:
-        named = first_few([f"{change.table} {change.id}" for change in other])
+        rows = first_few([f"{change.table} {change.id}" for change in other])
         lines = _side_by_side(other)
-        return Finding(False, f"{_rows(len(other))} changed that should not have: {named}", wanted, compared=lines)
+        return Finding(False, f"{_rows(len(other))} changed that should not have: {rows}", wanted, compared=lines)
     if altered := sorted(end.altered - {exempt.table for exempt in check.exempt}):
         return Finding(False, f"rows changed that should not have: {end.unclear[altered[0]]}", wanted)
     unsure = "it is unclear whether the changed rows are those that may change"

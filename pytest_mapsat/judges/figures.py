@@ -321,10 +321,10 @@ def _unsaid(
 
 def _answer_alone(check: Number | ClockTime, turning: Sequence[_Judgement]) -> bool:
     """Return whether figures that something else explains fail all the same: the check names no thing, and words call them what it asks for."""
-    named = check.of or check.near or check.bounds or (isinstance(check, Number) and check.mode)
+    is_specific = check.of or check.near or check.bounds or (isinstance(check, Number) and check.mode)
     return (
         bool(turning)
-        and not named
+        and not is_specific
         and all(
             judgement.outcome == "beside"
             and judgement.belongs is True
@@ -376,14 +376,14 @@ def _claimed(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> I
     roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
     for document in context.read(check.turn):
         amounts: list[UnreadAmount | Quantity] = [*document.unread, *document.quantities]
-        named = sorted(amount.span for amount in amounts if not roles.isdisjoint(amount.said))
+        spans = sorted(amount.span for amount in amounts if not roles.isdisjoint(amount.said))
         numbers = [number for number in _numbers(document) if not is_unit(getattr(number, "unit", ""), unit)]
         numbers.sort(key=lambda number: number.span)
-        starts = [number.span.start for number in numbers] if named else []
-        parts = [numbers[bisect_left(starts, span.start) : bisect_left(starts, span.end)] for span in named]
+        starts = [number.span.start for number in numbers] if spans else []
+        parts = [numbers[bisect_left(starts, span.start) : bisect_left(starts, span.end)] for span in spans]
         figures = [[_as_meant(check, document, number, unit) for number in part] for part in parts]
         nearby = near_phrases(check.near, document, [figure for part in figures for figure in part])
-        for span, part in zip(named, figures, strict=True):
+        for span, part in zip(spans, figures, strict=True):
             judged = [_judged_as(check, document, figure, nearby, context) for figure in part]
             if part and all(judgement.belongs is not False and judgement.outcome != "fits" for judgement in judged):
                 yield document.quote(span)
@@ -472,13 +472,13 @@ def _decided(
     if first.outcome == "fits":
         return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
     places = {(judgement.document.turn, judgement.figure.sentence) for judgement in deciding}
-    beside = [
+    rivals = [
         document.quote(amount.span)
         for document, amount in _unread(check, unit, context)
         if not amount.bare and (check.quantifier == "any" or (document.turn, amount.sentence) in places)
     ]
-    if beside:
-        return unclear(beside, f"which may be the {_NOUNS.get(unit, 'number')}, and is not read", wanted)
+    if rivals:
+        return unclear(rivals, f"which may be the {_NOUNS.get(unit, 'number')}, and is not read", wanted)
     more = f", and {len(deciding) - 1} more do not fit" if len(deciding) > 1 else ""
     missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
     return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
@@ -522,12 +522,12 @@ def _number_judged(
         return _Judgement(document, figure, belongs=False, far=True)
     if far:
         return _Judgement(document, figure, ours, "beside")
-    named = named_by_then(figure, document)
-    ours = ours if named or not ours else None
+    things = named_by_then(figure, document)
+    ours = ours if things or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}".rstrip() for value in relevant(figure, upto)]
-    beside = HeldAgainst(upto, lambda value: meets(figure, value.number, check.allowed), named)
-    outcome = compared(figure, beside, context)
-    if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
+    known = HeldAgainst(upto, lambda value: meets(figure, value.number, check.allowed), things)
+    outcome = compared(figure, known, context)
+    if outcome == "misfit" and check.quantifier == "any" and any(map(known.fits, upto)):
         outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
     return _Judgement(document, figure, ours, outcome, f"but {_returned(check.bounds, shown, context)}")
 
@@ -558,15 +558,15 @@ def _time_judged(
     if values is None:
         return _Judgement(document, time, ours or plain or None, "fits")
     upto = [value for value in values if value.turn <= document.turn]
-    named = named_by_then(time, document)
-    ours = ours if named or not ours else None
+    things = named_by_then(time, document)
+    ours = ours if things or not ours else None
 
     def fits(value: Value) -> bool:
         lowest, highest = max(check.tolerance_min, earlier), max(check.tolerance_min, later)
         return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in relevant(time, upto)]
-    outcome = compared(time, HeldAgainst(upto, fits, named), context)
+    outcome = compared(time, HeldAgainst(upto, fits, things), context)
     surely = ours or (plain and outcome == "fits") or None
     return _Judgement(document, time, surely, outcome, f"but {_returned(check.bounds, shown, context)}")
 
@@ -621,21 +621,21 @@ def belongs(
 
     A phrase that it is near tells its role where nothing else does.
     """
-    held: list[bool | None] = [figure.stance not in ("denied", "asked")]
+    answers: list[bool | None] = [figure.stance not in ("denied", "asked")]
     near: bool | None = True if figure.span in nearby[0] else None
     if near is None and figure.span not in nearby[1] and (figure.sentence in nearby[2] or figure.subject):
         near = False
     if check.quantifier == "any" and not check.bounds:
-        held.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
+        answers.append({"affirmed": True, "unclear": None}.get(figure.stance, False))
     if check.role:
         # When something opens and closes is always said in words: a time without any is none of these.
         unsaid = False if set(check.role) <= {"opening", "closing"} else None
-        held.append((check.near and near) or unsaid if figure.role is None else figure.role in check.role)
+        answers.append((check.near and near) or unsaid if figure.role is None else figure.role in check.role)
     if check.near:
-        held.append(near)
+        answers.append(near)
     if check.of:
-        held.append(_is_of(check, document, figure, context))
-    return all_true(held)
+        answers.append(_is_of(check, document, figure, context))
+    return all_true(answers)
 
 
 def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check, JudgedDialogue], Finding]) -> Finding:
@@ -738,8 +738,8 @@ def readings_of(time: Clock, context: JudgedDialogue) -> Sequence[int]:
     if len(time.readings) == 1:
         return time.minutes
     own = {moment.minutes % DAY for key in time.subject for moment in context.evidence.times_of(key, role=time.role)}
-    for told in (own, {moment.minutes % DAY for moment in context.evidence.times}):
-        readings = [minutes for minutes in time.readings if minutes in told]
+    for known in (own, {moment.minutes % DAY for moment in context.evidence.times}):
+        readings = [minutes for minutes in time.readings if minutes in known]
         if readings:
             return readings
     return time.minutes
@@ -759,21 +759,21 @@ def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
     """Return whether the thing of a figure is named in its sentence or before: one that is named later only may not be meant."""
     if len(figure.subject) != 1:
         return True
-    named = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
-    return not named or named[0] <= figure.sentence
+    sentences = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
+    return not sentences or sentences[0] <= figure.sentence
 
 
 def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: JudgedDialogue) -> str:
     """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
     sorts = sorts_of(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
-    named = [
+    sentences = [
         mention
         for mention in document.mentions
         if mention.span < figure.span and len(mention.keys) == 1 and mention.keys[0] in alike
     ]
-    here = [mention.keys[0] for mention in named if mention.sentence == figure.sentence]
-    only = {mention.keys[0] for mention in named}
+    here = [mention.keys[0] for mention in sentences if mention.sentence == figure.sentence]
+    only = {mention.keys[0] for mention in sentences}
     return here[-1] if here else only.pop() if len(only) == 1 else ""
 
 
@@ -782,23 +782,23 @@ def sorts_of(keys: set[str], context: JudgedDialogue) -> set[str]:
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
 
 
-def compared(figure: Quantity | Clock, beside: HeldAgainst, context: JudgedDialogue) -> Outcome:
+def compared(figure: Quantity | Clock, known: HeldAgainst, context: JudgedDialogue) -> Outcome:
     """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
 
     A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
     """
-    key = figure.subject[0] if len(figure.subject) == 1 and beside.named else ""
-    if not any(map(beside.fits, beside.values)):
-        nothing_of_it = key and beside.values and not any(key in value.own | value.about for value in beside.values)
+    key = figure.subject[0] if len(figure.subject) == 1 and known.named else ""
+    if not any(map(known.fits, known.values)):
+        nothing_of_it = key and known.values and not any(key in value.own | value.about for value in known.values)
         return "open" if figure.stance == "unclear" or nothing_of_it else "misfit"
     of_way = _is_of_a_way(figure)
     if not key:
-        return _among(beside, beside.values, context, of_way=of_way)
-    ways = [value for value in beside.values if key in value.about and not value.own]
-    own = [value for value in beside.values if key in value.own]
+        return _among(known, known.values, context, of_way=of_way)
+    ways = [value for value in known.values if key in value.about and not value.own]
+    own = [value for value in known.values if key in value.own]
     if not of_way:
         own, ways = [*own, *ways], []
-    if any(map(beside.fits, (*own, *ways))):
+    if any(map(known.fits, (*own, *ways))):
         return "fits"
     of_a_place = isinstance(figure, Quantity) and figure.unit in ("min", "m") and all(value.several for value in own)
     if own and not ways and not of_a_place and figure.stance != "unclear":
@@ -806,7 +806,7 @@ def compared(figure: Quantity | Clock, beside: HeldAgainst, context: JudgedDialo
     if own or ways:
         return "open"
     return _among(
-        beside, [value for value in beside.values if key in value.about] or beside.values, context, of_way=of_way
+        known, [value for value in known.values if key in value.about] or known.values, context, of_way=of_way
     )
 
 
@@ -818,11 +818,11 @@ def settled(figure: _Figure, values: Sequence[Value], context: JudgedDialogue) -
     """
     if not figure.subject and not _is_of_a_way(figure):
         standings = context.standings("any")
-        named = {key for value in values for key in value.own or value.about if key in standings}
-        if len(named) == 1 and standings[min(named)].proposed:
-            figure = figure._replace(subject=tuple(named))
-    told = isinstance(figure, Quantity) and (figure.cued or figure.role in _OF_WAYS)
-    if len(figure.subject) != 1 or told:
+        keys = {key for value in values for key in value.own or value.about if key in standings}
+        if len(keys) == 1 and standings[min(keys)].proposed:
+            figure = figure._replace(subject=tuple(keys))
+    is_told = isinstance(figure, Quantity) and (figure.cued or figure.role in _OF_WAYS)
+    if len(figure.subject) != 1 or is_told:
         return figure
     roles = set(_known_roles(figure, context))
     return figure._replace(role=roles.pop()) if len(roles) == 1 and figure.role not in roles else figure
@@ -846,16 +846,16 @@ def _is_of_a_way(figure: Quantity | Clock) -> bool:
     return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
 
 
-def _among(beside: HeldAgainst, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
+def _among(known: HeldAgainst, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
     proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     groups: dict[frozenset[str], bool] = {}
     for value in values:
         things = value.own if of_way else value.own or value.about
-        groups[things] = groups.get(things, False) or beside.fits(value)
-    if any(beside.fits(value) for value in values if not (value.own or value.several or (value.about and not of_way))):
+        groups[things] = groups.get(things, False) or known.fits(value)
+    if any(known.fits(value) for value in values if not (value.own or value.several or (value.about and not of_way))):
         return "fits"
-    meant = [held for things, held in groups.items() if things & proposed]
+    meant = [values_of for things, values_of in groups.items() if things & proposed]
     return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
 
 

@@ -109,8 +109,8 @@ def judges(kind: type[BaseCheck]) -> Callable[[_Function], _Function]:
 def absent(if_absent: str, why: str, wanted: str) -> Finding:
     """Return what it means that nothing of the kind is said: a failure, or a pass by which nothing is claimed."""
     nothing_claimed = if_absent == "nothing_claimed"
-    told = f"{why}, so nothing is claimed" if nothing_claimed else why
-    return Finding(nothing_claimed, told, wanted, nothing_claimed=nothing_claimed, absent=not nothing_claimed)
+    reason = f"{why}, so nothing is claimed" if nothing_claimed else why
+    return Finding(nothing_claimed, reason, wanted, nothing_claimed=nothing_claimed, absent=not nothing_claimed)
 
 
 def cite(quote: Quote) -> str:
@@ -171,9 +171,9 @@ def some(findings: Findings) -> Finding:
 def at_least(needed: int, findings: Findings) -> Finding:
     """At least ``needed`` hold: known as soon as enough pass, or so many fail that the rest cannot do."""
     groups = {passed: [finding for finding in findings if finding.passed is passed] for passed in (True, False, None)}
-    held, failed = groups[True], groups[False]
-    if len(held) >= needed:
-        return _joined(True, held[:needed], findings, needed)
+    passed_ones, failed = groups[True], groups[False]
+    if len(passed_ones) >= needed:
+        return _joined(True, passed_ones[:needed], findings, needed)
     if len(findings) - len(failed) < needed:
         return _joined(False, failed, findings, needed)
     return _joined(None, groups[None], findings, needed)
@@ -333,8 +333,8 @@ def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Findin
         part, calls = "result", _needed(check, finding, context)
     if not calls or (finding.passed is None and not finding.broken):
         return finding
-    told = "report" if context.trajectory.calls_reported else "record"
-    why = f"the {told} does not tell the {part} of {first_few(sorted({tool or 'any tool' for tool in calls}))}"
+    source = "report" if context.trajectory.calls_reported else "record"
+    why = f"the {source} does not tell the {part} of {first_few(sorted({tool or 'any tool' for tool in calls}))}"
     return finding._replace(
         passed=None, why=why, broken=False, missed=(), compared=(), nothing_claimed=False, idle=False
     )
@@ -382,7 +382,7 @@ def cell_of(family: str, *, absent: bool, size: ReplySize) -> str:
     """
     clauses, things, figures, unread = size
     if family == "choice":
-        step = sum(clauses >= many or things >= named for many, named in zip(_CLAUSES, _THINGS, strict=True))
+        step = sum(clauses >= many or things >= most for many, most in zip(_CLAUSES, _THINGS, strict=True))
     elif family == "figure":
         step = (unread >= _UNREAD[0]) + (unread >= _UNREAD[1] or figures >= _FIGURES)
     else:

@@ -322,8 +322,8 @@ class PeopleFirst:
                 )
                 # Without its folder: equal runs may keep their files in different places.
                 reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
-        for why, named in reasons.items():
-            yield f"labels of people that do not count, as {why}: {first_few(named)}"
+        for why, names in reasons.items():
+            yield f"labels of people that do not count, as {why}: {first_few(names)}"
 
 
 def people_first(judge: Judge, decisions: LabelsOfPeople) -> Judge:

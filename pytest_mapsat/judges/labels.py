@@ -137,12 +137,12 @@ def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> t
 
 def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
     """Return the label that a requirement's own check, or its levels, give it; in a case in Python, its block."""
-    if (found := context.found.get(requirement.id)) is not None:
-        if found.passed and context.trajectory.after_end:
-            found = found._replace(
+    if (finding := context.found.get(requirement.id)) is not None:
+        if finding.passed and context.trajectory.after_end:
+            finding = finding._replace(
                 passed=None, why="calls came when no reply was under way, which the function did not see"
             )
-        return label_valued(requirement, found, context)
+        return label_valued(requirement, finding, context)
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":

@@ -428,7 +428,7 @@ class ModelJudge:
         verdict = self.checks.verdict(case, context, extra)
         labels = {label.requirement: label for label in verdict.labels}
         requirements = [each for each in case.truth.by_kind if each.id not in context.found]
-        requirements += (beside for beside, _ in extra)
+        requirements += (observed for observed, _ in extra)
         asked = self._asked(requirements, labels) if context.replies else {}
         votes = self._votes(case, trajectory, asked, context)
         for dimension, listed in asked.items():

@@ -206,10 +206,10 @@ def material_of(
             shown[number] = text
             room -= len(text)
     parts = [DialoguePart(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
-    besides = [requirement for requirement in requirements if isinstance(requirement, Observed) and requirement.shown]
-    for beside in besides:
-        kind: PartKind = "thing" if beside.part.startswith("thing") else "thought"
-        parts.append(DialoguePart(beside.part, kind, visible(_cut(beside.shown, BESIDE_CHARACTERS // len(besides)))))
+    observed = [requirement for requirement in requirements if isinstance(requirement, Observed) and requirement.shown]
+    for each in observed:
+        kind: PartKind = "thing" if each.part.startswith("thing") else "thought"
+        parts.append(DialoguePart(each.part, kind, visible(_cut(each.shown, BESIDE_CHARACTERS // len(observed)))))
     turns = _turns(trajectory)
     return Material((*_situation(case, requirements, about, trajectory), *turns, *parts), len(calls) - len(shown))
 
@@ -313,9 +313,9 @@ def _thinned(value: Json, chosen: _Choice) -> Json:
         return {key: _thinned(part, chosen) for key, part in value.items()}
     if not isinstance(value, list) or len(value) <= _FEW:
         return value
-    named = [part for part in value if chosen.names_one(part)] or value[:_FEW]
-    gone = len(value) - len(named)
-    kept = [_thinned(part, chosen) for part in named]
+    parts = [part for part in value if chosen.names_one(part)] or value[:_FEW]
+    gone = len(value) - len(parts)
+    kept = [_thinned(part, chosen) for part in parts]
     return [*kept, f"[... {gone} more are not shown ...]"] if gone else kept
 
 
@@ -464,7 +464,7 @@ def _says(read: Quantity | Clock, value: float) -> bool:
     return read.low - give <= value <= read.high + give
 
 
-def _calculated(figure: ClaimedFigure, told: Collection[float], clocks: Collection[int]) -> float:
+def _calculated(figure: ClaimedFigure, data: Collection[float], clocks: Collection[int]) -> float:
     """Return what a figure is held against: a number of the data, or a calculation of such numbers, worked out step by step and never executed.
 
     Raises:
@@ -480,7 +480,7 @@ def _calculated(figure: ClaimedFigure, told: Collection[float], clocks: Collecti
     numbers: list[float] = []
     for clock, number in _OPERAND.findall(text):
         numbers.append(float(_minutes(*clock.split(":")) if clock else number))
-        if not (numbers[-1] in clocks if clock else _has(told, numbers[-1])):
+        if not (numbers[-1] in clocks if clock else _has(data, numbers[-1])):
             raise UncheckedError(f"known {figure.known!r}: {clock or number} stands nowhere in the data")
     places = iter(range(len(numbers)))
     try:
@@ -528,9 +528,9 @@ def _in_size(
     if read is not None and read.approx != "exact":
         give = max(give, ABOUT_SHARE)
     # A length may be known in another unit than the one that the model names.
-    held = {expected * scale, expected, expected * 1000} if unit == "m" else {expected * scale, expected}
-    slack = {size: step + give * abs(size) + _ROUNDING for size in held}
-    return any(low - slack[size] <= size <= high + slack[size] for size in held)
+    fitting = {expected * scale, expected, expected * 1000} if unit == "m" else {expected * scale, expected}
+    slack = {size: step + give * abs(size) + _ROUNDING for size in fitting}
+    return any(low - slack[size] <= size <= high + slack[size] for size in fitting)
 
 
 def _minutes(hours: str, minutes: str) -> int:

@@ -159,7 +159,7 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
             return citing(passed, quotes, f"which tells of going by {one_of(modes)}", wanted)
     groups = pack_of(context.language, context.vocabulary).groups
     asked_in = [turn.text for turn in context.trajectory.turns if turn.role == "user"]
-    told = [
+    ways = [
         (document, mention, passed)
         for document in context.means_of(check.turn)
         for mention in document.mentions
@@ -171,7 +171,7 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
         and (passed := _sent(document, mention, groups)) is not True
     ]
     for outcome, how in ((False, "tells"), (None, "may tell")):
-        quotes = _places((document, mention) for document, mention, passed in told if passed is outcome)
+        quotes = _places((document, mention) for document, mention, passed in ways if passed is outcome)
         if quotes:
             return citing(outcome, quotes, f"which the reply {how} the user to take", wanted)
     documents = context.read(check.turn)
@@ -238,12 +238,12 @@ def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "den
     phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
     words = phrase.split()
     street = phrase.endswith(tuple(streets)) and not phrase.endswith(_INDOORS)
-    named = street or any(map(str.isdigit, phrase))
-    named = named or (len(words) > 1 and all(word[0].isupper() for word in words))  # Gull Walk, and not Wi-Fi
-    if named or mention.plainly == how:
+    is_name = street or any(map(str.isdigit, phrase))
+    is_name = is_name or (len(words) > 1 and all(word[0].isupper() for word in words))  # Gull Walk, and not Wi-Fi
+    if is_name or mention.plainly == how:
         return True
     read = next(reply for reply in context.replies if reply.turn == document.turn)
-    spans = [*(named.span for named in read.mentions), *(named.span for named in read.identifiers)]
+    spans = [*(is_name.span for is_name in read.mentions), *(is_name.span for is_name in read.identifiers)]
     return any(span.start < mention.span.end and span.end > mention.span.start for span in spans)
 
 
@@ -343,13 +343,15 @@ def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
     """A part of an address is the right one: one of ``names`` is told; another name with one of the endings is not it."""
     wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"
     documents = context.read(check.turn)
-    named = [occurrence for document in documents for occurrence in _occurrences(document, check.names)]
-    there = [occurrence for occurrence in named if occurrence[2]]
+    occurrences = [occurrence for document in documents for occurrence in _occurrences(document, check.names)]
+    there = [occurrence for occurrence in occurrences if occurrence[2]]
     if there:
         return citing(True, _spans([(document, span) for document, span, _ in there]), "", wanted)
-    if named:
+    if occurrences:
         return unclear(
-            _spans([(d, s) for d, s, _ in named]), "and it is unclear whether it is the place that is meant", wanted
+            _spans([(d, s) for d, s, _ in occurrences]),
+            "and it is unclear whether it is the place that is meant",
+            wanted,
         )
     others = [(document, span) for document in documents for span in _other_names(document, check)]
     quotes = _spans(others)
@@ -390,8 +392,8 @@ def _other_names(document: Document, check: Addressed) -> Iterator[Span]:
         text = document.words(sentence)
         if number in asked or any(sentence.start <= denial.start < sentence.end for denial in document.negations):
             continue
-        for beside in sorted(check.besides, key=len, reverse=True):
-            text = text.replace(beside, "\0" * len(beside))
+        for name in sorted(check.besides, key=len, reverse=True):
+            text = text.replace(name, "\0" * len(name))
         for run in _HAN.finditer(text):
             yield from _names_in(run, sentence.start, endings)
 
@@ -558,15 +560,15 @@ def _none_proposed(
         why = f"{cited(_quotes(things))}, but no reply recommends {'it' if len(things) == 1 else 'them'}"
         return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(things))
     entities = _entities(check.any_of, check.where, check.of_tool, context)
-    named = [] if entities else _named(check.any_of, context, check.turn)
-    nothing = not (entities or named or (context.entities and _proposes(context, check.turn)))
+    matches = [] if entities else _named(check.any_of, context, check.turn)
+    nothing = not (entities or matches or (context.entities and _proposes(context, check.turn)))
     if nothing or context.silent(check.turn):
         return absent(check.if_absent, "no reply recommends anything that a tool returned", wanted)
-    if not context.named.isdisjoint(thing.key for thing in named):
-        return unclear(_quotes(named), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
-    if named:
-        why = f"{cited(_quotes(named))}, which no tool returned"
-        return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(named))
+    if not context.named.isdisjoint(thing.key for thing in matches):
+        return unclear(_quotes(matches), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
+    if matches:
+        why = f"{cited(_quotes(matches))}, which no tool returned"
+        return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(matches))
     return unclear((), f"no reply recommends what is asked for, {_LEFT_OPEN}", wanted)
 
 
@@ -576,25 +578,25 @@ def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
         return _undeclared(check.of_tool)
     wanted = f"nothing recommended {_holds(check.none_of, check.none_where, 'or')}"
     entities = _entities(check.none_of, check.none_where, check.of_tool, context)
-    held: list[tuple[Recommendation, bool | None]] = []
+    standing_pairs: list[tuple[Recommendation, bool | None]] = []
     for key, standing in context.standings(check.turn).items():
         if standing.proposed is False:
             continue
         named = any(key_of(name, (key,)) for name in check.none_of)
         if named and (key in entities or not check.none_where):
-            held.append((standing, True))
+            standing_pairs.append((standing, True))
         elif key in entities and check.none_where:
-            held.append((standing, _has_all(entities[key], check.none_where, context.calls)))
+            standing_pairs.append((standing, _has_all(entities[key], check.none_where, context.calls)))
     standings = context.standings(check.turn)
     firmly = any(thing.firmly for thing in standings.values())
     if any(thing.firmly for key, thing in standings.items() if key in entities):
-        held = [(standing, is_it) for standing, is_it in held if not standing.described]
-    for standing, is_it in held:
+        standing_pairs = [(standing, is_it) for standing, is_it in standing_pairs if not standing.described]
+    for standing, is_it in standing_pairs:
         if standing.proposed and is_it and (standing.firmly or not firmly):
             named = any(key_of(name, (standing.key,)) for name in check.none_of)
             why = "" if named else f": it {_holds((), check.none_where)}"
             return citing(False, _quotes([standing]), f"which should not be recommended{why}", wanted)
-    open_ = [standing for standing, is_it in held if is_it is not False]
+    open_ = [standing for standing, is_it in standing_pairs if is_it is not False]
     unknown = () if open_ else context.unknown(check.turn)
     if open_ or unknown:
         what = _UNKNOWN if unknown else f"unclear whether {wanted.replace('nothing', 'something', 1)}"
@@ -676,12 +678,12 @@ def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
     why = f"the reply recommends {len(there) or 'none'} of {len(check.all_of)}"
     why += f"; missing: {all_of(missing)}" if missing else ""
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
-    beside = [
+    others = [
         things
         for things in each
         if things and all(thing.proposed is False and thing.stances <= {"compared", "landmark"} for thing in things)
     ]
-    none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
+    none = len(open_) + unnamed + len(others) < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (not there and none and not _proposes(context, check.turn)):
         return Finding(False, why, wanted, _quotes(there), absent=len(there) <= most)
     if len(there) >= least and len(there) + len(open_) <= most:
@@ -805,23 +807,23 @@ def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequ
     for entity in entities:
         by_id.setdefault(entity.id, []).append(entity.record)
     alone = by_id.pop("", [])
-    held = [_has([record], where, calls) for record in alone]
-    fits = {any_true(held)} if alone else set()
+    each_fits = [_has([record], where, calls) for record in alone]
+    fits = {any_true(each_fits)} if alone else set()
     fits |= {_has(records, where, calls) for records in by_id.values()}
     return fits.pop() if len(fits) == 1 else None
 
 
 def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
     """Return whether a thing has every attribute, by its records."""
-    held: list[bool | None] = []
+    each_fits: list[bool | None] = []
     for path, match in where.items():
         pairs = [(value, record) for record in records for value in values_at(record, path)]
         fits = (
             match.fits(value, arguments=record if isinstance(record, dict) else None, results=calls)
             for value, record in pairs or [(None, records[0])]
         )
-        held.append(any_true(fits))
-    return all_true(held)
+        each_fits.append(any_true(fits))
+    return all_true(each_fits)
 
 
 def _named(names: Iterable[str], context: JudgedDialogue, turn: WhichReply) -> list[Recommendation]:
@@ -878,13 +880,13 @@ def _attributes(where: Mapping[str, Match]) -> str:
 
 def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> str:
     """Return what a thing has in place of the attributes that are asked for: ``: its hours are '09:00-18:00'``."""
-    told = []
+    quotes = []
     for path, match in where.items():
         if records and _has(records, {path: match}, calls) is False:
             values = dict.fromkeys(shown(value) for record in records for value in values_at(record, path))
             plural = path.endswith("s") and not path.endswith(("ss", "us", "is"))
-            told.append(f"its {path} {'are' if plural else 'is'} {first_few(list(values), ' or ') or 'not given'}")
-    return f": {' and '.join(told)}" if told else ""
+            quotes.append(f"its {path} {'are' if plural else 'is'} {first_few(list(values), ' or ') or 'not given'}")
+    return f": {' and '.join(quotes)}" if quotes else ""
 
 
 def _quotes(things: Iterable[Recommendation]) -> tuple[Quote, ...]:

@@ -63,9 +63,9 @@ class Holds(int):
 
     def __new__(cls, finding: Finding) -> Self:
         """Make it of a finding that is decided."""
-        made = super().__new__(cls, bool(finding.passed))
-        made.why = finding.why
-        return made
+        verdict = super().__new__(cls, bool(finding.passed))
+        verdict.why = finding.why
+        return verdict
 
     def __repr__(self) -> str:
         return "True" if self else f"<{self.why or 'it does not hold'}>"
@@ -131,8 +131,8 @@ class Blocks:
             UsageError: the case has no such requirement.
         """
         for requirement in self._requirements.values():
-            named = requirement.id == name if name else requirement.text == text
-            if named and requirement.kind == kind and requirement.id != self.rest:
+            matches = requirement.id == name if name else requirement.text == text
+            if matches and requirement.kind == kind and requirement.id != self.rest:
                 return RequirementBlock(self, requirement)
         texts = [requirement.text for requirement in self._requirements.values() if requirement.kind == kind]
         raise UsageError(
@@ -178,8 +178,10 @@ class Blocks:
     @property
     def decided(self) -> Decided:
         """What each requirement came to; a block that a loop enters again must hold each time."""
-        found = {name: every(findings) if len(findings) > 1 else findings[0] for name, findings in self._found.items()}
-        return Decided(found, tuple(self.usage))
+        by_name = {
+            name: every(findings) if len(findings) > 1 else findings[0] for name, findings in self._found.items()
+        }
+        return Decided(by_name, tuple(self.usage))
 
     def _broken(self, error: BaseException | None) -> Finding:
         if error is None or self._skips(error):
@@ -225,14 +227,14 @@ def reason_of(error: BaseException) -> str:
         words = ""
     if (asked := _ASKED.match(words)) is not None:
         return asked[1]  # an answer of ours says why
-    told, shows, below = f"\n{words}\n".partition("\nassert ")
+    message, shows, below = f"\n{words}\n".partition("\nassert ")
     first = below.partition("\n")[0]  # what pytest shows below it is as long as its options say
     if (shows and _UNSTEADY.search(first)) or not words:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         first = linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed"
     elif shows:
         first = f"assert {first}"
-    words = "\n".join(filter(None, (told.strip(), first if shows or not words else "")))
+    words = "\n".join(filter(None, (message.strip(), first if shows or not words else "")))
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
 
 
@@ -372,9 +374,9 @@ class Episode:
         return tuple(calls)
 
     def _call(self, step: Step, number: int) -> Call:
-        told = step.tool, frozen(step.arguments), frozen(step.result), step.status, _frozen_rows(step.changed), number
+        parts = step.tool, frozen(step.arguments), frozen(step.result), step.status, _frozen_rows(step.changed), number
         untold = {*step.unknown} - (set() if step.tool in self._maybe_writing else {"changed"})
-        return _PartlyTold(*told, frozenset(untold)) if untold else Call(*told)
+        return _PartlyTold(*parts, frozenset(untold)) if untold else Call(*parts)
 
     @cached
     def output(self) -> StructuredOutput:
@@ -445,8 +447,8 @@ class Episode:
     def _calls(self, tool: str, arguments: dict[str, object], *, agreed: bool) -> Holds:
         if self._context is None:
             raise self._unknown("what was called is not judged here")
-        tools, made = self._context.tools, {step.tool for step in self._context.calls}
-        if tool not in {*tools, *made}:
+        tools, called = self._context.tools, {step.tool for step in self._context.calls}
+        if tool not in {*tools, *called}:
             if tools:
                 raise UsageError(f"there is no tool {shown(tool)}{hint_at(tool, tools)}")
             reported = any(step.provenance and step.provenance.kind == "reported" for step in self._trajectory.calls)
@@ -592,9 +594,9 @@ def _finding(added: AddedCheck, result: object) -> Finding:
         if added.shape.forgets:
             return Finding(None, f"the check {name} decides nothing: {added.shape.forgets}", broken=True)
         return Finding(True, f"the check {name} passes")
-    told = "None" if result is None else f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-    told = f"a Finding with {type(result.passed).__name__} in passed" if type(result) is Finding else told
-    why = f"the check {name} returned {told}, expected True, False or a Finding: write assert, or return bool(...)"
+    kind_name = "None" if result is None else f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    kind_name = f"a Finding with {type(result.passed).__name__} in passed" if type(result) is Finding else kind_name
+    why = f"the check {name} returned {kind_name}, expected True, False or a Finding: write assert, or return bool(...)"
     return Finding(None, why, broken=True)
 
 

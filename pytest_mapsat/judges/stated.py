@@ -118,9 +118,9 @@ def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
     rest = hidden(rest, facts)
     facts += [RowFact(*m.span(), "code", (m[0],)) for m in _CODE.finditer(rest) if not _MEASURE.fullmatch(m[0])]
     rest = hidden(rest, facts)
-    told = [(each.span, each.value, "") for each in document.numbers]
-    told = [(each.span, each.value, each.unit) for each in document.quantities] + told
-    at = {place: each for each in reversed(told) for place in range(*each[0])}
+    readings = [(each.span, each.value, "") for each in document.numbers]
+    readings = [(each.span, each.value, each.unit) for each in document.quantities] + readings
+    at = {place: each for each in reversed(readings) for place in range(*each[0])}
     for match in _FIGURE.finditer(rest):
         span, whole, unit = at.get(match.end() - 1, (None, 0.0, ""))
         noun = _NOUN.match(rest, match.end())
@@ -134,7 +134,7 @@ def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
     rest = hidden(rest, facts)
     facts += [
         RowFact(*span, "number", (value,), unit)
-        for span, value, unit in told
+        for span, value, unit in readings
         if (value > 1 or _ONE_OF.match(text, span.start))
         and rest[slice(*span)] == text[slice(*span)]
         and not any(map(str.isdigit, text[slice(*span)]))
@@ -192,13 +192,13 @@ class StatedRow:
     @cached
     def facts(self) -> tuple[RowFact, ...]:
         """The dates, times, codes and figures in them; a figure of a measure by the name of its field (``days``), too."""
-        told = {
+        words = {
             f"{value} {name.rpartition('.')[2].replace('_', ' ')}"
             for name, value in self.values
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         }
         facts = [fact for text in sorted(self.texts) for fact in facts_of(text, self.language)]
-        return (*facts, *(fact for text in sorted(told) for fact in facts_of(fold_phrase(text), "en")[:1]))
+        return (*facts, *(fact for text in sorted(words) for fact in facts_of(fold_phrase(text), "en")[:1]))
 
     @cached
     def words(self) -> frozenset[str]:

@@ -227,10 +227,10 @@ def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
     for key in dict.fromkeys((*sure, *open_)):
         places = sure.get(key, [])
         decided = _decided(places)
-        may = [named for named in open_.get(key, ()) if not _meant_elsewhere(named[1], key, proposed)]
+        may = [place for place in open_.get(key, ()) if not _meant_elsewhere(place[1], key, proposed)]
         if decided is not None and (not may or key in proposed or any(name.stance in _AGAINST for _, name in places)):
             wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
-            result[key] = Recommendation(key, decided, tuple(named for named in places if named[1].stance in wanted))
+            result[key] = Recommendation(key, decided, tuple(place for place in places if place[1].stance in wanted))
         elif may or (places and decided is None):
             open_mentions = (*(places if decided is None else ()), *may)
             described = all(name.stance == "described" for _, name in open_mentions)
@@ -244,8 +244,10 @@ def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
 def _begins(document: Document, mention: Mention) -> bool:
     """Return whether nothing but other names and a little word stand before a name in its clause."""
     start, end = document.clauses[mention.clause].start, mention.span.start
-    named = {at for other in document.mentions for at in range(max(other.span.start, start), min(other.span.end, end))}
-    letters = (document.text[at] for at in range(start, end) if at not in named)
+    covered = {
+        at for other in document.mentions for at in range(max(other.span.start, start), min(other.span.end, end))
+    }
+    letters = (document.text[at] for at in range(start, end) if at not in covered)
     return sum(1 if letter.isascii() else 2 for letter in letters if letter.isalpha()) <= _LITTLE
 
 
@@ -311,15 +313,15 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
         proposed: the keys of what it proposes, or may.
         knows: tells whether something that was known has a name.
     """
-    text, named = document.text, [mention.span for mention in document.mentions]
+    text, spans = document.text, [mention.span for mention in document.mentions]
     may = ("affirmed", *_OPEN)
     firm = [
         mention.span for mention in document.mentions if mention.stance in may and not proposed.isdisjoint(mention.keys)
     ]
-    beside = []
+    companions = []
     for span in firm:
-        beside.append(_BEHIND.match(text, span.end))
-        beside.append(_BEFORE.search(text, max(span.start - _LONGEST_NAME, 0), span.start))
+        companions.append(_BEHIND.match(text, span.end))
+        companions.append(_BEFORE.search(text, max(span.start - _LONGEST_NAME, 0), span.start))
     for (kind, _, _), blocks in groupby(
         document.blocks, lambda block: (block.kind, block.heading, block.kind == "item" and block.level)
     ):
@@ -327,12 +329,12 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
         heads = [head for span in items if (head := _HEAD.match(text, span.start, span.end))]
         known_heads = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
         ends = {head["end"] for head in known_heads}
-        beside += [head for head in heads if head["end"] in ends and 2 * len(known_heads) >= len(items)]
-    for match in beside:
+        companions += [head for head in heads if head["end"] in ends and 2 * len(known_heads) >= len(items)]
+    for match in companions:
         if match is None or _PARTICLES & set(match["name"]):
             continue
         span = Span(*match.span("name"))
-        if not any(_meets(span, name) for name in named) and not knows(match["name"]):
+        if not any(_meets(span, name) for name in spans) and not knows(match["name"]):
             yield span
 
 

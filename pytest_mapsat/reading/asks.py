@@ -152,7 +152,7 @@ def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (),
         word = match[0].strip("'-")
         if not word.isascii():
             left = re.search(f"[\u3400-\u9fff]{{{shortest},}}", _pattern("plain_han").sub("|", word))
-            if left and not any(left[0] in one for one in known):
+            if left and not any(left[0] in phrase for phrase in known):
                 return left[0]
         elif _forms(word).isdisjoint(known) and not all(
             any(map(_pattern("plain").fullmatch, _forms(part))) for part in re.split("['-]", word) if len(part) > 1
@@ -191,9 +191,9 @@ def acts_of(name: str, description: str) -> frozenset[str]:
         beginnings = [text.split(maxsplit=1)[0].removesuffix("s")]
     else:
         beginnings = [text[:end] for end in range(1, len(text) + 1)]
-    found = [acts for part in (*words[:1], *beginnings) if (acts := acts_in(part))]
+    act_sets = [acts for part in (*words[:1], *beginnings) if (acts := acts_in(part))]
     return next(
-        (acts for acts in found if acts - {"apply"}), found[0] if found else frozenset()
+        (acts for acts in act_sets if acts - {"apply"}), act_sets[0] if act_sets else frozenset()
     )  # 申请退货 asks for a return
 
 
@@ -430,22 +430,22 @@ def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions
     respelt = _Respelt(text)
     text = respelt.text
     document = read_page(open_page(text, language=language, vocabulary=vocabulary), lexicon_of(()))
-    beside = _Beside(text)
-    openings = tuple(_openings(document, beside))
+    around = _Beside(text)
+    openings = tuple(_openings(document, around))
     taken = [(opening.start, opening.end) for opening in openings]
-    bounds = tuple(_bounds(document.quantities, beside, taken))
-    asking = tuple(respelt.original(cue.start, cue.end) for cue in beside.cues if cue.has("asking"))
+    bounds = tuple(_bounds(document.quantities, around, taken))
+    asking = tuple(respelt.original(cue.start, cue.end) for cue in around.cues if cue.has("asking"))
     return Conditions(tuple(map(respelt.placed, bounds)), tuple(map(respelt.placed, openings)), asking)
 
 
-def _openings(document: Document, beside: _Beside) -> Iterable[Opening]:
-    for cue in beside.cues:
+def _openings(document: Document, around: _Beside) -> Iterable[Opening]:
+    for cue in around.cues:
         if cue.has("now"):
             yield Opening(cue.start, cue.end, ())
         elif cue.has("always"):
             yield Opening(cue.start, cue.end, tuple(range(0, _DAY, 60)))
     for time in document.times:
-        before = beside.before(time.span.start)
+        before = around.before(time.span.start)
         if before is not None and "rating" in before.tags.get("role", ()):
             continue  # 评分四点五 is no time of day
         yield Opening(time.span.start, time.span.end, _minutes(time, document.words(time.span)), every=False)
@@ -460,28 +460,28 @@ def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
     return tuple(sorted({(minute - early) % _DAY for minute in meant}))
 
 
-def _bounds(quantities: Sequence[Quantity], beside: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[AskedBound]:
+def _bounds(quantities: Sequence[Quantity], around: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[AskedBound]:
     figures = [figure for figure in quantities if not any(start <= figure.span.start < end for start, end in taken)]
     skip = -1
     for at, figure in enumerate(figures):
         if at == skip:
             continue
         following = figures[at + 1] if at + 1 < len(figures) else None
-        if following is not None and _is_range(figure, following, beside.text):
+        if following is not None and _is_range(figure, following, around.text):
             skip = at + 1
             whole = following._replace(
                 span=figure.span._replace(end=following.span.end), low=figure.value, high=following.value
             )
-            bound = _bound(whole._replace(approx="range"), beside, _limit(figures, at + 2, beside))
+            bound = _bound(whole._replace(approx="range"), around, _limit(figures, at + 2, around))
         else:
-            bound = _bound(figure, beside, _limit(figures, at + 1, beside))
+            bound = _bound(figure, around, _limit(figures, at + 1, around))
         if bound is not None:
             yield bound
 
 
-def _limit(figures: Sequence[Quantity], at: int, beside: _Beside) -> int:
+def _limit(figures: Sequence[Quantity], at: int, around: _Beside) -> int:
     """Return where the words begin that have to do with a figure, the end of the text where there is no such figure."""
-    return _walk(figures[at], figures[at].span.start, beside.before, "").at if at < len(figures) else len(beside.text)
+    return _walk(figures[at], figures[at].span.start, around.before, "").at if at < len(figures) else len(around.text)
 
 
 def _is_range(first: Quantity, second: Quantity, text: str) -> bool:
@@ -526,13 +526,13 @@ def _fits(role: str, unit: str) -> bool:
     return (unit not in ("star", "yuan", "foreign")) or (unit == "star") == (role == "rating")
 
 
-def _bound(figure: Quantity, beside: _Beside, limit: int) -> AskedBound | None:
+def _bound(figure: Quantity, around: _Beside, limit: int) -> AskedBound | None:
     """Return the bound that a figure is, None where it is none; words at and behind ``limit`` have to do with another."""
     unit = figure.unit.partition(":")[0]
-    bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(beside.text[slice(*figure.span)]))
+    bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(around.text[slice(*figure.span)]))
     figure = figure._replace(unit="count") if bare else figure  # a sum of money only by what stands around it
-    before = _walk(figure, figure.span.start, beside.before, "")
-    after = _walk(figure, figure.span.end, lambda at: beside.after(at, limit), "_after", before.role)
+    before = _walk(figure, figure.span.start, around.before, "")
+    after = _walk(figure, figure.span.end, lambda at: around.after(at, limit), "_after", before.role)
     way = after.way or before.way or _READ.get(figure.approx, "")
     role = before.role or after.role or (figure.role if figure.role in _OWN_ROLES and figure.cued else "") or ""
     if role == "other":

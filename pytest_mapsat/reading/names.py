@@ -419,10 +419,10 @@ def tell_apart(hits: list[NameHit], lexicon: Lexicon, text: str, ends: list[int]
 
 def _marked(keys: tuple[str, ...], lexicon: Lexicon, text: str) -> tuple[str, ...]:
     """Return the one thing of several whose marks stand in a text; nothing where it is none or not one."""
-    told = [
+    hits = [
         key for key in keys if any(mark in text for mark in lexicon.marks[key] if _telling(mark, key, keys, lexicon))
     ]
-    return tuple(told) if len(told) == 1 else ()
+    return tuple(hits) if len(hits) == 1 else ()
 
 
 def _telling(mark: str, key: str, keys: tuple[str, ...], lexicon: Lexicon) -> bool:
@@ -433,13 +433,13 @@ def _recent(hit: NameHit, seen: list[NameHit]) -> tuple[str, ...]:
     """Return the thing that a shortened or general form takes up, where just one of the possible ones has been named before."""
     if hit.form == "full":
         return ()
-    named = {
+    earlier_keys = {
         earlier.keys
         for earlier in seen
         if len(earlier.keys) == 1 and earlier.keys[0] in hit.keys and earlier.form == "full"
     }
-    if len(named) == 1:
-        return named.pop()
+    if len(earlier_keys) == 1:
+        return earlier_keys.pop()
     last = seen[-1] if seen else None
     near = last is not None and hit.start - last.end < _WINDOW and len(last.keys) == 1 and last.keys[0] in hit.keys
     return last.keys if last is not None and near and hit.way in ("head", "back") else ()

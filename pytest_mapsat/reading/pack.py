@@ -119,7 +119,7 @@ class Pack:
         for word, tags in words.items():
             for group in tags:
                 groups.setdefault(group, set()).add(word)
-        self.groups = {group: frozenset(held) for group, held in groups.items()}
+        self.groups = {group: frozenset(phrases) for group, phrases in groups.items()}
         self.names = {group: self.groups.get(group, frozenset()) for group in _OF_NAMES}
         self.several = tuple(word for word, tags in words.items() if tags.get("numeral", 0) > 1) + tuple("23456789")
 
@@ -133,7 +133,7 @@ class Pack:
         lengths: dict[str, set[int]] = {}
         for word in self._cues:
             lengths.setdefault(start_of(word), set()).add(len(word))
-        return {start: sorted(held, reverse=True) for start, held in lengths.items()}
+        return {start: sorted(sizes, reverse=True) for start, sizes in lengths.items()}
 
     @cached_property
     def _glued(self) -> Mapping[str, Sequence[str]]:
@@ -232,7 +232,7 @@ def load_pack(language: str, groups: tuple[tuple[str, tuple[str, ...]], ...] = (
         return load_pack(language, (), currency).with_words(dict(groups))
     words: dict[str, dict[str, Any]] = {}
     for data in _files(language):
-        _merge(words, {group: held for group, held in data.items() if group not in _CURRENCIES})
+        _merge(words, {group: phrases for group, phrases in data.items() if group not in _CURRENCIES})
     for data in _files(language):
         _merge_money(words, data, currency)
     return Pack(language, words)
@@ -247,21 +247,21 @@ def _merge_money(words: dict[str, dict[str, Any]], data: Mapping[str, Any], curr
             if tags.get("unit_name") == MONEY:
                 tags["unit_name"] = FOREIGN
     for group, target in zip(_CURRENCIES, ("unit", "unit_name", "unit"), strict=True):
-        held: Mapping[str, Sequence[str]] = data.get(group, _NOTHING)
+        words_by_group: Mapping[str, Sequence[str]] = data.get(group, _NOTHING)
         # The own currency comes last, so that it has the words that several share.
-        for value in sorted(held, key=lambda value: value.partition("*")[0] == currency):
+        for value in sorted(words_by_group, key=lambda value: value.partition("*")[0] == currency):
             code, star, scale = value.partition("*")
             if code == currency:
-                _add(words, target, f"{MONEY}{star}{scale}", held[value])
+                _add(words, target, f"{MONEY}{star}{scale}", words_by_group[value])
             elif group != _CURRENCIES[2]:
-                shared = [word for word in held[value] if not _is_money(words, word, target)]
+                shared = [word for word in words_by_group[value] if not _is_money(words, word, target)]
                 _add(words, target, f"{FOREIGN}{star}{scale}", shared)
 
 
 def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> bool:
     """Return whether a word is one of the own money already."""
-    held = words.get(fold_phrase(word), {}).get(group)
-    return held == MONEY or (isinstance(held, tuple) and held[0] == MONEY)
+    form = words.get(fold_phrase(word), {}).get(group)
+    return form == MONEY or (isinstance(form, tuple) and form[0] == MONEY)
 
 
 @cache
@@ -284,7 +284,7 @@ def _content(entry: Any) -> Mapping[str, Any]:
 def words_of_names(*groups: str) -> frozenset[str]:
     """Return the words of groups of ``names.yaml`` in all languages: names are shortened in one way, whatever a text is written in."""
     files_of_names = [_content(_room() / language / "names.yaml") for language in languages()]
-    listed = chain.from_iterable(held.get(group, ()) for held in files_of_names for group in groups)
+    listed = chain.from_iterable(words.get(group, ()) for words in files_of_names for group in groups)
     return frozenset(fold_phrase(word) for entry in listed for word in entry.split(" / "))
 
 
@@ -327,9 +327,9 @@ def _values() -> Mapping[str, frozenset[str]]:
     by_group: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
     for language in languages():
         for data in _files(language):
-            for group, held in data.items():
+            for group, phrases in data.items():
                 if group not in _CURRENCIES:
-                    by_group.setdefault(group, set()).update(held if isinstance(held, dict) else ())
+                    by_group.setdefault(group, set()).update(phrases if isinstance(phrases, dict) else ())
     return {group: frozenset(values) for group, values in sorted(by_group.items())}
 
 
@@ -338,8 +338,8 @@ def _room() -> Any:
 
 
 def _merge(words: dict[str, dict[str, Any]], data: Mapping[str, Any]) -> None:
-    for group, held in data.items():
-        for value, listed in held.items() if isinstance(held, dict) else ((True, held),):
+    for group, phrases in data.items():
+        for value, listed in phrases.items() if isinstance(phrases, dict) else ((True, phrases),):
             _add(words, group, value, listed)
 
 

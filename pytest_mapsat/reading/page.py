@@ -428,15 +428,15 @@ def _scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
         for first, last, marked in _bounded(_sentences(folded.text, start, end, mute), names):
             while at < len(cues) and cues[at].start < first:
                 at += 1
-            held = []
+            kept = []
             while at < len(cues) and cues[at].start < last:
-                held.append(cues[at])
+                kept.append(cues[at])
                 at += 1
-            spoken = _is_spoken(blocks[number], held)
-            question = marked and not _is_tag(folded.text, held, last)
-            asks = spoken and (question or _asks(folded.text, held, last))
+            spoken = _is_spoken(blocks[number], kept)
+            question = marked and not _is_tag(folded.text, kept, last)
+            asks = spoken and (question or _asks(folded.text, kept, last))
             sentence = Sentence(first, last, number, len(result.clauses), asks, marked=question)
-            _add_clauses(result, sentence, held, names)
+            _add_clauses(result, sentence, kept, names)
             sentence.last = len(result.clauses)
             result.sentences.append(sentence)
     if not result.sentences:

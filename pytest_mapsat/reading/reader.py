@@ -350,17 +350,17 @@ class LeftUnread:
         if all(part.weak for part in cluster) and len(cluster) < 3:  # noqa: PLR2004  壹佰贰拾元
             return
         start, end = cluster[0].start, cluster[-1].end
-        held = self._held(start, end)
-        covered = self._covered(cluster, held)
-        plain = self._is_plain(start, end) and not any(self._in_zone(r) for r in held if r.unit == CLOCK)
-        if covered and plain and not any(starmap(self._clings, pairwise(held))):
+        readings = self._held(start, end)
+        covered = self._covered(cluster, readings)
+        plain = self._is_plain(start, end) and not any(self._in_zone(r) for r in readings if r.unit == CLOCK)
+        if covered and plain and not any(starmap(self._clings, pairwise(readings))):
             return
         first, last = (bisect_left(self.amounts, place, key=attrgetter("start")) for place in (start, end))
-        said = {cue.tags["amount"] for cue in self.amounts[first:last]}
-        units = frozenset(reading.unit for reading in held if reading.unit and reading.unit != "count")
-        units |= said - {"any", "after"}
+        sorts = {cue.tags["amount"] for cue in self.amounts[first:last]}
+        units = frozenset(reading.unit for reading in readings if reading.unit and reading.unit != "count")
+        units |= sorts - {"any", "after"}
         units |= {cue.tags["unit"][0] for cue in self.scan.cues_between(start, end) if "unit" in cue.tags}
-        units = frozenset() if said == {"any"} and len(cluster) == 1 and not held else units - {"other"}
+        units = frozenset() if sorts == {"any"} and len(cluster) == 1 and not readings else units - {"other"}
         if _HALF_HOUR.fullmatch(self.text, start, end):
             units |= {CLOCK}
         if _THOUSANDS.search(self.text, start, end) or any(self.text[part.start] in "$£€¥" for part in cluster):
@@ -369,7 +369,12 @@ class LeftUnread:
             units |= {"min", CLOCK}  # 2h15
         if self.text[start] == "×" or self.text[end - 1] == "倍":
             units = frozenset({TIMES})
-        bare = plain and not held and all(part.number for part in cluster) and all(map(self._listed, pairwise(cluster)))
+        bare = (
+            plain
+            and not readings
+            and all(part.number for part in cluster)
+            and all(map(self._listed, pairwise(cluster)))
+        )
         if bare and len(cluster) > 1 and all(self._is_digit(part) for part in cluster):
             return  # a telephone number in words
         yield Unread(start, end, units, bare)
@@ -391,16 +396,16 @@ class LeftUnread:
             first -= 1
         return self.read[first : bisect_left(self.read, (end,))]
 
-    def _covered(self, cluster: Sequence[_AmountPart], held: Sequence[AmountReading]) -> bool:
+    def _covered(self, cluster: Sequence[_AmountPart], readings: Sequence[AmountReading]) -> bool:
         """Return whether each part of an amount lies in a reading, and no number leaves out what it counts."""
         place = bisect_left(self.short, cluster[0].start)
         if place < len(self.short) and self.short[place] < cluster[-1].end:
             return False
         at = 0
         for part in cluster:
-            while at < len(held) and held[at].end <= part.start:
+            while at < len(readings) and readings[at].end <= part.start:
                 at += 1
-            if at == len(held) or not held[at].start <= part.start < part.end <= held[at].end:
+            if at == len(readings) or not readings[at].start <= part.start < part.end <= readings[at].end:
                 return False
         return True
 
@@ -507,9 +512,9 @@ def _taken_back(cut: Scan) -> list[tuple[int, int]]:
             spans.append((rest.end, len(cut.text)))
             break
         sentence = cut.sentences[clause.sentence]
-        told = clause.first("takes_back_sentence")
-        if told:
-            spans.append((told.end, sentence.end))
+        denial = clause.first("takes_back_sentence")
+        if denial:
+            spans.append((denial.end, sentence.end))
         elif _begins_with_not(cut, clause):
             whole = cut.text.startswith(_NOT[1], _begin(cut, clause)) and clause.start == sentence.start
             spans.append((clause.start, sentence.end if whole else _denied_to(cut, clause)))
@@ -708,9 +713,9 @@ class _Cut:
 
     def _amount(self, unread: Unread) -> UnreadAmount:
         open_ = unread.bare or unread.units == {CLOCK}  # 评分五点八八 is no time of day
-        said = self.roles.said_of(unread.start, unread.end) if open_ else frozenset()
+        roles = self.roles.said_of(unread.start, unread.end) if open_ else frozenset()
         return UnreadAmount(
-            self.span(unread.start, unread.end), unread.units, self._place(unread.start)[1], unread.bare, said
+            self.span(unread.start, unread.end), unread.units, self._place(unread.start)[1], unread.bare, roles
         )
 
     def _is_unread(self, start: int, end: int) -> bool:
@@ -779,9 +784,9 @@ class _Cut:
         zero = self._quantity(ReadFigure(start, end, 0, 0, 0, "exact", unit, 1), FigureRoleKnown(unit, role))
         return zero._replace(stance="asked" if zero.stance == "asked" else "unclear")
 
-    def _quantity(self, figure: ReadFigure, told: FigureRoleKnown) -> Quantity:
+    def _quantity(self, figure: ReadFigure, known: FigureRoleKnown) -> Quantity:
         clause, sentence = self._place(figure.start)
-        travel = told.role in ("travel_time", "travel_distance")
+        travel = known.role in ("travel_time", "travel_distance")
         subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
         return Quantity(
             span=self.span(figure.start, figure.end),
@@ -789,19 +794,19 @@ class _Cut:
             low=figure.low,
             high=figure.high,
             approx=figure.approx,
-            unit=told.unit,
-            role=told.role,
-            subject=() if told.role in ("budget", "total") else subject,
-            mode=told.mode,
+            unit=known.unit,
+            role=known.role,
+            subject=() if known.role in ("budget", "total") else subject,
+            mode=known.mode,
             stance=self.subjects.stance(figure.start, clause),
             sentence=sentence,
             clause=clause,
             step=figure.step,
             cell=self.cut.cell_at(figure.start),
-            cued=told.cued,
+            cued=known.cued,
             unread=self._is_unread(figure.start, figure.end),
             said=frozenset()
-            if told.unit in ROLES_OF_UNIT or told.role
+            if known.unit in ROLES_OF_UNIT or known.role
             else self.roles.said_of(figure.start, figure.end),
         )
 
@@ -816,11 +821,13 @@ class _Cut:
     def _once(self, times: Sequence[ClockTime]) -> list[ClockTime]:
         """Take the thing from a time that seems to be a further arrival at it, where its own clause does not name it: one arrives once."""
         first: dict[tuple[str, ...], ClockTime] = {}
-        named = {(name.clause, name.hit.keys) for name in self.names}
+        places = {(name.clause, name.hit.keys) for name in self.names}
         kept = []
         for time in times:
-            told = first.setdefault(time.subject, time) if time.role == "arrival" and len(time.subject) == 1 else time
-            stays = told.minutes == time.minutes or (time.clause, time.subject) in named
+            arrival = (
+                first.setdefault(time.subject, time) if time.role == "arrival" and len(time.subject) == 1 else time
+            )
+            stays = arrival.minutes == time.minutes or (time.clause, time.subject) in places
             kept.append(time if stays else time._replace(subject=()))
         return kept
 

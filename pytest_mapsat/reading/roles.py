@@ -46,9 +46,9 @@ class Subjects:
     def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
         """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
         clause = self.scan.clauses[place]
-        named = self.names_between(self.scan.sentences[clause.sentence].start, start)
-        if named and clause.has("respectively"):
-            return tuple(dict.fromkeys(key for name in named for key in name.hit.keys))
+        names = self.names_between(self.scan.sentences[clause.sentence].start, start)
+        if names and clause.has("respectively"):
+            return tuple(dict.fromkeys(key for name in names for key in name.hit.keys))
         return self._nearest(start, end, place, travel=travel)
 
     def _nearest(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
@@ -65,8 +65,8 @@ class Subjects:
         if spoken_of:
             return spoken_of[-1].hit.keys
         later = [name for name in after if name.sign != "landmark"] if not before else []
-        beside = bool(later) and not any(map(str.isalnum, self.scan.text[end : later[0].hit.start]))
-        if beside or (later and not self.names_between(sentence.start, clause.start)):
+        adjacent = bool(later) and not any(map(str.isalnum, self.scan.text[end : later[0].hit.start]))
+        if adjacent or (later and not self.names_between(sentence.start, clause.start)):
             return later[0].hit.keys
         return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
 
@@ -91,11 +91,11 @@ class Subjects:
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
 
     def _of_row(self, block: int, start: int) -> tuple[str, ...]:
-        named = self.by_block.get(block, [])
+        names = self.by_block.get(block, [])
         cell = self.scan.cell_at(start)
-        if cell is not None and (own := self._inside(cell, named)):
+        if cell is not None and (own := self._inside(cell, names)):
             return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
-        usable = [name for name in named if name.sign != "landmark"]
+        usable = [name for name in names if name.sign != "landmark"]
         if usable:
             return usable[0].hit.keys
         of_column = self._of_column(block, cell.column) if cell else ()
@@ -106,13 +106,13 @@ class Subjects:
         head = block - self.scan.blocks[block].level
         for cell in self.scan.blocks[head].cells if head in self.by_block and column else ():
             if cell.column == column:
-                named = [name.hit.keys for name in self._inside(cell, self.by_block[head])]
-                return named[0] if len(set(named)) == 1 else ()
+                keys = [name.hit.keys for name in self._inside(cell, self.by_block[head])]
+                return keys[0] if len(set(keys)) == 1 else ()
         return ()
 
-    def _inside(self, cell: Cell, named: Sequence[Name]) -> list[Name]:
+    def _inside(self, cell: Cell, names: Sequence[Name]) -> list[Name]:
         low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
-        return [name for name in named if low <= name.hit.start < high]
+        return [name for name in names if low <= name.hit.start < high]
 
     def _table_names(self, block: int) -> bool:
         """Return whether another row of the same table names a thing, so that one that does not is about none."""
@@ -123,17 +123,17 @@ class Subjects:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""
         low = max(self.scan.bounds[block][0], start - _BACK)
         for first, last in ((start, clause.start), (low, start)):
-            named = [
+            names = [
                 name for name in self.names_between(first, last) if name.sign != "landmark" and not self._than(name)
             ]
-            if named and first == start:
-                return () if self._another(named[-1].hit.end, clause) else named[-1].hit.keys
-            if named:
-                goes_on = clause.cues and clause.cues[0].has("it") and named[-1].sentence == clause.sentence - 1
+            if names and first == start:
+                return () if self._another(names[-1].hit.end, clause) else names[-1].hit.keys
+            if names:
+                goes_on = clause.cues and clause.cues[0].has("it") and names[-1].sentence == clause.sentence - 1
                 return (
-                    named[-1].hit.keys
-                    if goes_on and self._one([name for name in named if name.sentence == named[-1].sentence])
-                    else self._last_sentence(named)
+                    names[-1].hit.keys
+                    if goes_on and self._one([name for name in names if name.sentence == names[-1].sentence])
+                    else self._last_sentence(names)
                 )
         return self.over(block)
 
@@ -141,12 +141,12 @@ class Subjects:
         """Return whether a thing that no name is known of has come up since: "the noon wash is over, but there's another one from six, 32 yuan"."""
         return any(cue.has("introduces") for cue in self.scan.cues_between(start, clause.end))
 
-    def _one(self, named: Iterable[Name]) -> bool:
-        return len({name.hit.keys for name in named}) == 1
+    def _one(self, mentions: Iterable[Name]) -> bool:
+        return len({name.hit.keys for name in mentions}) == 1
 
-    def _last_sentence(self, named: Sequence[Name]) -> tuple[str, ...]:
+    def _last_sentence(self, names: Sequence[Name]) -> tuple[str, ...]:
         """Return what the last sentence with names speaks of; all of them where it names several."""
-        last = [name for name in named if name.sentence == named[-1].sentence]
+        last = [name for name in names if name.sentence == names[-1].sentence]
         keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
         open_ = dict.fromkeys(key for name in last if name.stance in _OPEN for key in name.hit.keys)
         return tuple(keys) or self.only or tuple(open_)
@@ -162,9 +162,9 @@ class Subjects:
                 place -= 1
         heading = self.scan.blocks[block].heading
         while heading >= 0:
-            named = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]
-            if named:
-                return named[-1].hit.keys if self._one(named) else ()
+            names = [name for name in self.by_block.get(heading, ()) if name.sign != "landmark"]
+            if names:
+                return names[-1].hit.keys if self._one(names) else ()
             heading = self.scan.blocks[heading].heading
         return self.only
 
@@ -175,8 +175,8 @@ class Subjects:
         sentence = self.scan.sentences[clause.sentence]
         block = self.scan.blocks[sentence.block]
         if block.kind == "row":
-            named = self.by_block.get(sentence.block)
-            return cues if named else self.scan.cues_between(sentence.start, sentence.end)
+            names = self.by_block.get(sentence.block)
+            return cues if names else self.scan.cues_between(sentence.start, sentence.end)
         before = place
         while (
             before > sentence.first
@@ -312,8 +312,8 @@ class Roles:
         for cue in self.subjects.around(place, start):
             before, behind = cue.end <= start, cue.start >= end
             gap = self.scan.text[cue.end : start] if before else self.scan.text[end : cue.start]
-            beside = cue.tags.get("role_ahead" if before else "role_behind", ()) if not gap.strip() else ()
-            if (before or behind) and (roles := _roles_of(cue).union(beside)):
+            adjacent = cue.tags.get("role_ahead" if before else "role_behind", ()) if not gap.strip() else ()
+            if (before or behind) and (roles := _roles_of(cue).union(adjacent)):
                 words.append((self._distance(cue, start, end, clause), roles))
         if not words:
             return frozenset().union(*map(_roles_of, self.subjects.head_cues(start)))

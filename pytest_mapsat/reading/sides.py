@@ -481,8 +481,8 @@ class Behind:
         sentence = self.scan.sentences[name.sentence]
         for place in range(name.clause + 1, sentence.last):
             following = self.scan.clauses[place]
-            named = self.named.by_clause.get(place, ())
-            if named:
+            names = self.named.by_clause.get(place, ())
+            if names:
                 return
             yield following, following.cues
         for number in range(name.sentence + 1, min(name.sentence + _FOLLOWING, len(self.scan.sentences))):

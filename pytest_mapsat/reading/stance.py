@@ -167,11 +167,11 @@ class Whole:
 
     def _of_either(self) -> set[int]:
         """Return the sentences of whose names "the former" or "the latter" is said: which is which is not read."""
-        told = {
+        headings = {
             self.scan.clauses[self.scan.clause_at(cue.start)].sentence for cue in self.scan.cues if cue.has("either")
         }
-        named = {name.sentence for name in self.names}
-        return told | {sentence - 1 for sentence in told - named}
+        sentences = {name.sentence for name in self.names}
+        return headings | {sentence - 1 for sentence in headings - sentences}
 
     def _weak(self, name: Name) -> Stance:
         """Return the stance of a name whose own words do not decide: that of its thing in the whole reply."""
@@ -291,11 +291,11 @@ class _Signs:
     def _fragment(self, clause: Clause) -> bool:
         """Return whether a clause is names, times and figures only."""
         words = sum(cue.end - cue.start for cue in clause.cues)
-        named = sum(
+        count = sum(
             name.hit.end - name.hit.start for name in self.named.by_clause.get(self.scan.clause_at(clause.start), ())
         )
         letters = sum(map(str.isalpha, self.scan.text[clause.start : clause.end]))
-        return letters - words - named < _FEW
+        return letters - words - count < _FEW
 
     def _row_timed(self, name: Name, timed: set[int]) -> bool:
         sentence = self.scan.sentences[name.sentence]
@@ -390,8 +390,8 @@ class _Signs:
     def _suggests(self, group: Sequence[Name]) -> bool:
         """Return whether a question puts the only thing that it names to the user: "How about X?"."""
         whole = self.scan.sentences[group[0].sentence]
-        named = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
-        return len(named) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
+        keys = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
+        return len(keys) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
 
     def _spread(self, first: Name, tail: Tail) -> None:
         """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
@@ -566,9 +566,9 @@ class _Shape:
         """Return whether a clause is empty, or has a figure, a verb that affirms, or a word for how one gets about."""
         words = self.scan.text[clause.start : clause.end]
         plain = self.words.get("plain_yes", frozenset()) | self.words.get("plain_tail", frozenset())
-        told = clause.has("unit", "numeral", "mode", "choose", "toward", "clock_word", "fit", "and")
+        informs = clause.has("unit", "numeral", "mode", "choose", "toward", "clock_word", "fit", "and")
         return (
-            told
+            informs
             or words.strip(_MARKS) in {"", *plain}
             or any(map(str.isdigit, words))
             or self.scan.pack.pattern("affirms").search(words) is not None
