@@ -207,8 +207,8 @@ class Agreements:
             for *_, name, field in sorted(keys):
                 if rows := _rows(results, field, arguments[name]):
                     return self._with_others(rows, name, at)
-        ids = [name for name, value in arguments.items() if isinstance(value, str) and _is_id(name)]
-        return self._with_others({}, ids[0], at) if ids else Candidates((), -1, frozenset(), "")
+        named = [name for name, value in arguments.items() if isinstance(value, str) and _is_id(name)]
+        return self._with_others({}, named[0], at) if named else Candidates((), -1, frozenset(), "")
 
     def _with_others(self, rows: Mapping[str, Mapping[str, Json]], name: str, at: int) -> Candidates:
         calls = [
@@ -287,10 +287,10 @@ class _Question:
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = StatedRow(tuple(self._arguments), self._language)
         self._known = [self._own, *self._rows[self._called : self._called + 1]]
-        words = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
+        told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
         # "Not from the savings" is no word for the savings.
         self._told = "\n".join(
-            match[0] for match in _CLAUSE.finditer(words) if not asks.exclusion_in(match[0], asks=False)
+            match[0] for match in _CLAUSE.finditer(told) if not asks.exclusion_in(match[0], asks=False)
         )
         self._earlier = [turn.text for turn in turns[: answer - 1] if turn.role == "agent"]
         self._message = turns[answer - 1].text
@@ -379,9 +379,9 @@ class _Question:
     @cached_property
     def _generic(self) -> frozenset[str]:
         """The words of the tool and of its fields, which name no row."""
-        texts = (self._tool.name, self._tool.description, *self._tool.asks) if self._tool else ()
+        told = (self._tool.name, self._tool.description, *self._tool.asks) if self._tool else ()
         fields = (name for row in (self._own, *self._rows) for name, _ in row.values)
-        words = fold_phrase(" ".join((*texts, *fields)).replace("_", " ").replace(".", " "))
+        words = fold_phrase(" ".join((*told, *fields)).replace("_", " ").replace(".", " "))
         return frozenset(map(singular, re.findall(r"[a-z]+|[\u3400-\u9fff]+", words)))
 
     @cached_property
@@ -461,18 +461,18 @@ class _Question:
     @property
     def _row(self) -> GoAheadReading | None:
         """Why the called row is not surely the named one."""
-        asked, ids = bool(self._telling(self._core)), self._named
+        asked, named = bool(self._telling(self._core)), self._named
         around = self._named_in(range((self._asked if asked else self._near).start, len(self._text)))
         items = [item for item in self._items if item.tells]
         unclear = self._unknown_word or not all(any(item.start in kept for item in items) for kept in self._kept)
-        if len(ids) == 1 and self._called not in ids | around and ids <= around and (asked or not unclear):
-            words = dict.fromkeys(item.words for item in items if ids <= item.rows)
+        if len(named) == 1 and self._called not in named | around and named <= around and (asked or not unclear):
+            words = dict.fromkeys(item.words for item in items if named <= item.rows)
             return GoAheadReading(False, f"the user agreed to another thing ({', '.join(words)})")
-        if len(ids) > 1:
+        if len(named) > 1:
             return GoAheadReading(None, "it names several rows")
-        if len(self._rows) > 1 and ids != {self._called}:
+        if len(self._rows) > 1 and named != {self._called}:
             return GoAheadReading(None, "it names no row that only one of the candidates can be")
-        if not ids and self._unknown_word:  # "the curry", and the only row is a soup
+        if not named and self._unknown_word:  # "the curry", and the only row is a soup
             return GoAheadReading(None, f"{self._unknown_word!r} is not known to be the row of the call")
         return (
             GoAheadReading(None, "another row is named, too") if self._named_in(self._behind) - {self._called} else None
@@ -481,9 +481,9 @@ class _Question:
     @property
     def _unknown_value(self) -> GoAheadReading | None:
         """A value in the question that neither the called row, the call nor the user has. A price may be a fee, and "a day" is a rate."""
-        facts = facts_of(self._told, self._language)
+        told = facts_of(self._told, self._language)
         asked = [fact for fact, _ in self._values if fact.start >= self._asked.start and fact.unit not in _MONEY]
-        strange = [fact for fact in asked if not self._is_known(fact) and not any(map(fact.same, facts))]
+        strange = [fact for fact in asked if not self._is_known(fact) and not any(map(fact.same, told))]
         words = (self._text[fact.start : fact.end] for fact in strange)
         word = next((word for word in words if not word.startswith("a ")), "")
         why = f"{word!r} is no value of the called row, the call or the user's words"
@@ -555,8 +555,8 @@ class _Question:
                 or _PROPOSES.search(before)
                 or self._telling(self._core)
             )
-            only_this = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
-            return None if only_this and not unclear else GoAheadReading(None, "it does not say what is done")
+            named = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
+            return None if named and not unclear else GoAheadReading(None, "it does not say what is done")
         proposes = _PROPOSES.search(self._proposal) and not asks.exclusion_in(
             asks.without_acts(place, self._own_acts), asks=False
         )
@@ -611,8 +611,8 @@ class _Question:
             return GoAheadReading(None, f"{unknown[0]!r} may be the figure that was agreed to")
         # Another person or thing may stand in the question in place of a text that it does not state.
         known = {*self._generic, *self._told.split(), self._told}
-        is_named = self._facts(name, value) or not asks.meaning_in(asked, asks.acts_in(asked), known)
-        return None if stands or ((told or in_row) and is_named) else unsaid
+        named = self._facts(name, value) or not asks.meaning_in(asked, asks.acts_in(asked), known)
+        return None if stands or ((told or in_row) and named) else unsaid
 
     def _rival(
         self, rivals: Sequence[RowFact], name: str, value: Json, *, stated_there: bool, told: bool
@@ -645,8 +645,8 @@ class _Question:
 
     def _is_known(self, fact: RowFact) -> bool:
         """Return whether the call, its row or a name in the message has a value."""
-        has_row = any(item.start <= fact.start < item.end and item.rows for item in self._items)
-        return has_row or any(row.states(fact) for row in self._known)
+        named = any(item.start <= fact.start < item.end and item.rows for item in self._items)
+        return named or any(row.states(fact) for row in self._known)
 
     def _other_text(self, value: str, *, named: bool) -> str:
         """Return what the message has in place of a text: one with other figures (14 Orchard Close for 41), or of a name that nothing has, another name."""
