@@ -151,7 +151,7 @@ class LabelReading(NamedTuple):
 
     @property
     def undecided(self) -> bool:
-        """Return whether the judge looked and could not decide; nobody is to blame."""
+        """Return whether the judge looked and could not decide, and no side is to blame."""
         return self.outcome == "unevaluated" and self.blame is None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -400,8 +399,6 @@ class MapsatSession:
         """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert. On a worker, tell of the latter."""
         if place := self._told.get("in_python"):
             Path(place, f"{self._worker}.json").write_bytes(listed_items(session.items))
-        gc.freeze()  # what is collected stays to the end: looking through it for garbage again and again takes a tenth of a run
-        self.config.add_cleanup(gc.unfreeze)
         if registry.without_assertions():
             try:
                 added_checks()

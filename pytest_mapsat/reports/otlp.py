@@ -203,7 +203,7 @@ def _evaluations(card: Scorecard) -> Iterator[JsonObject]:
 
 
 def _outcome(label: Label) -> str:
-    """Return the outcome of a label; ``undecided`` if it is unevaluated and nobody is to blame."""
+    """Return the outcome of a label; ``undecided`` if it is unevaluated and no side is to blame."""
     return "undecided" if label.outcome == "unevaluated" and label.blame is None else label.outcome
 
 
