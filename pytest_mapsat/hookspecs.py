@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.hookspec(firstresult=True)
 def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
-    """Return the agent object that ``spec`` (the value of ``--mapsat-agent``) names, or None to leave it to others.
+    """Return the agent object for ``spec`` (the value of ``--mapsat-agent``); None to leave it to others.
 
     Called before the built-in specs are tried.
     """
@@ -26,12 +26,12 @@ def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
 
 @pytest.hookspec
 def pytest_mapsat_case_loaded(case: Case) -> None:
-    """A case was loaded and is about to run. Raise ``pytest.UsageError`` to refuse it."""
+    """Look at a case that was loaded and is about to run; raise ``pytest.UsageError`` to refuse it."""
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
-    """Return what makes the sandbox of a case: a class, or a function, of the ``State``; None to leave it to others.
+    """Return the factory of a case's sandbox, a class or function of the ``State``; None to leave the case to others.
 
     Called for each episode. The object that is made has a method for each tool that it answers; see docs/how-to/build-a-sandbox.md. A ``conftest.py`` in the
     suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.sandboxes`` are known.
@@ -40,7 +40,7 @@ def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> Sa
 
 @pytest.hookspec(firstresult=True)
 def pytest_mapsat_environment(config: pytest.Config, case: Case, suite: Suite) -> Environment | None:
-    """Return what an episode of a case acts on, such as a ``SqlEnvironment``, one object for all episodes on one place; None to leave it to others.
+    """Return what an episode acts on, such as a ``SqlEnvironment``, one object for each place; None to leave it to others.
 
     Called for each episode. A fixture ``mapsat_environment`` comes before it.
     """
@@ -59,4 +59,4 @@ def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[MetricSet] | None:
 
 @pytest.hookspec
 def pytest_mapsat_report(config: pytest.Config, run: Run) -> None:
-    """The run is complete and the gate has decided. Called once, on the controller."""
+    """Report on a complete run, after the gate has decided. Called once, on the controller."""

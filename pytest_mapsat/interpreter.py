@@ -21,7 +21,7 @@ _RESERVE = 8 << 20
 
 
 class _Reserve:
-    """Memory that is kept until a program has used up all other: to tell of that takes some.
+    """Memory that is held back and released once the program has run out, so that it can still report the fact.
 
     It is a private mapping where there is a choice: only such memory counts against a limit of the process, and the system has it back at once, which
     it may not with what Python or its allocator frees.
@@ -35,7 +35,7 @@ class _Reserve:
         self._memory: Any = None
 
     def keep(self) -> None:
-        """Keep it, unless it is kept already."""
+        """Allocate the reserve, unless it is allocated already."""
         import mmap  # noqa: PLC0415 (for agents only)
 
         if self._memory is None or self._memory.closed:
@@ -56,7 +56,7 @@ _PATIENCE = 1.0
 
 
 class Turns:
-    """One turn, which threads take one after another. It is a courtesy and no lock: nothing may rely on it."""
+    """A turn that threads take one after another to compute. It only improves speed: nothing may rely on it as a lock."""
 
     def __init__(self) -> None:
         self._turn = Lock()
@@ -65,7 +65,7 @@ class Turns:
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Compute when it is this thread's turn."""
+        """Wait for the turn and hold it while the context is open."""
         if self._is_mine():
             yield
             return
@@ -77,7 +77,7 @@ class Turns:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let others compute, if this thread has the turn, while it waits for something or runs code that may."""
+        """Give up the turn while the context is open and the thread waits; take it again afterwards."""
         if not self._is_mine():
             yield
             return
@@ -88,10 +88,11 @@ class Turns:
             self._take()
 
     def _is_mine(self) -> bool:
+        """Return whether this thread has the turn."""
         return getattr(self._mine, "held", False)
 
     def _take(self) -> None:
-        """Wait for the turn as long as it goes from thread to thread."""
+        """Wait for the turn as long as it keeps passing between threads; go on without it if its holder seems to be stuck."""
         taken = -1
         while taken != self._taken:
             taken = self._taken
@@ -101,6 +102,7 @@ class Turns:
                 return
 
     def _give(self) -> None:
+        """Give up the turn, if this thread has it."""
         if self._is_mine():
             self._mine.held = False
             self._turn.release()
@@ -112,10 +114,11 @@ waiting = _turns.waiting
 
 
 def on_thread(function: Callable[[], _Made], name: str) -> Future[_Made]:
-    """Have a function called on a thread of its own, which may be left behind, and return what will come of it."""
+    """Call a function on a new daemon thread and return a future of its result; the thread may be left running."""
     outcome: Future[_Made] = Future()
 
     def run() -> None:
+        """Call the function and set its result or its exception in the future."""
         try:
             outcome.set_result(function())
         except BaseException as error:  # noqa: BLE001  raised where it is waited for
@@ -146,7 +149,7 @@ else:
 
 
 def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package whose names are fetched when they are first used: a run loads only what it needs.
+    """Return a ``__getattr__`` for a package that imports names when they are first used, so that a run loads only what it needs.
 
     Args:
         package: its name.
@@ -156,6 +159,7 @@ def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") ->
     home_of = {name: home for home, names in homes.items() for name in names}
 
     def fetch(name: str) -> Any:
+        """Import the module of a name and return the value, set in the package for later. Raises AttributeError if unknown."""
         home = home_of.get(name, rest if name[:1].isupper() else "")
         module = import_module(f"{package}.{home}") if home else None
         if not hasattr(module, name):

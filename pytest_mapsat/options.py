@@ -59,11 +59,11 @@ class Option(NamedTuple):
 
     @property
     def dest(self) -> str:
-        """The name under which pytest keeps it and its ini value."""
+        """Return the name under which pytest stores the option and its ini value."""
         return "mapsat_" + self.name.replace("-", "_")
 
     def read(self, text: str) -> Any:
-        """Return the value that a text stands for: bool, int, float or str; None for an empty text without a default.
+        """Return the value that a text means: bool, int, float or str; None for an empty text without a default.
 
         Raises:
             ValueError: it stands for none; with what was expected.
@@ -82,6 +82,7 @@ class Option(NamedTuple):
         return _positive(text, 1e9, "US dollars, more than 0") if self.kind == "dollars" else text
 
     def _whole(self, text: str) -> int:
+        """Return a text as a whole number within the limits of the option. Raises ValueError."""
         if not re.fullmatch(r"[0-9]{1,9}", text) or not self.least <= int(text) <= self.most:
             bound = f" to {self.most:,}" if self.most < Option._field_defaults["most"] else ""
             raise ValueError(f"found {text!r}, expected a whole number from {self.least}{bound}")
@@ -89,12 +90,14 @@ class Option(NamedTuple):
 
 
 def _word(text: str, words: tuple[str, ...]) -> str:
+    """Return a text that is one of some words. Raises ValueError with the words if it is not."""
     if text not in words:
         raise ValueError(f"found {text!r}, expected {', '.join(words[:-1])} or {words[-1]}")
     return text
 
 
 def _positive(text: str, most: float, expected: str) -> float:
+    """Return a text as a number above 0 and at most ``most``. Raises ValueError."""
     try:
         value = float(text)
     except ValueError:
@@ -367,17 +370,17 @@ OPTIONS = {option.name: option for option in _TABLE}
 
 
 def fields_that_change(*changes: Change) -> frozenset[str]:
-    """Return the options of a run file, by the names they have there, whose values change such things."""
+    """Return the names of run-file options that change such things: episodes, items or the run."""
     return frozenset(field for option in _TABLE if option.changes in changes for field in fields_of(option))
 
 
 def fields_of(option: Option) -> tuple[str, ...]:
-    """Return the options of a run file that the value of an option becomes, by the names they have there."""
+    """Return the names of the run-file options that an option sets."""
     return option.fields or (option.name.replace("-", "_"),)
 
 
 def refuse_ini(keys: Iterable[str]) -> str:
-    """Return what to say of the first key of an ini file that is an option and no key; empty where there is none."""
+    """Return the message for the first ini key that is renamed or only a command-line option; empty if all keys are fine."""
     for key in keys:
         if key in RENAMED:
             return f"{key} is now {RENAMED[key]}"
@@ -390,7 +393,7 @@ def refuse_ini(keys: Iterable[str]) -> str:
 
 
 def agent_spec(config: pytest.Config) -> str:
-    """Return the agent's spec, or an empty string where no agent is active."""
+    """Return the spec of the agent; empty if no agent is active."""
     given = config.getoption("mapsat_agent", default=None)
     spec = given if given is not None else config.getini("mapsat_agent")
     spec = (spec or "").strip()
@@ -400,12 +403,12 @@ def agent_spec(config: pytest.Config) -> str:
 
 
 def only_python(config: pytest.Config) -> bool:
-    """Return whether a fixture gives an agent to cases in Python, and neither command line nor ini file names one."""
+    """Return whether only a fixture gives an agent, to Python cases; neither command line nor ini file names one."""
     return bool(getattr(config.option, "mapsat_only_python", False))
 
 
 def typed(config: pytest.Config, name: str) -> list[str]:
-    """Return the values of an option on the command line itself: what stands in ``addopts`` counts as ini."""
+    """Return the values of an option on the command line itself, without those from ``addopts``."""
     flag = f"--mapsat-{name}"
     values = []
     arguments = [str(argument) for argument in config.invocation_params.args]

@@ -10,31 +10,31 @@ _COMMAND = re.compile(r"^(\s*)::")
 
 
 class WorkflowCommand(str):
-    """A line that a CI service shall take for a command; the words in it are escaped."""
+    """A line that a CI service is meant to read as a command; the words in it are already escaped."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    """Return a text with what would steer a terminal or its reader's eye shown as escapes; its lines stay lines."""
+    """Return a text with characters escaped that could control a terminal or mislead the reader; line ends stay."""
     return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def harmless(line: str) -> str:
-    """Return a line that no CI service takes for a command: GitHub reads ``::name::`` where a line begins, and ``##[name]`` anywhere."""
+    """Return a line changed so that GitHub does not read it as a command (``::name::`` at its start, ``##[name]`` anywhere)."""
     return _COMMAND.sub(r"\1\\::", line.replace("##[", "##\\["))
 
 
 def printed(text: object) -> str:
-    """Return a text as it is printed: each line visible and harmless. All that this package prints comes through here, or through ``printed_json``."""
+    """Return a text that is safe to print, line by line: control characters and CI commands escaped. A WorkflowCommand is unchanged."""
     return text if isinstance(text, WorkflowCommand) else "\n".join(map(harmless, visible(str(text)).split("\n")))
 
 
 def printed_json(text: str) -> str:
-    """Return JSON as it is printed: the same values, with such characters as the escapes that JSON has for them."""
+    """Return JSON text that is safe to print, with the same values: unsafe characters as JSON escapes."""
     return visible(text).replace("##[", "\\u0023#[")
 
 
 def on_one_line(text: str) -> str:
-    r"""Return a text with ``\n`` for each end of a line: what stands behind it in a message is no line of its own."""
+    r"""Return a text as one line: line ends become ``\n``, and control characters are escaped."""
     return visible(text).replace("\n", "\\n")

@@ -74,13 +74,13 @@ _TRUTH = ("requirements", "clarification", "tools", "output", "oracle", "end", "
 
 @dataclass(frozen=True, eq=False)
 class Declaration:
-    """What ``@case`` was given: the keywords that are not None."""
+    """The keyword arguments that ``@case`` was given, without those that are None."""
 
     given: Values
 
     @property
     def written(self) -> dict[str, Any]:
-        """The case as it would be written in YAML, ``requirements`` apart."""
+        """Return the case as YAML would hold it, without the requirements that are read from the function's source."""
         data: dict[str, Any] = {"visible": {}, "truth": {}}
         for name, value in self.given.items():
             if isinstance(value, User):
@@ -98,7 +98,7 @@ class Declaration:
 
     @staticmethod
     def place_of(name: str) -> tuple[str, ...]:
-        """Return where a keyword stands in the case as it is written."""
+        """Return the path at which a keyword of ``@case`` stands in the YAML form of the case."""
         if name == "max_calls":
             return ("episode", "calls")
         return ("visible", name) if name in _VISIBLE else ("truth", name) if name in _TRUTH else (name,)
@@ -134,7 +134,7 @@ def case(
     use: Sequence[str] | None = None,
     vars: Values | None = None,  # noqa: A002 (as in YAML)
 ) -> Callable[[_F], _F]:
-    """Make a case of a test function; docs/how-to/cases-in-python.md shows one.
+    """Return a decorator that makes a case of a test function; docs/how-to/cases-in-python.md shows one.
 
     ``{name}`` in a text stands for the parameter of this name of a parametrised test.
 
@@ -170,6 +170,7 @@ def case(
         raise TypeError(f"user: found {user!r:.80}, expected User(...)")
 
     def declare(function: _F) -> _F:
+        """Note what ``@case`` was given for a test function and return it unchanged. Raises TypeError."""
         if not isinstance(function, FunctionType):
             raise TypeError(f"@case belongs to a test function, and stands next to it: found {function!r:.80}")
         if declared(function) is not None:
@@ -181,7 +182,7 @@ def case(
 
 
 def declared(function: Any) -> Declaration | None:
-    """Return what a test function was declared with; None where it is no case."""
+    """Return what ``@case`` was given for a test function; None if the function is no case."""
     plain = getattr(function, "__func__", function)
     if not callable(plain):
         return None

@@ -47,28 +47,28 @@ class AddedCheck(NamedTuple):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """Judges an episode: ``function(episode, **arguments)``."""
+        """Return the function that judges an episode, ``function(episode, **arguments)``; imported if it is an entry point."""
         return self.given if callable(self.given) else load_installed(self.given)
 
     @property
     def is_ours(self) -> bool:
-        """Whether a port has it, which returns what it finds."""
+        """Return whether the check belongs to a port of this package, and so returns what it finds."""
         return self.given.__module__.startswith(_OWN) if callable(self.given) else is_ours(self.given)
 
     @property
     def place(self) -> str:
-        """The file and the line that the function begins on."""
+        """Return the file and the first line of the function."""
         code = unwrap(self.function).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     @property
     def shape(self) -> Shape:
-        """What its source shows of what it can come to."""
+        """Return what the source of the function shows of its possible results."""
         return _shape_of(unwrap(self.function))
 
 
 class Shape(NamedTuple):
-    """What the source of a check shows.
+    """What the source of a check shows of its possible results.
 
     Attributes:
         returns: whether it has a ``return VALUE``, so that None is no pass.
@@ -81,7 +81,7 @@ class Shape(NamedTuple):
 
 @lru_cache(maxsize=1000)
 def _shape_of(function: Any) -> Shape:
-    """Return the shape of a function; a lambda returns what it computes."""
+    """Return the shape of a function from its source; without usable source, only whether it is a lambda."""
     import ast  # noqa: PLC0415 (only where a check is looked at)
 
     definition: ast.stmt | None = None
@@ -104,7 +104,7 @@ def _shape_of(function: Any) -> Shape:
 
 
 def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, but for those inside functions and classes that stand in it."""
+    """Yield the syntax nodes of a function body, without those inside nested functions and classes."""
     import ast  # noqa: PLC0415
 
     waiting: list[ast.AST] = [*body]
@@ -116,14 +116,14 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def always_holds(test: ast.expr) -> bool:
-    """Return whether an assertion holds whatever happens: of a constant, or of a tuple, as in ``assert (x, "why")``."""
+    """Return whether an assertion can never fail: of a true constant, or of a non-empty tuple, as in ``assert (x, "why")``."""
     import ast  # noqa: PLC0415
 
     return (isinstance(test, ast.Constant) and bool(test.value)) or (isinstance(test, ast.Tuple) and bool(test.elts))
 
 
 def only_tells(value: ast.expr) -> bool:
-    """Return whether an expression only tells whether something holds, so that it does nothing as a statement."""
+    """Return whether an expression only computes a truth value, so that it has no effect as a statement."""
     import ast  # noqa: PLC0415
 
     if isinstance(value, ast.Call):
@@ -156,6 +156,7 @@ def check(function: Any = None, /, *, name: str = "") -> Any:
     """
 
     def add(function: Any) -> Any:
+        """Register a function as a check and return it. Raises TypeError or ValueError."""
         new = _check_of(name or getattr(function, "__name__", ""), function)
         former = _added.get(new.name, new)
         if former.place != new.place:  # a file that is imported twice adds the same check again
@@ -167,7 +168,7 @@ def check(function: Any = None, /, *, name: str = "") -> Any:
 
 
 def _check_of(name: str, function: Any) -> AddedCheck:
-    """Return a check of this name. Raises TypeError, ValueError."""
+    """Return a function as a check with a name. Raises TypeError if it is no plain function, ValueError for a bad name."""
     plain = unwrap(function) if callable(function) else function
     if not isinstance(plain, FunctionType):
         raise TypeError(
@@ -185,7 +186,7 @@ def _check_of(name: str, function: Any) -> AddedCheck:
 
 
 def added_checks() -> Mapping[str, AddedCheck]:
-    """Return the checks in Python by name.
+    """Return all Python checks by name: those added in this process and those of installed packages.
 
     Raises:
         UsageError: one has the name of a built-in kind, two share a name, or one of an installed package cannot be loaded.
@@ -203,12 +204,13 @@ def added_checks() -> Mapping[str, AddedCheck]:
 
 
 def without_assertions() -> bool:
-    """Return whether Python leaves out every ``assert``, as with ``-O`` and PYTHONOPTIMIZE."""
+    """Return whether Python removes ``assert`` statements, as with ``-O`` and PYTHONOPTIMIZE."""
     return bool(sys.flags.optimize)
 
 
 @lru_cache(maxsize=1)
 def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
+    """Return the checks of entry points by name, loaded unless they are ours. Raises UsageError."""
     from .model import UsageError  # noqa: PLC0415
 
     checks: dict[str, AddedCheck] = {}
@@ -224,7 +226,7 @@ def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
 
 
 def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
-    """Let other checks take the place of those that have been added, and return these: a run within a run has its own."""
+    """Replace the checks added in this process and return the former ones, for a run inside a run."""
     global _added  # one registry in a process
     _added, former = checks, _added
     _of_packages.cache_clear()  # others may be installed for that run
@@ -235,12 +237,12 @@ def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
 
 
 def is_ours(point: EntryPoint) -> bool:
-    """Return whether an entry point is one of our ports, which are imported only where a suite names what they add."""
+    """Return whether an entry point belongs to a port of this package, which is imported only where a suite names it."""
     return point.value.startswith(_OWN)
 
 
 def load_installed(point: EntryPoint) -> Any:
-    """Return what an entry point of an installed package names. Raises UsageError where it cannot be loaded."""
+    """Load and return the object of an entry point. Raises UsageError if it cannot be loaded."""
     from .model import UsageError  # noqa: PLC0415
     from .user_code import UserCodeError, call_user_code, describe_error  # noqa: PLC0415
 
@@ -253,7 +255,7 @@ def load_installed(point: EntryPoint) -> Any:
 
 
 def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
-    """Return the function that an installed package adds; what it raises that is no ``MapsatError`` becomes a ``UsageError``.
+    """Return the function of an installed package; errors that it raises become UsageError, unless they are MapsatErrors.
 
     Args:
         group: the group of entry points.
@@ -276,6 +278,7 @@ def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
     function = load_installed(points[0])
 
     def call(*args: Any) -> Any:
+        """Call the function and return its result. Raises MapsatError or UsageError for what it raises."""
         try:
             return call_user_code(function, *args)
         except UserCodeError as broken:

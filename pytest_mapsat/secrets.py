@@ -20,17 +20,17 @@ _ENVIRONMENT: Iterable[str | bytes] = getattr(os, "environb", os.environ)
 
 
 def name_secrets(names: Iterable[str]) -> None:
-    """Take the values of further variables for secrets, in this process from now on."""
+    """Treat the values of further environment variables as secrets, in this process from now on."""
     _named.update(names)
 
 
 def named_secrets() -> list[str]:
-    """Return the further variables, sorted, for another process that is to know them."""
+    """Return the names of the further secret variables, sorted, to pass on to another process."""
     return sorted(_named)
 
 
 class KnownSecrets:
-    """The secrets of the environment as it was at one time; false where there are none.
+    """The secrets in the environment at one time, in all spellings that a text may have; false if there are none.
 
     Args:
         variables: names and values.
@@ -51,7 +51,7 @@ class KnownSecrets:
         return bool(self._spellings)
 
     def hidden(self, text: str) -> str:
-        """Return a text with ``[redacted NAME]`` for the value of the variable NAME."""
+        """Return a text in which ``[redacted NAME]`` replaces the value of each secret variable NAME."""
         for spelling, name in self._spellings:
             if spelling in text:
                 text = text.replace(spelling, f"[redacted {name}]")
@@ -59,7 +59,7 @@ class KnownSecrets:
 
 
 def known_secrets() -> KnownSecrets:
-    """Return the secrets that the environment holds now: an agent may have read a file of settings into it."""
+    """Return the secrets in the environment as it is now, since an agent may have set variables."""
     variables = [name for name in _ENVIRONMENT if _is_secret(name)]
     names = [*map(os.fsdecode, variables), *_named]
     return _known(tuple((name, os.environ.get(name, "")) for name in names))
@@ -70,4 +70,5 @@ _known = lru_cache(maxsize=4)(KnownSecrets)
 
 @lru_cache(maxsize=1024)
 def _is_secret(name: str | bytes) -> bool:
+    """Return whether the name of a variable suggests that its value is a secret."""
     return _SECRET_NAMES.search(os.fsdecode(name)) is not None

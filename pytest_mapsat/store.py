@@ -44,13 +44,13 @@ class StoreError(MapsatError):
 
 
 def missing(library: str, what: str) -> UsageError:
-    """Return the error for something that needs a library which is not installed."""
+    """Return the UsageError for a feature that needs a library which is not installed."""
     how = f"pip install {library}" if library == "diskcache" else _INSTALL
     return UsageError(f"{what} needs {library}, which is not installed; {how}")
 
 
 def store_folder() -> Path:
-    """Return where the store lies: ``MAPSAT_CACHE_DIR``, or a folder in the user's cache folder. Raises UsageError where there is no home folder."""
+    """Return the folder of the store: ``MAPSAT_CACHE_DIR``, else one in the user's cache folder. Raises UsageError without a home."""
     chosen, base = (os.environ.get(name, "").strip() for name in (FOLDER_VARIABLE, "XDG_CACHE_HOME"))
     try:
         if chosen:
@@ -63,7 +63,7 @@ def store_folder() -> Path:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Let one process at a time run the block, by a lock on a file: where the system has locks, and the file can be written."""
+    """Run the block in one process at a time by locking a file; without a lock where the system has none or the file is not writable."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
 
@@ -78,7 +78,7 @@ def alone(path: Path) -> Iterator[None]:
 
 
 class Store:
-    """Values by name, kept on disk.
+    """A store of JSON values by key, kept on disk.
 
     Args:
         folder: where it lies; made where it does not exist.
@@ -98,29 +98,29 @@ class Store:
             self._entries = _library().open(folder, size_limit)
 
     def get(self, key: str) -> Json:
-        """Return the value, or None where there is none."""
+        """Return the value under a key; None if there is none. Raises StoreError."""
         with self._told():
             data = self._entries.get(key)
         return None if data is None else self._value(data)
 
     def put(self, key: str, value: Json) -> None:
-        """Keep a value, in place of any other of that name."""
+        """Store a value under a key, replacing any other."""
         with self._told():
             self._entries.set(key, _packed(value))
 
     def add(self, key: str, value: Json) -> bool:
-        """Keep a value unless there is one; say whether it was kept."""
+        """Store a value unless the key has one; return whether it was stored."""
         with self._told():
             return bool(self._entries.add(key, _packed(value)))
 
     def names(self) -> Iterator[str]:
-        """Yield all names, sorted."""
+        """Yield all keys, sorted."""
         with self._told():
             yield from (key for key in self._entries.iterkeys() if isinstance(key, str))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep all other processes from writing while the block runs; what it writes is written together or not at all."""
+        """Hold a transaction while the block runs: no other process writes, and the block's writes apply together or not at all."""
         with self._told(), self._entries.transact():
             yield
 
@@ -129,12 +129,12 @@ class Store:
             return len(self._entries)
 
     def size(self) -> int:
-        """Return how much room the store takes, bytes."""
+        """Return the size of the store in bytes."""
         with self._told():
             return int(self._entries.volume())
 
     def delete(self, key: str) -> None:
-        """Drop a value where there is one."""
+        """Delete the value under a key, if there is one."""
         with self._told():
             self._entries.delete(key)
 
@@ -143,6 +143,7 @@ class Store:
         self._entries.close()
 
     def _value(self, data: object) -> Json:
+        """Return a stored entry as a value. Raises StoreError if it is damaged."""
         try:
             return _unpacked(data)
         except (ValueError, zlib.error) as error:
@@ -150,6 +151,7 @@ class Store:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
+        """Turn database and file errors in the block into StoreError; close the connection of any thread but the owner's."""
         depth = self._depth.value = getattr(self._depth, "value", 0) + 1
         try:
             yield
@@ -171,7 +173,7 @@ class StoreEntry(Noun):
     """What is kept under a name that its content gives."""
 
     def key(self) -> str:
-        """Return that name: a digest of what was asked."""
+        """Return the key that the content gives the entry: a digest of what was asked."""
         raise NotImplementedError
 
 
@@ -193,7 +195,7 @@ class Shelf(Generic[_Entry]):
         self._kind = kind
 
     def find(self, key: str) -> _Entry | None:
-        """Return an entry; None where there is none. Raises StoreError where it is damaged."""
+        """Return the entry with a key; None if there is none. Raises StoreError if it is damaged."""
         value = self.store.get(self._prefix + key)
         if value is None:
             return None
@@ -204,7 +206,7 @@ class Shelf(Generic[_Entry]):
         raise StoreError(f"{shown_path(self.store.folder)}: the entry {key} is damaged; {_CLEAR}")
 
     def keep(self, entry: _Entry, *, again: bool = False) -> bool:
-        """Keep an entry, and return whether it was kept; ``again``: in place of one that is there."""
+        """Store an entry and return whether it was stored; with ``again`` it replaces an existing one."""
         name, value = self._prefix + entry.key(), entry.model_dump(mode="json", exclude_defaults=True)
         if not again:
             return self.store.add(name, value)
@@ -219,7 +221,7 @@ class Shelf(Generic[_Entry]):
 
 
 def indexes_in(folder: Path) -> tuple[int, int]:
-    """Return how many indexes of large tables lie beside a store, and their size in bytes; these need no extra."""
+    """Return the number of stored indexes of large tables and their total size in bytes."""
     sizes = [file.stat().st_size for file in (folder / ARRAYS).glob("*.arrays")]
     return len(sizes), sum(sizes)
 
@@ -239,6 +241,7 @@ def clear_store(folder: Path) -> None:
 
 
 def _packed(value: Json) -> bytes:
+    """Return a value as compressed JSON. Raises StoreError if it is too large."""
     data = canonical_json(value).encode("utf-8", "surrogatepass")
     if len(data) > VALUE_BYTES:
         raise StoreError(f"a value of {len(data):,} bytes is too large for the cache; at most {VALUE_BYTES:,} are kept")
@@ -246,6 +249,7 @@ def _packed(value: Json) -> bytes:
 
 
 def _unpacked(data: object) -> Json:
+    """Return the value in compressed JSON. Raises ValueError if the data is not bytes, cut off, too large or no JSON."""
     if not isinstance(data, bytes):
         raise ValueError("it is no text of ours")  # noqa: TRY004  all that is wrong with an entry is a ValueError
     unpacker = zlib.decompressobj()
@@ -260,7 +264,7 @@ def _unpacked(data: object) -> Json:
 
 @cache
 def _library() -> SimpleNamespace:
-    """Return what is needed of diskcache: ``open`` and ``Timeout``. Made at the first use, as ours is a class of its own."""
+    """Return what the store needs of diskcache: ``open`` and ``Timeout``. Raises UsageError if it is not installed."""
     try:
         import diskcache  # noqa: PLC0415  costs 50 ms and is an extra
     except ImportError:
@@ -268,26 +272,31 @@ def _library() -> SimpleNamespace:
     raw = diskcache.core.MODE_RAW
 
     class Plain(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-        """Texts as names, bytes as values, all in the one file; what else stands there is not looked into."""
+        """A diskcache storage of text keys and bytes values in the one file; entries of any other form are not read."""
 
         def put(self, key: object) -> tuple[object, bool]:
+            """Return a key in the form that the database keeps. Raises TypeError if it is not text."""
             if not isinstance(key, str):
                 raise TypeError(f"a name is text, not {type(key).__name__}")
             return key, True
 
         def get(self, key: object, raw: bool) -> object:
+            """Return a key as it is read from the database; None if it was stored pickled."""
             return key if raw else None
 
         def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, object]:  # noqa: ARG002
+            """Return a value in the form that the database keeps. Raises TypeError if it is not bytes."""
             if not isinstance(value, bytes):
                 raise TypeError(f"a value is bytes, not {type(value).__name__}")
             return 0, raw, None, sqlite3.Binary(value)
 
         def fetch(self, mode: int, filename: object, value: Any, read: bool) -> object:  # noqa: ARG002
+            """Return a value as bytes; an empty text if it was stored in any other form."""
             return bytes(value) if mode == raw and isinstance(value, (bytes, memoryview)) else ""
 
     def open_cache(folder: Path, size_limit: int) -> diskcache.Cache:
         # Eviction by age: every other way writes at each read.
+        """Open and return the cache in a folder; when it is full, the entries stored first are removed."""
         policy = "least-recently-stored"
         return diskcache.Cache(
             str(folder), timeout=_PATIENCE, disk=Plain, size_limit=size_limit, eviction_policy=policy

@@ -37,7 +37,7 @@ _heard = 0
 
 
 class UserCodeError(Exception):
-    """The code of others raised.
+    """Code that is not ours raised an exception.
 
     Attributes:
         error: what it raised; any ``BaseException``.
@@ -49,30 +49,30 @@ class UserCodeError(Exception):
 
 
 def forget_installed() -> None:
-    """Have packages looked for anew: others may be installed when another run begins in this process."""
+    """Clear the cache of installed packages, as another run in this process may find others."""
     _select_installed.cache_clear()
 
 
 def installed(group: str) -> list[EntryPoint]:
-    """Return what installed packages add under the name of a group, in a fixed order."""
+    """Return the entry points of a group, sorted by name and value."""
     return sorted(_select_installed(tuple(sys.path))(group=group), key=lambda point: (point.name, point.value))
 
 
 @lru_cache(maxsize=1)
 def _select_installed(path: tuple[str, ...]) -> Callable[..., EntryPoints]:  # noqa: ARG001  where packages are looked for
-    """Look through the packages of a process once: it takes 5 ms with a hundred of them, and three rooms ask."""
+    """Return the function that selects entry points, cached for a search path, as reading them all takes time."""
     return entry_points().select
 
 
 class Surroundings:
-    """The working directory and the recursion limit, which an agent or a check may change: remembered, to be put back."""
+    """The working directory and the recursion limit at one time, to be restored after user code has run."""
 
     def __init__(self) -> None:
         self._limit = sys.getrecursionlimit()
         self._directory = _directory()
 
     def restore(self) -> None:
-        """Put both back."""
+        """Restore the recursion limit and the working directory."""
         if sys.getrecursionlimit() != self._limit:
             sys.setrecursionlimit(self._limit)
         if self._directory and _directory() != self._directory:
@@ -81,7 +81,7 @@ class Surroundings:
 
 
 def call_user_code(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Return what the function returns.
+    """Call a function of the user's and return its result, with recursion limit and working directory restored.
 
     Raises:
         UserCodeError: the function raised, whatever it was.
@@ -107,7 +107,7 @@ def call_user_code(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.k
 
 
 def load_file(path: str) -> ModuleType:
-    """Return the module of a Python file, loaded anew; its folder is where its own imports are looked for. Raises whatever the file raises."""
+    """Load a Python file as a new module and return it, with its folder on ``sys.path``. Raises whatever the file raises."""
     if (folder := str(Path(path).parent)) not in sys.path:
         sys.path.insert(0, folder)
     spec = spec_from_file_location(Path(path).stem, path)
@@ -119,14 +119,14 @@ def load_file(path: str) -> ModuleType:
 
 
 def plain(text: str) -> str:
-    """Return what others wrote so that it cannot steer a terminal: control characters become escapes, lines stay lines."""
+    """Return a text in which control characters are escaped, so that it cannot control a terminal; line ends stay."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and the words of what others raised, cut to a readable length."""
+    """Return the type and message of an exception, without secrets and cut to a readable length."""
     try:
         words = known_secrets().hidden(call_user_code(str, error))
     except UserCodeError:
@@ -136,27 +136,27 @@ def describe_error(error: BaseException) -> str:
 
 
 def frames_of(error: BaseException) -> list[tuple[FrameType, int]]:
-    """Return the frames of the user's own code that an exception has come through, with their lines, outermost first; failing those, of installed code."""
+    """Return the frames of the user's code in a traceback, with lines, outermost first; without any, those of installed packages."""
     frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if not _is_ours(frame.f_code.co_filename)]
     own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]
     return own or frames
 
 
 def _is_ours(filename: str) -> bool:
-    """Return whether a file is of this package or of Python's standard library."""
+    """Return whether a file belongs to this package or to Python's standard library."""
     standard = filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
     return standard or filename.startswith((_OURS, "<frozen "))
 
 
 def place_of(error: BaseException) -> str:
-    """Return where code of others raised, as `` (conftest.py:12)``; empty where it was not in a file of theirs."""
+    """Return where user code raised an exception, as `` (conftest.py:12)``; empty if not in a file of theirs."""
     places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]
     files = [(Path(file).name, line) for file, line in places if not file.startswith("<")]
     return f" ({files[-1][0]}:{files[-1][1]})" if files else ""
 
 
 def defined_at(code: object) -> str:
-    """Return where a function or class of others begins, as `` (conftest.py:12)``; empty where that is not known."""
+    """Return where a function or class of the user's begins, as `` (conftest.py:12)``; empty if that is not known."""
     with suppress(Exception):  # an object may raise anything when it is asked for its source
         inner = inspect.unwrap(cast("Any", code))
         file = inspect.getsourcefile(inner)
@@ -167,7 +167,7 @@ def defined_at(code: object) -> str:
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Note the user's interrupts, so that they can be told from an exception that somebody raises; each is passed on."""
+    """Count the user's interrupts in the block, so that they differ from a KeyboardInterrupt that user code raises."""
     global _listeners  # noqa: PLW0603  # signals belong to the process
     former = signal.getsignal(signal.SIGINT)
     if not _on_main_thread() or former is None:
@@ -186,7 +186,10 @@ def listening() -> Iterator[None]:
 
 
 def _listener(former: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+    """Return a SIGINT handler that calls the former one and counts each KeyboardInterrupt that it raises."""
+
     def note(number: int, frame: FrameType | None) -> None:
+        """Call the former handler and count the KeyboardInterrupt that it raises."""
         global _heard  # noqa: PLW0603
         try:
             former(number, frame)
@@ -198,17 +201,19 @@ def _listener(former: Callable[[int, FrameType | None], Any]) -> Callable[[int, 
 
 
 def _is_interrupted(heard: int, raised: BaseException | None) -> bool:
-    """Return whether the user interrupted this thread. Without a listener, any interrupt is taken for the user's."""
+    """Return whether the user interrupted this thread; without a listener, any KeyboardInterrupt counts as the user's."""
     if not _on_main_thread():
         return False
     return _heard != heard if _listeners else isinstance(raised, KeyboardInterrupt)
 
 
 def _on_main_thread() -> bool:
+    """Return whether this is the main thread."""
     return current_thread() is main_thread()
 
 
 def _directory() -> str:
+    """Return the working directory; empty if it no longer exists."""
     try:
         return os.getcwd()  # noqa: PTH109  # a Path would cost more than the call
     except OSError:

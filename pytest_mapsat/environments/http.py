@@ -27,7 +27,7 @@ _REQUEST = re.compile(r"(?:(GET|POST|PUT|DELETE) +)?(\S+)")
 
 
 class HttpEnvironment:
-    """A service that tells its tables and resets them, by endpoints for tests.
+    """A service with test endpoints that return its tables and reset them.
 
     Args:
         state: what is asked for the tables, as ``GET http://127.0.0.1:8000/test/state``: JSON, a list of rows by table, or rows by their ids by table.
@@ -73,7 +73,7 @@ class HttpEnvironment:
         self.shown = redacted(self.name)
 
     def _request(self, what: str, text: str) -> tuple[str, str]:
-        """Return the method and the address of a request. Raises UsageError."""
+        """Return the method and the address in a setting. Raises UsageError if it is not valid or names another machine."""
         written = _REQUEST.fullmatch(text.strip())
         try:
             parts = urlsplit(written[2] if written else "")
@@ -92,14 +92,14 @@ class HttpEnvironment:
         return written[1] or ("GET" if what == "state" else "POST"), written[2]
 
     def start(self, case: Case, session: EpisodeSession) -> HttpWorld:
-        """Reset the service for an episode, and return its world; see ``Environment``. Raises InfrastructureError."""
+        """Reset the service for an episode and return the episode's world. Raises InfrastructureError."""
         del case, session
         if self._reset is not None:
             self._asked("reset", *self._reset)
         return HttpWorld(self)
 
     def read(self) -> dict[str, SeenTable]:
-        """Return the tables as they are now. Raises InfrastructureError."""
+        """Return the tables as the service gives them now. Raises InfrastructureError."""
         text = self._asked("state", *self._state).decode("utf-8", "replace")
         answered = f"environment.state: {self.shown} answered with"
         if text.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
@@ -118,7 +118,7 @@ class HttpEnvironment:
         return tables
 
     def _asked(self, what: str, method: str, address: str) -> bytes:
-        """Return the body of an answer. Raises InfrastructureError."""
+        """Send a request and return the body of the answer. Raises InfrastructureError for failures and for answers that are no success."""
         import urllib3  # noqa: PLC0415  only where a service is asked
 
         place, until = f"environment.{what}: {redacted(address.partition('?')[0])}", monotonic() + _MOST_SECONDS
@@ -150,21 +150,21 @@ class HttpEnvironment:
 
 
 class HttpWorld:
-    """A service in one episode; see ``World``."""
+    """A service in one episode; see ``EpisodeWorld``."""
 
     def __init__(self, environment: HttpEnvironment) -> None:
         self._environment = environment
 
     def tables(self) -> Mapping[str, SeenTable]:
-        """Return its tables as they are now."""
+        """Return the tables as they are now."""
         return self._environment.read()
 
     def close(self) -> None:
-        """Do nothing: the next reset does."""
+        """Do nothing; the next reset restores the service."""
 
 
 def _is_here(host: str) -> bool:
-    """Return whether a host is this machine."""
+    """Return whether a host name or address is this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

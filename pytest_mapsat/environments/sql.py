@@ -58,7 +58,7 @@ _Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class _WatchedTable:
-    """A table that is watched.
+    """A watched table of the database, with what is needed to read and write it.
 
     Attributes:
         name: as the user wrote it.
@@ -80,13 +80,13 @@ class _WatchedTable:
     condition: str
 
     def rows(self, connection: sql.Connection, *conditions: Any) -> _Rows:
-        """Return the rows for which all conditions hold; one more than are read where there are more."""
+        """Return the rows that fulfil all conditions, at most one more than the limit, by which too many are noticed."""
         own = sql.text(self.condition.replace(":", r"\:"))
         selected = self.table.select().where(own, *conditions).limit(MOST_ROWS + 1)
         return [dict(row) for row in connection.execute(selected).mappings()]
 
     def parsed(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row with its values as they are meant."""
+        """Return a row with the values that SQLite stores as texts or numbers converted to their declared types."""
         values = dict(row)
         for name in self.parsers.keys() & {name for name in row if row[name] is not None}:
             with suppress(ValueError, TypeError):  # SQLite keeps what it is given, whatever the type
@@ -94,16 +94,16 @@ class _WatchedTable:
         return values
 
     def by_id(self, rows: _Rows) -> dict[str, dict[str, Any]]:
-        """Return rows by what they are known by."""
+        """Return rows by the text of their keys."""
         return {key_text(*(row[name] for name in self.key)): row for row in rows}
 
     def are(self, rows: Iterable[Mapping[str, Any]]) -> Any:
-        """Return the condition for some rows."""
+        """Return the SQL condition that selects exactly some rows, by their keys."""
         return sql.or_(*(sql.and_(*(self.table.c[name] == row[name] for name in self.key)) for row in rows))
 
 
 class SqlEnvironment:
-    """A database in which episodes leave their traces. Without ``reset`` it is only read.
+    """A database that episodes change. Without ``reset`` it is only read.
 
     Args:
         database: an engine of SQLAlchemy, or an address such as ``postgresql+psycopg://app@127.0.0.1/app_test`` or ``sqlite:///app_test.db``.
@@ -163,7 +163,7 @@ class SqlEnvironment:
         self._counters: dict[str, tuple[Any, ...]] = {}
 
     def _refuse_other(self, allow: str) -> None:
-        """Refuse to write to a database that is not for tests. Raises UsageError."""
+        """Raise UsageError if a reset would write to a database that neither its name nor ``allow`` marks as one for tests."""
         if allow and allow != self._database:
             raise UsageError(f"allow names {allow!r}, which is not {self.shown}")
         if not allow and not _FOR_TESTS.search(self._database):
@@ -171,7 +171,7 @@ class SqlEnvironment:
             raise UsageError(f"reset would write to {self.shown}, {why}, or allow={self._database!r}")
 
     def start(self, case: Case, session: EpisodeSession) -> SqlWorld:
-        """Reset the database for an episode, and return its world; see ``Environment``. Raises UsageError where a table cannot be watched."""
+        """Reset the database for an episode and return the episode's world. Raises UsageError if a table cannot be watched."""
         del session
         watched, unwatched = self._watched
         if self._reset == "restore" and not self._before:
@@ -188,7 +188,7 @@ class SqlEnvironment:
 
     @contextmanager
     def hold(self) -> Iterator[bool]:
-        """Keep other runs out while the context is open, and give whether that could be done."""
+        """Lock the database against other runs while the context is open; yield whether the lock was obtained."""
         with ExitStack() as ended:
             if not self._postgres:
                 yield ended.enter_context(alone(self.name))
@@ -202,7 +202,7 @@ class SqlEnvironment:
 
     @contextmanager
     def reading(self) -> Iterator[sql.Connection]:
-        """Give a connection that sees one state of all tables and writes nothing."""
+        """Yield a read-only connection that sees one consistent state of all tables."""
         with self._engine.connect() as connection, ExitStack() as ended:
             if self._postgres:
                 connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -217,7 +217,7 @@ class SqlEnvironment:
 
     @cached_property
     def _watched(self) -> tuple[tuple[_WatchedTable, ...], tuple[str, ...]]:
-        """The watched tables, those that others refer to first, and the names of the other tables. Raises UsageError."""
+        """Return the watched tables, referenced ones first, and the names of all other tables. Raises UsageError."""
         schemas = {name: name.rpartition(".")[0] or None for name in self._tables}
         with self._engine.connect() as connection, warnings.catch_warnings():
             warnings.simplefilter(
@@ -246,7 +246,7 @@ class SqlEnvironment:
         return tuple(watched), tuple(sorted(set(there) - tables.keys()))
 
     def _watch(self, name: str, table: sql.Table) -> _WatchedTable:
-        """Return a table with all that is needed to read and write it. Raises UsageError."""
+        """Return a table with everything needed to read and write it. Raises UsageError if it has no usable key."""
         given = self._keys.get(name, ())
         key = (given,) if isinstance(given, str) else tuple(given) or tuple(column.name for column in table.primary_key)
         if not key:
@@ -272,18 +272,18 @@ class SqlEnvironment:
     # -- reading ---------------------------------------------------------------------------
 
     def last_changes(self, watched: Iterable[_WatchedTable]) -> dict[str, Any]:
-        """Return when large tables were last changed."""
+        """Return by table the time of the last change of each table with an ``updated`` column; None if it has no rows."""
         with self.reading() as connection:
             latest = {each.name: sql.func.max(each.table.c[each.updated]) for each in watched if each.updated}
             return {name: connection.execute(sql.select(column)).scalar() for name, column in latest.items()}
 
     def read(self, watched: Iterable[_WatchedTable], last: Mapping[str, Any]) -> dict[str, SeenTable]:
-        """Return the tables as they are; of a large one the rows that were changed after ``last``."""
+        """Return the tables as they are now; of tables with an ``updated`` column only the rows changed after ``last``."""
         with self.reading() as connection:
             return {each.name: self._seen(connection, each, last.get(each.name)) for each in watched}
 
     def _seen(self, connection: sql.Connection, each: _WatchedTable, last: Any) -> SeenTable:
-        """Return a table as it is read in one transaction."""
+        """Return one table, read on a given connection."""
         newer = [] if last is None or not each.updated else [each.table.c[each.updated] > last]
         rows = map(each.parsed, each.rows(connection, *newer))
         table = seen(each.name, rows, each.key, ignore=self._ignore, hide=self._hide, decimals=each.decimals)
@@ -292,7 +292,7 @@ class SqlEnvironment:
         return replace(table, unread=f"of {each.name} changed rows alone are read", rest=self._rest(connection, each))
 
     def _rest(self, connection: sql.Connection, each: _WatchedTable) -> Json:
-        """Return how many rows a large table has, and a digest of them all."""
+        """Return the number of rows of a large table and a digest of all of them, by which other changes are noticed."""
         columns = [column for column in each.table.columns if not self._ignore.has(each.name, column.name)]
         if self._postgres:
             quoted = connection.dialect.identifier_preparer
@@ -311,7 +311,7 @@ class SqlEnvironment:
     # -- putting back ----------------------------------------------------------------------
 
     def _remember(self, watched: Iterable[_WatchedTable]) -> None:
-        """Keep what the tables are when the run begins. Raises UsageError where one is too large."""
+        """Keep all rows and counters of the tables for later restores. Raises UsageError if a table is too large."""
         with self.reading() as connection:
             for each in watched:
                 rows = each.rows(connection)
@@ -321,7 +321,7 @@ class SqlEnvironment:
             self._counters = dict(self._counted(connection, watched))
 
     def put_back(self) -> None:
-        """Make the tables what they were when the run began, in one transaction: only what differs is written. Nothing is done without ``restore``."""
+        """Restore the remembered rows and counters in one transaction, writing only differences; do nothing without ``restore``."""
         if not self._before:
             return
         watched, _ = self._watched
@@ -342,7 +342,7 @@ class SqlEnvironment:
                     connection.exec_driver_sql(_COUNT_FROM[self._lite], (*before, name))
 
     def _write(self, connection: sql.Connection, each: _WatchedTable, now: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write the rows of a table that have changed or gone."""
+        """Write the remembered rows of a table that have been changed or deleted."""
         missing = []
         for own, row in self._before[each.name].items():
             # In a column of JSON None would be its null, and not nothing.
@@ -357,7 +357,7 @@ class SqlEnvironment:
     def _counted(
         self, connection: sql.Connection, watched: Iterable[_WatchedTable]
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Yield what new ids are counted by: its name, and where it stands."""
+        """Yield the name and the position of each counter that new ids come from."""
         execute = connection.exec_driver_sql
         if self._lite and execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").scalar():
             names = {each.table.name for each in watched}
@@ -369,7 +369,7 @@ class SqlEnvironment:
 
 
 class SqlWorld:
-    """A database in one episode; see ``World``."""
+    """A database in one episode; see ``EpisodeWorld``."""
 
     def __init__(self, environment: SqlEnvironment, watched: Sequence[_WatchedTable], unwatched: Sequence[str]) -> None:
         self.unwatched = unwatched
@@ -381,17 +381,17 @@ class SqlWorld:
         return self._environment.read(self._watched, self._last)
 
     def close(self) -> None:
-        """Put the database back, where that was asked for."""
+        """Restore the database if ``restore`` was asked for."""
         self._environment.put_back()
 
 
 def _parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield rows in portions that one statement can write."""
+    """Yield rows in batches that one statement can write."""
     return (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
 
 
 def _written_reset(reset: str | Path) -> str | Path:
-    """Return a reset that is written as text: ``restore``, or a file of SQL. Raises UsageError."""
+    """Return a reset given as text: "restore", or the path of an SQL file. Raises UsageError for anything else."""
     if reset == "restore":
         return "restore"
     if not str(reset).endswith(".sql"):
@@ -402,7 +402,7 @@ def _written_reset(reset: str | Path) -> str | Path:
 
 
 def _engine_of(database: object) -> tuple[sql.Engine, bool]:
-    """Return an engine, and whether it is our own. Raises UsageError; no message shows an address, as it may hold a password."""
+    """Return an engine for a database, and whether we created it. Raises UsageError; messages show no address, for its password."""
     if isinstance(database, sql.Engine):
         return database, False
     try:

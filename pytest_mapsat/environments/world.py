@@ -42,31 +42,31 @@ MOST_ROWS = 200_000
 
 
 class EpisodeSession(NamedTuple):
-    """The episode that an environment is started for: an opaque id, the same whenever the same case and trial is run, and the trial, from 1."""
+    """The episode that an environment is started for: an opaque id, the same in every run of a case and trial, and the trial."""
 
     id: str
     trial: int
 
 
 class EpisodeWorld(Protocol):
-    """An environment in one episode. It may have ``calls()``, the calls that the agent has made so far, and ``unwatched``, the names of its other tables."""
+    """An environment in one episode. It may also have ``calls()``, the agent's calls so far, and ``unwatched``, other tables."""
 
     def tables(self) -> Mapping[str, Any]:
-        """Return the watched tables as they are now, by name: a list of rows that have an ``id``, the rows by their ids, or ``SeenTable``."""
+        """Return the watched tables as they are now, by name: a list of rows with ``id``, rows by id, or ``SeenTable``."""
 
     def close(self) -> None:
-        """Give it back; called once the next episode begins, or the run ends."""
+        """Release the environment; called when the next episode begins or the run ends."""
 
 
 class Environment(Protocol):
-    """What episodes act on.
+    """The interface of what episodes act on.
 
     It may have ``name``: the address of what is acted on, which no two runs may do at once; ``parallel``: whether episodes do not see each other (False); ``settle``: seconds between two
     readings that must be equal before the end is read (0.1); ``same_start``: whether every reset leads to the same rows (False); ``hold()``: a context manager that keeps other runs out.
     """
 
     def start(self, case: Case, session: EpisodeSession) -> EpisodeWorld:
-        """Reset it for an episode of a case, and return the episode's world."""
+        """Reset the environment for an episode of a case and return the episode's world."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class SeenTable:
     hidden: tuple[str, ...] = ()
 
     def shown(self, row: JsonObject, other: JsonObject | None = None, mark: str = _HIDDEN) -> JsonObject:
-        """Return a row for files: of its hidden columns only those that differ from another row, with a mark for a value."""
+        """Return a row for files, with hidden columns only where they differ from ``other``, as ``mark`` in place of the value."""
         return {
             name: value if name not in self.hidden else mark
             for name, value in row.items()
@@ -99,17 +99,17 @@ class SeenTable:
 
 
 class Names:
-    """Names of columns: ``table.column``, or ``column`` for all tables."""
+    """A set of column names: ``table.column``, or ``column`` for all tables."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = {names} if isinstance(names, str) else {*names}
 
     def has(self, table: str, column: str) -> bool:
-        """Return whether a column of a table is meant."""
+        """Return whether the names include a column of a table."""
         return column in self._names or f"{table}.{column}" in self._names
 
     def not_among(self, columns: Iterable[str]) -> str:
-        """Return a name that means none of some columns, ``table.column``; empty where there is none."""
+        """Return a name that matches none of some columns (``table.column``); empty if all match."""
         known = {name for column in columns for name in (column, column.rpartition(".")[2])}
         return min(self._names - known, default="")
 
@@ -120,7 +120,7 @@ _NONE = Names(())
 def seen(
     name: str, given: Any, key: tuple[str, ...] = ("id",), *, ignore: Names = _NONE, hide: Names = _NONE, **known: Any
 ) -> SeenTable:
-    """Return a table that code, a service or a database gives: a list of rows, or rows by their ids.
+    """Return a table that code, a service or a database gives as a SeenTable; rows may be a list or a mapping by id.
 
     Args:
         name: the table.
@@ -165,14 +165,14 @@ Tables = Mapping[str, SeenTable]
 
 
 def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, SeenTable, SeenTable]]:
-    """Yield the tables of two readings by name; one that is missing is empty."""
+    """Yield each table name with the table in both readings; a table that one reading lacks is empty there."""
     for name in sorted(first.keys() | other.keys()):
         here, there = first.get(name), other.get(name)
         yield name, here or SeenTable({}, there.key if there else ()), there or SeenTable({}, here.key if here else ())
 
 
 def differing(first: Tables, other: Tables) -> list[str]:
-    """Return what differs between two readings: the table, the row and its columns; the table alone where it is not known which of its rows."""
+    """Return texts for what differs between two readings: table, row and columns; only the table if its rows are not known."""
     places = []
     for name, here, there in _pairs(first, other):
         ids = sorted(here.rows.keys() | there.rows.keys())
@@ -186,14 +186,14 @@ def differing(first: Tables, other: Tables) -> list[str]:
 
 
 class Starts:
-    """The rows that tables start from, each kept once for all episodes of this process."""
+    """The start rows of tables, each stored once for all episodes of this process."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Mapping[str, JsonObject], KeptRows]] = {}
         self._kept: dict[str, KeptRows] = {}
 
     def of(self, name: str, table: SeenTable, clean: Callable[[Any], Any]) -> KeptRows:
-        """Return the rows of a table as they are kept: without hidden columns, sorted by id, and ``clean`` of secrets."""
+        """Return the rows of a table as stored: without hidden columns, sorted by id, and passed through ``clean``."""
         last = self._last.get(name)
         if last is None or last[0] != table.rows:
             rows = KeptRows(clean([table.shown(row) for _, row in sorted(table.rows.items())]))
@@ -204,7 +204,7 @@ class Starts:
 def end_between(
     start: Tables, end: Tables, starts: Mapping[str, KeptRows], mentioned: frozenset[str]
 ) -> EnvironmentEnd:
-    """Return what an episode left of its environment.
+    """Return how an episode left its environment, from the tables before and after it.
 
     Args:
         start: the tables as it found them.
@@ -245,7 +245,7 @@ def end_between(
 
 
 def _change(name: str, own: str, table: SeenTable, before: JsonObject | None, after: JsonObject | None) -> RowChange:
-    """Return the change of a row, without what is hidden."""
+    """Return the change of a row, with hidden columns only where they changed, and masked."""
     first = None if before is None else table.shown(before, after)
     last = None if after is None else table.shown(after, before, _OTHER)
     return RowChange(table=name, id=own, key=",".join(table.key), before=first, after=last)
@@ -253,7 +253,7 @@ def _change(name: str, own: str, table: SeenTable, before: JsonObject | None, af
 
 @contextmanager
 def alone(name: str) -> Iterator[bool]:
-    """Hold a name for this process, on this machine, while the context is open; give whether that could be done."""
+    """Hold a lock on a name, for this user and machine, while the context is open; yield whether it was obtained."""
     user = os.getuid() if hasattr(os, "getuid") else ""
     path = Path(tempfile.gettempdir()) / f"pytest-mapsat-{user}-{digest(name)}.lock"
     file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -273,7 +273,7 @@ _SETTLE = 0.1
 
 
 class Late(NamedTuple):
-    """An episode whose end turned out not to be known once it had been judged, and why."""
+    """An episode for which the end turned out to be unknown after it had been judged, and why."""
 
     case: str
     trial: int
@@ -281,7 +281,7 @@ class Late(NamedTuple):
 
 
 class _Last(NamedTuple):
-    """The last episode on a place: its world, and the tables as it left them; None where that is not known."""
+    """The last episode at a place: its world, and the tables at its end; None if these are not known."""
 
     case: str
     trial: int
@@ -291,7 +291,7 @@ class _Last(NamedTuple):
 
 @dataclass
 class _Place:
-    """What no two episodes act on at once."""
+    """The state of a place that only one episode may act on at a time."""
 
     lock: Lock = field(default_factory=Lock)
     held: ExitStack = field(default_factory=ExitStack)
@@ -302,7 +302,7 @@ class _Place:
 
 
 class Environments:
-    """The environments of one process.
+    """The environments of one process: plays episodes in them, one at a time in each place.
 
     Args:
         tell: is told once what is acted on, before it is.
@@ -325,7 +325,7 @@ class Environments:
     def play(
         self, environment: object, case: Case, trial: int, play: Callable[[EpisodeWorld], Trajectory]
     ) -> Trajectory:
-        """Return the trajectory of an episode, with what it left of its environment.
+        """Play an episode in an environment and return its trajectory, with how it left the environment.
 
         Args:
             environment: what it acts on.
@@ -366,14 +366,14 @@ class Environments:
         return trajectory
 
     def tell(self, environment: object) -> None:
-        """Say what is acted on, before anything is asked of it for the first time."""
+        """Announce what is acted on, once, before anything is asked of it."""
         name = _shown(environment)
         if name not in self._named:
             self._named.add(name)
             self._told_by(name)
 
     def close(self) -> None:
-        """Look whether the last episodes wrote once more, and give everything back."""
+        """Check whether the last episodes wrote again after their ends were read, and release all environments."""
         for place in self._places.values():
             self._look_back(place)
             place.held.close()
@@ -383,7 +383,7 @@ class Environments:
     # -- inside ----------------------------------------------------------------------------
 
     def _hold(self, place: _Place, environment: Environment) -> None:
-        """Hold a place for this process as long as it is open. Raises InfrastructureError where another one acts on it."""
+        """Lock a place for this process. Raises InfrastructureError if another process acts on it."""
         own = partial(alone, place_name(environment)) if hasattr(environment, "name") else nullcontext
         hold = getattr(environment, "hold", own)
         if not place.begun and _asked("hold", lambda: place.held.enter_context(hold())) is False:
@@ -393,7 +393,7 @@ class Environments:
         place.begun = True
 
     def _look_back(self, place: _Place) -> tuple[str, int] | None:
-        """Note where the last episode wrote once its end had been read, and give its world back; return its case and trial."""
+        """Note if the last episode wrote after its end was read, and close its world; return its case and trial, or None."""
         last, place.last = place.last, None
         if last is None:
             return None
@@ -411,7 +411,7 @@ class Environments:
     def _begun(
         self, place: _Place, environment: Environment, case: Case, session: EpisodeSession
     ) -> tuple[EpisodeWorld, Tables]:
-        """Return the world of an episode and its tables. Where a reset leads to other rows than before, the episode before has written in between."""
+        """Start an episode and return its world and tables; if resets lead to different rows, note that the last episode wrote late."""
         before = self._look_back(place)
         rows: list[str] = []
         last: Tables | None = None
@@ -444,7 +444,7 @@ class Environments:
         play: Callable[[EpisodeWorld], Trajectory],
         start: Tables,
     ) -> tuple[Trajectory, Tables | None]:
-        """Return the trajectory of an episode with what it left behind, and the tables at its end; None where these are not known."""
+        """Play an episode; return its trajectory with the end of the environment, and the tables then (None if not known)."""
         trajectory = play(world)
         unwatched = tuple(sorted(getattr(world, "unwatched", ())))
         try:
@@ -460,19 +460,19 @@ class Environments:
 
 
 def place_name(environment: object) -> str:
-    """Return what names the place that no two episodes act on at once; empty where they may."""
+    """Return the name of the place that only one episode may act on at a time; empty if episodes may run in parallel."""
     if getattr(environment, "parallel", False):
         return ""
     return str(getattr(environment, "name", "") or f"{type(environment).__name__} {id(environment)}")
 
 
 def _shown(environment: object) -> str:
-    """Return what an environment is called in messages."""
+    """Return the name of an environment for messages."""
     return str(getattr(environment, "shown", "") or getattr(environment, "name", "") or type(environment).__name__)
 
 
 def _asked(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of an environment returns. Raises InfrastructureError where it raises."""
+    """Call a function of an environment and return its result. Raises InfrastructureError if it raises."""
     try:
         with waiting():
             return call_user_code(function, *arguments)
@@ -484,7 +484,7 @@ def _asked(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _started(environment: Environment, case: Case, session: EpisodeSession) -> tuple[EpisodeWorld, Tables]:
-    """Return the world of an episode with its tables; it is closed where these cannot be read."""
+    """Start an episode and return its world and tables; the world is closed if the tables cannot be read."""
     world: EpisodeWorld = _asked("start", environment.start, case, session)
     try:
         return world, _tables(world)
@@ -494,7 +494,7 @@ def _started(environment: Environment, case: Case, session: EpisodeSession) -> t
 
 
 def _tables(world: EpisodeWorld) -> Tables:
-    """Return the tables of a world as they are now. Raises InfrastructureError."""
+    """Return the tables of a world as they are now, sorted by name. Raises InfrastructureError."""
     given = _asked("tables", world.tables)
     if not isinstance(given, Mapping):
         raise InfrastructureError(f"the environment: tables() returned {type(given).__name__}, expected tables by name")
@@ -502,13 +502,13 @@ def _tables(world: EpisodeWorld) -> Tables:
 
 
 def _close(world: EpisodeWorld) -> None:
-    """Close a world; what it cannot put back, the next start tells."""
+    """Close a world; failures are ignored, as the next start reports what was not restored."""
     with suppress(MapsatError):  # what it cannot put back, the next start tells
         _asked("close", world.close)
 
 
 def _settled(world: EpisodeWorld, seconds: float) -> tuple[Tables, str]:
-    """Return the tables once two readings are equal, or why they are not."""
+    """Return the tables once two readings are equal, and an empty text; after too long, the last ones and what still changes."""
     before, until = _tables(world), monotonic() + _LONGEST
     while True:
         with waiting():
@@ -525,7 +525,7 @@ def _settled(world: EpisodeWorld, seconds: float) -> tuple[Tables, str]:
 
 
 def _named(case: Case, trajectory: Trajectory) -> frozenset[str]:
-    """Return the texts and numbers that a case and its dialogue name."""
+    """Return all texts and whole numbers in the truth of a case and in its dialogue, as texts."""
     names: set[str] = set()
     left: list[Any] = [case.truth.to_json(), [turn.to_json() for turn in trajectory.turns]]
     while left:

@@ -31,6 +31,7 @@ Level = Annotated[float, Field(ge=0, le=1)]
 
 
 def _ordered(bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the bounds unchanged. Raises ValueError if the first is larger than the second."""
     if bounds[0] > bounds[1]:
         raise ValueError(f"bounds are the least, then the most: {bounds[0]:g} is more than {bounds[1]:g}")
     return bounds
@@ -112,7 +113,7 @@ class Membership(Noun):
 
 
 def same(first: Json, other: Json) -> bool:
-    """Return whether two values are the same: 25 and 25.0 are, true and 1 are not, the order of keys does not count."""
+    """Return whether two JSON values are equal: 25 equals 25.0, true does not equal 1, the order of keys does not count."""
     if isinstance(first, Mapping) and isinstance(other, Mapping):
         return first.keys() == other.keys() and all(same(value, other[key]) for key, value in first.items())
     if isinstance(first, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -121,7 +122,7 @@ def same(first: Json, other: Json) -> bool:
 
 
 def lighten(noun: Noun) -> None:
-    """Let a noun that is kept to the end of a run, and the nouns in it, share what pydantic holds for each of them.
+    """Make a noun, and the nouns in it, share with others of their type what pydantic stores for each, to save memory.
 
     That is the set of the fields that were given, of up to 2 KB: half of a scorecard. All fields count as given from then on.
     """
@@ -136,7 +137,7 @@ def lighten(noun: Noun) -> None:
 
 @cache
 def types_of(noun: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the types of a noun's fields, by the fields' names; those that name a later noun too, for which nothing is compiled."""
+    """Return the types of a noun's fields by name; works also while nouns that the types refer to are not defined yet."""
     if noun.__pydantic_fields_complete__:
         return {name: field.annotation for name, field in noun.model_fields.items()}
     types = get_type_hints(noun)
@@ -145,7 +146,7 @@ def types_of(noun: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _names(noun: type[Noun]) -> set[str]:
-    """Return the names of the fields of a noun, one set for all nouns of the type."""
+    """Return the field names of a noun type as one shared set."""
     return set(noun.model_fields)
 
 
@@ -172,7 +173,7 @@ _plain = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def json_size(value: Any) -> int:
-    """Return how many characters a JSON value takes when it is written."""
+    """Return the number of characters of a value written as JSON."""
     return len(_plain(value))
 
 
@@ -187,7 +188,7 @@ def digest(value: Any, size: int = 16) -> str:
 
 
 def noun_digest(noun: Noun) -> str:
-    """Return a digest of a value's content, without fields that hold their default: a field that comes later changes none."""
+    """Return a digest of a noun's fields that differ from their defaults, so that fields added later do not change it."""
     text = noun.model_dump_json(exclude_defaults=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -204,7 +205,7 @@ class UsageError(MapsatError):
 
 
 class OptimisedError(UsageError):
-    """Python was started with ``-O``, which leaves out the ``assert`` statements of checks in Python; pytest and all commands end with status 4."""
+    """Python runs with ``-O``, which removes the ``assert`` statements of Python checks; pytest and all commands end with status 4."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -217,7 +218,7 @@ class InfrastructureError(MapsatError):
 
 
 class NotRecordedError(MapsatError):
-    """A record that was made elsewhere does not tell what is asked of it."""
+    """A record made elsewhere lacks what a check asks for."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ class Problem:
         return on_one_line(f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else ""))
 
     def at(self, path: str, line: int) -> Problem:
-        """Return the same problem in another place."""
+        """Return the same problem at another file and line."""
         return replace(self, path=path, line=line)
 
 
@@ -258,19 +259,19 @@ class SuiteError(MapsatError):
 
 
 def any_true(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether any answer is yes; None where none is and one is unknown."""
+    """Return True if any answer is True, else None if any is None, else False."""
     distinct = set(answers)
     return True if True in distinct else None if None in distinct else False
 
 
 def all_true(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether all answers are yes; None where none is no and one is unknown."""
+    """Return False if any answer is False, else None if any is None, else True."""
     distinct = set(answers)
     return False if False in distinct else None if None in distinct else True
 
 
 def listed(texts: Iterable[str], most: int = 3, joint: str = ", ") -> str:
-    """Return the first few texts, and how many more there are."""
+    """Return the first few texts joined, with the number of those left out."""
     every = list(texts)
     return joint.join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
@@ -285,7 +286,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(word: object, choices: Iterable[object], otherwise: str = "") -> str:
-    """Return ``did you mean 'x'?`` for the nearest known name; where none is near, all of them behind a word of introduction, or an empty string."""
+    """Return ``did you mean 'x'?`` for the most similar name; if none is similar, ``otherwise`` and all names, or an empty text."""
     names = [str(name) for name in choices]
     near = get_close_matches(str(word), names, n=1, cutoff=0.6)
     if near:
@@ -294,6 +295,6 @@ def did_you_mean(word: object, choices: Iterable[object], otherwise: str = "") -
 
 
 def hint_at(word: object, choices: Iterable[object]) -> str:
-    """Return what ``did_you_mean`` says in brackets, to stand behind a message, or an empty string."""
+    """Return the hint of ``did_you_mean`` in brackets, to append to a message; empty if no name is similar."""
     hint = did_you_mean(word, choices)
     return f" ({hint})" if hint else ""

@@ -99,6 +99,7 @@ class Interaction(Noun):
 
     @model_validator(mode="after")
     def _tells_something(self) -> Self:
+        """Raise ValueError if the interaction has neither a behavior nor a dialogue."""
         if not (self.behavior or self.dialogue):
             raise ValueError("an interaction has a behavior or a dialogue")
         return self
@@ -123,6 +124,7 @@ class Visible(Noun):
     @field_validator("output_schema")
     @classmethod
     def _checkable(cls, schema: JsonObject) -> JsonObject:
+        """Return the schema unchanged. Raises ValueError if it is not one of an object, or has keywords that are not checked."""
         if schema and schema.get("type") != "object":
             raise ValueError("structured output is an object: a schema of them begins with type: object")
         if schema and (problem := schema_problem(schema)) is not None:
@@ -155,6 +157,7 @@ class Evidence(Noun):
 
     @model_validator(mode="after")
     def _consistent(self) -> Evidence:
+        """Raise ValueError if evidence gives only one of a pair, counts more than the total, or gives several strengths."""
         pairs = (("count", "total"), ("early", "late"), ("long_ratio", "short_ratio"))
         for first, other in pairs:
             if (getattr(self, first) is None) != (getattr(self, other) is None):
@@ -176,6 +179,7 @@ class LevelRule(Noun):
     @field_validator("level")
     @classmethod
     def _one_of_five(cls, value: float) -> float:
+        """Return the level unchanged. Raises ValueError if it is not 0.25, 0.5, 0.75 or 1."""
         if value not in SOFT_LEVELS[1:]:
             raise ValueError(f"a level is one of 0.25, 0.5, 0.75 and 1, not {value}; 0 is what no rule reaches")
         return value
@@ -205,6 +209,7 @@ class Requirement(Noun):
     @field_validator("source", "weight", "evidence", "levels")
     @classmethod
     def _of_the_unstated(cls, value: object, info: ValidationInfo) -> object:
+        """Return a field's value unchanged. Raises ValueError if the requirement is neither hard nor soft."""
         if (kind := info.data.get("kind", "hard")) not in ("hard", "soft"):
             raise ValueError(f"only hard and soft requirements have it, and this is of kind {kind}")
         return value
@@ -212,12 +217,14 @@ class Requirement(Noun):
     @field_validator("scope")
     @classmethod
     def _of_a_policy(cls, scope: str, info: ValidationInfo) -> str:
+        """Return the scope unchanged. Raises ValueError if a policy has another scope than trajectory."""
         if info.data.get("kind") == "policy" and scope != "trajectory":
             raise ValueError(f"found {scope!r}, expected trajectory: a policy is about the way an agent goes about it")
         return scope
 
     @model_validator(mode="after")
     def _judgeable(self) -> Self:
+        """Raise ValueError if levels stand on a hard requirement, next to a check, or not from highest to lowest."""
         if self.levels and self.kind == "hard":
             raise ValueError("a hard requirement holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
@@ -228,13 +235,13 @@ class Requirement(Noun):
 
     @property
     def leaves(self) -> tuple[Check, ...]:
-        """The plain checks that it is judged by, combinations apart; those of its levels where it has some."""
+        """Return the plain checks that the requirement is judged by, taken out of combinations and levels."""
         checks = ([] if self.check is None else [self.check]) + [rule.check for rule in self.levels]
         return tuple(leaf for check in checks for leaf in leaves(check))
 
     @property
     def machine_sure(self) -> bool:
-        """Whether it is decided without reading prose: by the end state, calls, structured output, patterns and checks in Python alone."""
+        """Return whether the requirement has checks and all are decided without reading prose."""
         return bool(self.leaves) and all(not leaf.family for leaf in self.leaves)
 
 
@@ -277,18 +284,18 @@ class ExpectedTool(Noun):
 
     @property
     def key(self) -> str:
-        """What ``after`` and ``call`` know it by."""
+        """Return the name by which ``after`` and ``call`` refer to the entry: its id, else the tool's name."""
         return self.id or self.name
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """The keys of the entries that must be fulfilled before it: those of ``after``, and those that its matches are bound to."""
+        """Return the keys of the entries that must be fulfilled first: those in ``after``, and those that matches are bound to."""
         bounds = (getattr(match, "bound", None) for match in self.match.values())
         return tuple(dict.fromkeys((*self.after, *(bound.call for bound in bounds if bound and bound.call))))
 
     @property
     def evidence_rows(self) -> tuple[RowsFound, ...]:
-        """The rows among its evidence."""
+        """Return the rows among the evidence, without the ids of requirements."""
         return tuple(part for part in self.evidence if isinstance(part, RowsFound))
 
 
@@ -306,7 +313,7 @@ class ScriptedCall(PlannedCall):
 
     @property
     def name(self) -> str:
-        """What the user's words know its result by."""
+        """Return the name by which the user's words quote the result: the id, else the tool's name."""
         return self.id or self.tool
 
 
@@ -326,6 +333,7 @@ class ScriptedAnswer(Noun):
 
     @model_validator(mode="after")
     def _quotes_its_calls(self) -> Self:
+        """Raise ValueError if two calls have one name, ``else`` has no calls, or the words quote an unknown call."""
         names = [call.name for call in self.calls]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two calls are known as {twice!r}: give one an id")
@@ -339,7 +347,7 @@ class ScriptedAnswer(Noun):
 
     @property
     def quoted(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """What its words quote: names of calls, each with the keys that lead into the result; nothing without calls."""
+        """Return the quotes in the words: names of calls, each with the keys that lead into its result; empty without calls."""
         if not self.calls:
             return ()
         paths = [match[1].split(".") for match in QUOTED_VALUE.finditer(f"{self.say}\n{self.otherwise}")]
@@ -355,7 +363,7 @@ class Confirms(Noun):
 
 
 def _yes_or_no(value: object) -> object:
-    """Read the bare words yes and no as what they say: YAML makes true and false of them."""
+    """Return "yes" for true and "no" for false, as which YAML reads the bare words; anything else unchanged."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
@@ -417,25 +425,26 @@ class Truth(Noun):
 
     @property
     def reference(self) -> tuple[PlannedCall, ...] | None:
-        """The calls of the reference, None where the case has none."""
+        """Return the calls of the reference, those of the oracle for "oracle"; None if the case has no reference."""
         if self.end == "oracle":
             return tuple(call for turn in self.oracle for call in turn.calls)
         return self.end
 
     @property
     def reference_turns(self) -> float:
-        """The reference for Eff, in agent replies: the case's own, else the useful clarification turns, else the oracle's replies; 0 where none is given."""
+        """Return the reference for Eff in agent replies: the case's own, else clarification turns, else oracle replies; 0 if none."""
         policy = self.clarification or Clarification()
         return policy.reference_turns or policy.max_turns or len(self.oracle)
 
     @property
     def proposals(self) -> tuple[Requirement | ScriptedAnswer, ...]:
-        """What no person has accepted yet: a case that has some is a draft, which counts in no run."""
+        """Return the requirements and answers that no person has accepted yet; a case with any is a draft and counts in no run."""
         parts: tuple[Requirement | ScriptedAnswer, ...] = (*self.requirements, *self.user.answers)
         return tuple(part for part in parts if part.draft)
 
     @model_validator(mode="after")
     def _unique_ids(self) -> Self:
+        """Raise ValueError if two requirements have the same id."""
         seen: set[str] = set()
         for requirement in self.requirements:
             if requirement.id in seen:
@@ -445,51 +454,52 @@ class Truth(Noun):
 
     @cached_property
     def asked(self) -> tuple[Requirement, ...]:
-        """What the query states (E)."""
+        """Return the requirements that the query states (E)."""
         return self._of("asked")
 
     @cached_property
     def implicit(self) -> tuple[Requirement, ...]:
-        """What the query does not state and the user wants, hard and soft (Z)."""
+        """Return the requirements that the query does not state, hard and soft (Z)."""
         return self._of("hard", "soft")
 
     @cached_property
     def hard(self) -> tuple[Requirement, ...]:
-        """What the user wants without exception."""
+        """Return the unstated requirements that must be met without exception."""
         return self._of("hard")
 
     @cached_property
     def soft(self) -> tuple[Requirement, ...]:
-        """What the user would like, and gets in part at times."""
+        """Return the unstated requirements that may be met in part."""
         return self._of("soft")
 
     @cached_property
     def facts(self) -> tuple[Requirement, ...]:
-        """What must be true if the answer says it (F)."""
+        """Return the facts: what must be true if the answer says it (F)."""
         return self._of("fact")
 
     @cached_property
     def policies(self) -> tuple[Requirement, ...]:
-        """The rules for the way an agent goes about it."""
+        """Return the rules for the way an agent works."""
         return self._of("policy")
 
     @cached_property
     def by_kind(self) -> tuple[Requirement, ...]:
-        """All requirements in the order of their labels: what is asked, hard and soft ones as they are written, facts, policies."""
+        """Return all requirements in the order of their labels: asked, then hard and soft as written, facts, policies."""
         return (*self.asked, *self.implicit, *self.facts, *self.policies)
 
     @cached_property
     def required(self) -> tuple[Requirement, ...]:
-        """The requirements that a good answer keeps without exception."""
+        """Return the requirements that a good answer must always meet: asked, hard, facts."""
         return (*self.asked, *self.hard, *self.facts)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """The checks of all requirements, those of levels included."""
+        """Return the checks of all requirements, including those of levels."""
         own = [requirement.check for requirement in self.by_kind if requirement.check is not None]
         return (*own, *(rule.check for requirement in self.soft for rule in requirement.levels))
 
     def _of(self, *kinds: str) -> tuple[Requirement, ...]:
+        """Return the requirements of some kinds, in the order in which they are written."""
         return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
 
     def __copy__(self) -> Self:
@@ -562,6 +572,7 @@ class SampleTerms(Noun):
     @field_validator("by")
     @classmethod
     def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names unchanged. Raises ValueError if one occurs twice."""
         if len(set(names)) < len(names):
             raise ValueError("an attribute stands here twice")
         return names
@@ -579,6 +590,7 @@ class Window(Noun):
 
     @model_validator(mode="after")
     def _goes_on(self) -> Window:
+        """Raise ValueError if the overlap is not smaller than the window."""
         if self.overlap >= self.messages:
             raise ValueError(f"an overlap of {self.overlap} leaves a window of {self.messages} messages nothing new")
         return self
@@ -601,7 +613,7 @@ class JudgeTerms(Noun):
 
     @property
     def certified(self) -> bool:
-        """Whether a judge needs a certificate before it may gate."""
+        """Return whether a judge needs a certificate before its verdicts may decide a gate."""
         return bool(self.tpr or self.tnr or self.labels)
 
 
@@ -625,6 +637,7 @@ class CommonRequirement(Noun):
 
     @model_validator(mode="after")
     def _says_something(self) -> CommonRequirement:
+        """Raise ValueError unless it is a requirement with a kind and a text, or a group with nothing but ``use``."""
         if self.kind is None and not self.use:
             raise ValueError(
                 "a common requirement has a kind (asked, hard, soft, fact, policy), or is a group of others: use: [ids]"
@@ -707,6 +720,7 @@ class SuiteManifest(Noun):
     @field_validator("asserted")
     @classmethod
     def _none_alone(cls, asserted: tuple[Asserted, ...] | None) -> tuple[Asserted, ...] | None:
+        """Return the asserted kinds sorted, each once; None unchanged. Raises ValueError if "none" is among others."""
         if asserted is not None and "none" in asserted and len(asserted) > 1:
             raise ValueError("found 'none' among others, expected it alone")
         return None if asserted is None else tuple(sorted(set(asserted)))
@@ -714,6 +728,7 @@ class SuiteManifest(Noun):
     @field_validator("success")
     @classmethod
     def _of_an_episode(cls, success: str | None) -> str | None:
+        """Return the metric unchanged. Raises ValueError for pass_rate, which is not a metric of one episode."""
         if success == "pass_rate":
             raise ValueError("pass_rate counts the items that pass, and success says which do: name a metric of one")
         return success
@@ -721,6 +736,7 @@ class SuiteManifest(Noun):
     @field_validator("metrics")
     @classmethod
     def _once(cls, metric_sets: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the metric sets unchanged. Raises ValueError if one occurs twice."""
         if len(set(metric_sets)) < len(metric_sets):
             raise ValueError("a metric set stands here twice")
         return metric_sets

@@ -24,6 +24,7 @@ from .schema import compiled_pattern
 
 
 def _which(turn: object) -> object:
+    """Return a choice of replies unchanged. Raises PydanticKnownError if it is not any, first, last or a number from 1."""
     if turn in ("any", "first", "last") or (isinstance(turn, int) and not isinstance(turn, bool) and turn >= 1):
         return turn
     raise PydanticKnownError("literal_error", {"expected": "'any', 'first', 'last' or 'a number from 1'"})
@@ -38,6 +39,7 @@ Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
 def _listed(value: object) -> object:
+    """Return a single text as a tuple of one, anything else unchanged."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -52,9 +54,10 @@ Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
 
 
 def _asks(message: str, *names: str) -> Any:
-    """Return a validator that refuses a check in which none of some fields is given."""
+    """Return a validator that raises ValueError with a message if none of some fields is given."""
 
     def given(check: Any) -> Any:
+        """Return the check unchanged. Raises ValueError if none of the fields is given."""
         if all(getattr(check, name) in (None, ()) for name in names):
             raise ValueError(message)
         return check
@@ -75,7 +78,7 @@ class BaseCheck(Noun):
 
     @property
     def parts(self) -> tuple[Check, ...]:
-        """The checks that it combines; a plain one combines none."""
+        """Return the checks that this check combines; empty for a plain one."""
         checks: tuple[Check, ...] = getattr(self, "checks", ())
         return checks
 
@@ -134,18 +137,18 @@ class Number(BaseCheck):
 
     @property
     def allowed(self) -> float:
-        """How far, relatively, a figure may lie from a value that it says."""
+        """Return the relative deviation that a figure may have from the value that it states."""
         usual = _ROUNDED if self.unit in _MEASURED else 0.0
         return usual if self.tolerance is None else self.tolerance
 
     @property
     def things(self) -> tuple[str, ...]:
-        """The names of ``of``; none where it is whatever the reply proposes."""
+        """Return the names in ``of``; empty if it is ``proposed``."""
         return self.of if isinstance(self.of, tuple) else ()
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Where the values stand that it is held against."""
+        """Return ``equals`` as a tuple: the places of the values that a figure is compared with; empty if it is not given."""
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
@@ -172,12 +175,12 @@ class ClockTime(BaseCheck):
 
     @property
     def things(self) -> tuple[str, ...]:
-        """The names of ``of``; none where it is whatever the reply proposes."""
+        """Return the names in ``of``; empty if it is ``proposed``."""
         return self.of if isinstance(self.of, tuple) else ()
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Where the values stand that it is held against."""
+        """Return ``equals`` as a tuple: the places of the values that a time is compared with; empty if it is not given."""
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
@@ -224,6 +227,7 @@ class Recommends(BaseCheck):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Recommends:
+        """Raise ValueError if the check asks for nothing, or has a field without the one that it needs."""
         wanted = self.any_of or self.where
         if not (wanted or self.forbids or self.all_of or self.in_order or self.turned_down):
             raise ValueError("recommends needs any_of, none_of, all_of, in_order, turned_down, where or none_where")
@@ -237,17 +241,17 @@ class Recommends(BaseCheck):
 
     @property
     def of_results(self) -> bool:
-        """Whether what is proposed is looked for among things that tools returned."""
+        """Return whether proposals are looked up among the things that tools returned."""
         return bool(self.where or self.only or (self.any_of and self.tool))
 
     @property
     def of_tool(self) -> str | None:
-        """The tool that must have returned a thing; None: any tool."""
+        """Return the tool that must have returned a thing; None if any tool may have."""
         return None if self.tool == "any" else self.tool
 
     @property
     def forbids(self) -> bool:
-        """Whether it forbids things, whatever else is proposed. Else ``none_of`` are the rivals of ``any_of``, and both are judged together."""
+        """Return whether some things are forbidden whatever is proposed; else ``none_of`` holds rivals of ``any_of``, judged with it."""
         return bool(self.none_where or (self.none_of and (self.of_results or not self.any_of)))
 
 
@@ -269,6 +273,7 @@ class Located(BaseCheck):
 
     @model_validator(mode="after")
     def _both(self) -> Located:
+        """Raise ValueError if only one of lon and lat is given."""
         if (self.lon is None) != (self.lat is None):
             raise ValueError("located has lon and lat together or not at all")
         return self
@@ -329,6 +334,7 @@ class Calls(BaseCheck):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Calls:
+        """Raise ValueError if the check asks for nothing, or mixes fields of a tool with steps."""
         of_steps = self.model_fields_set & {"steps", "match"}
         if self.tool is None:
             if others := self.model_fields_set - {"kind", "steps", "match"}:
@@ -341,12 +347,12 @@ class Calls(BaseCheck):
 
     @property
     def never(self) -> bool:
-        """Whether no such call may be made."""
+        """Return whether such a call is forbidden."""
         return self.at_most == 0
 
     @property
     def least(self) -> int:
-        """How many calls of the tool there must be."""
+        """Return the least number of calls; 1 unless given."""
         return 1 if self.at_least is None else self.at_least
 
 
@@ -364,7 +370,7 @@ class EndState(BaseCheck):
 
     @property
     def wanted(self) -> tuple[int, int | None]:
-        """The least and the most rows that must fit; None: any number."""
+        """Return the least and the most number of rows that must fit; the most is None if there is no limit."""
         return (1, None) if self.count is None else (self.count, self.count)
 
 
@@ -414,6 +420,7 @@ class Output(BaseCheck):
 
     @model_validator(mode="after")
     def _compared(self) -> Output:
+        """Raise ValueError if a look-up lacks id or tool, ``equals`` comes with a look-up, or a path has nothing to compare with."""
         if (self.id is None) != (self.tool is None) or (self.id is None and (self.entry or self.where)):
             raise ValueError(
                 "a look-up needs id and tool: the name of the id in an entry, and the tool that returned it"
@@ -434,7 +441,7 @@ class Matches(BaseCheck):
 
     @property
     def compiled(self) -> Any:
-        """The pattern, ready to search in texts. Raises ValueError with what is wrong in it."""
+        """Return the compiled pattern. Raises ValueError with what is wrong in it."""
         return compiled_pattern(self.pattern)
 
 
@@ -493,6 +500,7 @@ class AtLeast(BaseCheck):
 
     @model_validator(mode="after")
     def _reachable(self) -> AtLeast:
+        """Raise ValueError if ``n`` is more than the number of checks."""
         if self.n > len(self.checks):
             raise ValueError(f"at_least asks for {self.n} of {len(self.checks)} checks")
         return self
@@ -506,7 +514,7 @@ class Not(BaseCheck):
 
     @property
     def parts(self) -> tuple[Check, ...]:
-        """The checks that it combines."""
+        """Return the negated check, as a tuple of one."""
         return (self.check,)
 
 
@@ -516,7 +524,7 @@ KINDS: frozenset[str] = frozenset(word for noun in _KINDS for word in get_args(n
 
 
 def _spelt_out(value: object) -> object:
-    """Return what a short form of a check stands for: a list for all of its checks, a name or another kind for a check in Python."""
+    """Return the full form of a check in short form: a list becomes ``all``, a name or unknown kind a check in Python."""
     if isinstance(value, (list, tuple)):
         return {"kind": "all", "checks": value}
     if isinstance(value, str):
@@ -540,7 +548,7 @@ else:
 
 
 def leaves(check: Check) -> Iterator[Check]:
-    """Yield the checks that a check is made of, combinations apart; a plain one is its own."""
+    """Yield the plain checks in a check, taken out of combinations at any depth; a plain check yields itself."""
     if not check.parts:
         yield check
     for part in check.parts:

@@ -34,7 +34,7 @@ MAX_VALUES = 10_000
 
 
 class FoundValues:
-    """What calls returned, so that a value that many of them returned is read once.
+    """Looks up values in the results of calls; each result is read once per path and each value kept once.
 
     Args:
         steps: the calls.
@@ -47,16 +47,16 @@ class FoundValues:
         self._texts: dict[str, dict[str, str]] = {}
 
     def add(self, step: Step) -> None:
-        """Add a call."""
+        """Add a call to those that values are looked up in."""
         self._steps.append(step)
 
     @property
     def untold(self) -> bool:
-        """Whether a record does not tell what one of the calls returned."""
+        """Return whether the result of one of the calls is unknown, as the record does not have it."""
         return any(step.status == "unknown" for step in self._steps)
 
     def at(self, path: str) -> Collection[Json]:
-        """Return the values at a dotted path in the results of those that were answered, each once and 10,000 at most."""
+        """Return the distinct values at a dotted path in the results of answered calls, at most 10,000."""
         values, texts = self._values.setdefault(path, {}), self._texts.setdefault(path, {})
         for step in self._steps[self._read.get(path, 0) :] if len(values) < MAX_VALUES else ():
             for value in values_at(step.result, path) if step.status == "ok" else ():
@@ -70,7 +70,7 @@ class FoundValues:
         return values.values()
 
     def texts(self, path: str) -> Mapping[str, str]:
-        """Return those of them that are text or numbers, by the form in which texts are compared."""
+        """Return the values at a path that are text or numbers, as text by their normalised form."""
         self.at(path)
         return self._texts[path]
 
@@ -98,7 +98,7 @@ class Condition(Noun):
 
     @property
     def bound(self) -> Bound | None:
-        """Where the values stand that it is held against; None for one that has its own."""
+        """Return the place in results that a value is compared with; None if the match has a value of its own."""
         return None
 
     def fits(
@@ -109,7 +109,7 @@ class Condition(Noun):
         results: Sequence[Step] = (),
         hops: Mapping[str, FoundValues] = NO_HOPS,
     ) -> bool | None:
-        """Return whether a value satisfies it, or None where it cannot be said.
+        """Return whether a value satisfies the match; None if that is unknown.
 
         Args:
             value: the value, None where there is none.
@@ -138,19 +138,19 @@ class Condition(Noun):
             return None
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether a value satisfies a match that has no ``bound``; None where it cannot be said."""
+        """Return whether a value satisfies a match without ``bound``; None if that is unknown."""
         raise NotImplementedError
 
     def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
-        """Return whether it holds for one of the values that earlier results have."""
+        """Return whether a value satisfies a match for one of the values that earlier results have."""
         raise NotImplementedError
 
     def words(self) -> str:
-        """Return what it asks for, as it reads behind a name: ``at least 4.5``."""
+        """Return the match in words, to stand after a name: ``at least 4.5``."""
         raise NotImplementedError
 
     def impossible(self, schema: Json) -> Iterator[Reason]:
-        """Give why no value of a schema can satisfy it; nothing where one may."""
+        """Yield the reasons why no value under a schema can satisfy the match; nothing if one may."""
         if not isinstance(schema, Mapping):
             return
         types = _types(schema)
@@ -167,7 +167,7 @@ class Condition(Noun):
             yield from self._beyond(schema)
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """Give why no value within the limits of a schema can satisfy it, whatever its type."""
+        """Yield the reasons why the limits of a schema exclude every value that satisfies the match; overridden by some matches."""
         del schema
         yield from ()
 
@@ -179,15 +179,15 @@ class Equal(Condition):
     value: Json
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value equals it, however it is written."""
+        """Return whether two values are equal in any spelling: ``"5"`` and 5 are."""
         return bool(_loose(self.value) == _loose(value))
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``equal to 5``."""
         return f"equal to {shown(self.value)}"
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """See ``Condition``; however the value is written, ``"5"`` equals 5."""
+        """Yield why no value under a schema can equal the value of the match, in any spelling (``"5"`` equals 5)."""
         value, figure, types = self.value, number(self.value), _types(schema)
         nested = isinstance(value, Mapping | list | tuple)
         written = {
@@ -212,16 +212,16 @@ class OneOf(Condition):
     values: tuple[Json, ...] = Field(min_length=1)
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value equals one of them."""
+        """Return whether the value equals one of ``values``, in any spelling."""
         form = _loose(value)
         return any(_loose(wanted) == form for wanted in self.values)
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``one of 1, 2``."""
         return f"one of {', '.join(map(shown, self.values))}"
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """See ``Condition``."""
+        """Yield why the first value is excluded by a schema, if all values of the match are."""
         reasons = [next(Equal(op="equal", value=value).impossible(schema), None) for value in self.values]
         if all(reasons):
             yield from filter(None, reasons[:1])
@@ -243,30 +243,32 @@ class Bound(Condition):
 
     @model_validator(mode="after")
     def _of_one_source(self) -> Bound:
+        """Raise ValueError unless exactly one of tool and call is given."""
         if (self.tool is None) == (self.call is None):
             raise ValueError("bound needs tool, or call (the id of an expected tool), and not both")
         return self
 
     @property
     def bound(self) -> Bound:
-        """Itself, as of those matches that have ``of``."""
+        """Return itself: the place in results that a value is compared with."""
         return self
 
     @property
     def place(self) -> str:
-        """Where its values stand, in words."""
+        """Return the path and the source of the values as text, for messages."""
         return f"{self.path} of {self.source}" if self.path else self.source
 
     @property
     def source(self) -> str:
-        """Whose results are meant, in words."""
+        """Return the tool or call that has the result, as text for messages."""
         return f"the result of {self.call}" if self.tool is None else f"an earlier {self.tool} result"
 
     def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
+        """Return whether a value equals one at the path in earlier results, within the tolerance for numbers."""
         return any(_is_close(source, value, self.tolerance) for source in returned.at(bound.path))
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``equal to PATH of an earlier TOOL result``."""
         return f"equal to {self.place}"
 
 
@@ -280,24 +282,26 @@ class Contains(Condition):
 
     @model_validator(mode="after")
     def _of_one_text(self) -> Contains:
+        """Raise ValueError unless exactly one of text and of is given."""
         if bool(self.text) == (self.of is not None):
             raise ValueError("contains needs text, or of: {op: bound, ...}, and not both")
         return self
 
     @property
     def bound(self) -> Bound | None:
-        """The place of a value that an earlier result had, where it takes one."""
+        """Return ``of``: the place in results that texts are taken from; None if the match has its own text."""
         return self.of
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value has the text."""
+        """Return whether the value contains the text, or is a list with it as an element."""
         return _has_text({normalise(self.text): self.text}, value)
 
     def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
+        """Return whether the value contains one of the texts at the path in earlier results."""
         return _has_text(returned.texts(bound.path), value)
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``containing 'x'``."""
         return f"containing {shown(self.text) if self.of is None else self.of.place}"
 
 
@@ -310,12 +314,12 @@ class Similar(Condition):
     at_least: Level = 0.8
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value is text that is so alike."""
+        """Return whether the value is text (or a number) at least as similar as asked."""
         text = _text_of(value)
         return text is not None and text_similarity(self.text, text) >= self.at_least
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``similar to 'x'``."""
         return f"similar to {shown(self.text)}"
 
 
@@ -329,23 +333,24 @@ class Between(Condition):
 
     @model_validator(mode="after")
     def _bounded(self) -> Between:
+        """Raise ValueError if neither min nor max is given."""
         if self.min is None and self.max is None:
             raise ValueError("between needs min, max or both")
         return self
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value is a number within the limits."""
+        """Return whether the value is a number within the bounds, which are included."""
         amount = number(value)
         if amount is None:
             return False
         return (self.min is None or amount >= self.min) and (self.max is None or amount <= self.max)
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``between 1 and 2``, ``at least 1``."""
         return range_in_words(self.min, self.max)
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """See ``Condition``."""
+        """Yield why no number lies in the range, or none that a schema allows."""
         if self.min is not None and self.max is not None and self.min > self.max:
             yield f"no number is at least {self.min:g} and at most {self.max:g}", ""
         elif (types := _types(schema)) and types <= _NUMBER_TYPES:
@@ -372,12 +377,12 @@ class WithinM(Condition):
     lat_from: str | None = None
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value is a point near enough."""
+        """Return whether the value is a point at most ``metres`` away."""
         place = point_of(value)
         return place is not None and distance_m(*place, self.lon, self.lat) <= self.metres
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``within 500 m of 8.5,47.4``."""
         return f"within {self.metres:g} m of {self.lon:g},{self.lat:g}"
 
 
@@ -392,11 +397,11 @@ class OpenAt(Condition):
     time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value is hours that hold the time."""
+        """Return whether the opening hours in a value include the time; None if they cannot be read."""
         return open_at(value, self.time) if isinstance(value, str) else None
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``open at 18:30``."""
         return f"open at {self.time}"
 
 
@@ -406,11 +411,11 @@ class Present(Condition):
     op: Literal["present"]
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value says something."""
+        """Return whether the value is neither null nor empty."""
         return value is not None and value not in ("", [], {}, ())
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``given``."""
         return "given"
 
 
@@ -420,11 +425,11 @@ class Absent(Condition):
     op: Literal["absent"]
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value says nothing."""
+        """Return whether the value is null or empty."""
         return value is None or value in ("", [], {}, ())
 
     def words(self) -> str:
-        """See ``Condition``."""
+        """Return the match in words: ``not given``."""
         return "not given"
 
 
@@ -435,7 +440,7 @@ _Match = Annotated[
 
 
 def _spelt_out(value: object) -> object:
-    """Return what a plain value means as a match: to equal it; a list: to be one of it."""
+    """Return the full form of a match: a plain value means ``equal``, a list ``one_of``; anything else is unchanged."""
     if value is None or isinstance(value, (str, int, float)):
         return {"op": "equal", "value": value}
     return {"op": "one_of", "values": value} if isinstance(value, (list, tuple)) else value
@@ -468,12 +473,12 @@ def values_at(data: Json, path: str, gap: Sequence[Any] = ()) -> list[Json]:
 
 
 def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
-    """Return the value under a name that a record has, dots and all, or all values at a dotted path; None stands for what is not there, also in an element of ``*``."""
+    """Return the value under a name with its dots, else all values at the dotted path; None stands for each missing value."""
     return [record[path]] if path in record else values_at(record, path, (None,)) or [None]
 
 
 def _members(value: Json, key: str, missing: Sequence[Any]) -> Iterable[Any]:
-    """Return what stands under one name of a path: a member, an element, or all of them."""
+    """Return the values under one key of a path: a member, an element, or all for ``*``; ``missing`` if there is none."""
     if isinstance(value, Mapping):
         return value.values() if key == "*" else (value[key],) if key in value else missing
     if isinstance(value, (list, tuple)):
@@ -491,7 +496,7 @@ def fits_row(
     results: Sequence[Step] = (),
     hops: Mapping[str, FoundValues] = NO_HOPS,
 ) -> bool | None:
-    """Return whether an object satisfies matches under its names, or at dotted paths (``items.*.dish``): at each, one value at least.
+    """Return whether an object satisfies matches under its names or dotted paths; at a path, one value that fits is enough.
 
     ``row`` is a row, or the arguments of a call, ``results`` and ``hops`` as for ``Condition.fits``. None where no match surely fails, and for one it cannot be said.
     """
@@ -504,7 +509,7 @@ def fits_row(
 
 
 def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[tuple[str, str, str]]:
-    """Give the names of matches that no object of a schema can fulfil, each with why, and what to do."""
+    """Yield the name of each match that no object under a schema can fulfil, with the reason and a hint."""
     for path, match in matches.items():
         part = schema
         names = [path] if path in _properties(schema) else path.split(".")
@@ -521,7 +526,7 @@ def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[tuple[str
 
 
 def _nothing_below(schema: Json, name: str) -> Reason | None:
-    """Return why no value of a schema has anything under a name; None where one may."""
+    """Return the reason why no value under a schema has a member of this name, with a hint; None if one may."""
     types, properties = _types(schema), _properties(schema)
     if types and types <= _SCALAR_TYPES:
         return f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}", ""
@@ -535,20 +540,20 @@ def _nothing_below(schema: Json, name: str) -> Reason | None:
 
 
 def _properties(schema: Json) -> Mapping[str, Json]:
-    """Return the properties of the schema of an object, empty where it names none."""
+    """Return the properties in the schema of an object; empty if it has none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     return properties if isinstance(properties, Mapping) else {}
 
 
 def _types(schema: Json) -> frozenset[str]:
-    """Return the types that a value may have; none where the schema leaves that open."""
+    """Return the types that a schema allows; empty if it allows any."""
     types = schema.get("type") if isinstance(schema, Mapping) else None
     names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
     return frozenset(name for name in names if isinstance(name, str))
 
 
 def range_in_words(low: float | None, high: float | None, unit: str = "") -> str:
-    """Return ``between 1 and 2 km``, ``at least 1 km`` or ``at most 2 km``."""
+    """Return a range as text: ``between 1 and 2 km``, ``at least 1 km``, ``at most 2 km`` or ``any``."""
     behind = f" {unit}" if unit else ""
     if low is not None and low == high:
         return f"exactly {low:g}{behind}"
@@ -560,7 +565,7 @@ def range_in_words(low: float | None, high: float | None, unit: str = "") -> str
 
 
 def same_value(wanted: Json, value: Json) -> bool:
-    """Return whether two values say the same in their canonical forms: numbers, points, dates and times, texts without case, blanks and punctuation.
+    """Return whether two values mean the same: numbers, points, dates and times in any spelling, texts without case and punctuation.
 
     Lists and objects say the same where their members do, in order.
     """
@@ -571,19 +576,19 @@ def same_value(wanted: Json, value: Json) -> bool:
 
 
 def _read(text: str) -> Any:
-    """Return one form for all spellings of a text."""
+    """Return a comparable form of a text: the moment that it states, else its normalised text."""
     at = moment(text)
     return ("text", normalise(text)) if at is None else ("moment", at)
 
 
 def _typed(text: str) -> Any:
-    """Return one form for a text in any case and spacing."""
+    """Return a comparable form of a text: a boolean for true and false, else the text without case and blanks."""
     text = "".join(unicodedata.normalize("NFKC", text).casefold().split())
     return ("boolean", text == "true") if text in ("true", "false") else ("text", text)
 
 
 def _loose(value: Json, read: Callable[[str], Any] = _typed) -> Any:
-    """Return a form in which values that are written differently are equal; kinds are kept apart (true is not 1)."""
+    """Return a form in which differently written values compare equal; types are kept apart (true is not 1)."""
     if isinstance(value, Mapping):
         return {str(key): _loose(member, read) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -597,7 +602,7 @@ def _loose(value: Json, read: Callable[[str], Any] = _typed) -> Any:
 
 
 def _has_text(texts: Mapping[str, str], value: Json) -> bool:
-    """Return whether a value has one of some texts in it, which stand here by their normal forms; a list has it as an element."""
+    """Return whether a value contains one of some texts, given by normalised form, or is a list with one as an element."""
     if isinstance(value, (list, tuple)):
         elements = [_loose(element) for element in value]
         return any(_loose(text) in elements for text in texts.values())
@@ -612,7 +617,7 @@ def _text_of(value: Json) -> str | None:
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
-    """Return whether a number is another within a relative tolerance, or two values are equal."""
+    """Return whether two numbers are equal within a relative tolerance, or two other values are equal."""
     amount, given = number(wanted), number(value)
     if amount is None or given is None:
         return bool(_loose(wanted) == _loose(value))

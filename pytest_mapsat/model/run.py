@@ -168,7 +168,7 @@ class Comparison(Noun):
 
     @property
     def comparable(self) -> bool:
-        """Whether the runs differ in nothing but what is to be compared, or were compared on their common part."""
+        """Return whether the runs differ only in what is compared, or were compared on their common part."""
         return not self.unlike or self.common
 
 
@@ -228,7 +228,7 @@ class SuiteInfo(Noun):
 
     @property
     def label(self) -> str:
-        """Name and version, for people; cases in Python without a suite have no version."""
+        """Return the name and version as text; only the name for Python cases, which have version 0."""
         return self.name if self.version == "0" else f"{self.name} {self.version}"
 
 
@@ -271,12 +271,12 @@ class RunOptions(Noun):
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
-        """The kinds of requirements that fail an item; empty for ``none``."""
+        """Return the kinds of requirements that fail an item; empty if ``none`` was given."""
         return frozenset(self.asserted) - {"none"}
 
     @property
     def drawn(self) -> str:
-        """How a sample was drawn, in words."""
+        """Return how a sample was drawn, as text: attributes and seed."""
         by = f"by {', '.join(self.sample_by)} " if self.sample_by else ""
         return f"{by}(seed {self.sample_seed})"
 
@@ -324,13 +324,13 @@ class RunManifest(Noun):
 
     @property
     def request(self) -> RunRequest:
-        """What the run was asked for."""
+        """Return the request that the run was made for, rebuilt from the manifest."""
         same = {name: getattr(self, name) for name in RunRequest.model_fields}
         return RunRequest(**same | {"judge": self.judge.spec})
 
     @classmethod
     def of(cls, request: RunRequest, **known: Any) -> RunManifest:
-        """Return the manifest of a run that was asked for something; ``known``: its other fields."""
+        """Return the manifest of a run for a request; ``known``: the remaining fields."""
         same = {name: getattr(request, name) for name in RunRequest.model_fields}
         return cls(**same | {"judge": JudgeInfo(spec=request.judge)} | known)
 

@@ -51,7 +51,7 @@ Place = tuple[str | int, ...]
 
 
 def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
-    """Return the place of the first thing in a schema that cannot be checked, and what is wrong; None where all of it can."""
+    """Return the place of the first thing in a schema that cannot be checked, and what is wrong; None if there is none."""
     if len(place) > _DEEPEST:
         return place, f"is nested deeper than {_DEEPEST}"
     if not isinstance(schema, Mapping):
@@ -73,7 +73,7 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
 
 
 def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the place of each type or misspelt keyword in a schema that JSON Schema does not know, and what is wrong: ``int`` for ``integer``.
+    """Yield the place of each unknown type and misspelt keyword in a schema, and what is wrong: ``int`` for ``integer``.
 
     Unlike ``schema_problem`` this lets pass whatever else a schema may have: one of a tool is shown to agents, and read by their model.
     """
@@ -98,6 +98,7 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
 
 
 def _list_of_text(value: Json) -> bool:
+    """Return whether a value is a list of only texts."""
     return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
@@ -123,7 +124,7 @@ _FORMS: dict[str, tuple[Callable[[Json], bool], str]] = {
 
 
 def _keyword_problem(keyword: str, value: Json) -> str:
-    """Return what is wrong with the value of a keyword, empty where nothing is."""
+    """Return what is wrong with the value of a keyword; empty if nothing is, or the keyword is not checked."""
     fits, expected = _FORMS.get(keyword, (None, ""))
     return "" if fits is None or fits(value) else f"found {shown(value)}, expected {expected}"
 
@@ -131,7 +132,7 @@ def _keyword_problem(keyword: str, value: Json) -> str:
 def mismatches(
     schema: Mapping[str, Any], value: Json, place: str = "", *, root: Mapping[str, Any] | None = None
 ) -> Iterator[str]:
-    """Yield where a value is not what a schema says, each with its place: ``plan[0].tool: found 7, expected a string``.
+    """Yield each place where a value does not fit a schema, and why: ``plan[0].tool: found 7, expected a string``.
 
     Keywords that are not checked, and what is wrong in the schema itself, are passed over.
 
@@ -145,7 +146,7 @@ def mismatches(
 
 
 class _Reading:
-    """One value against one schema.
+    """Checks one value against one schema, with limits on depth and number of parts.
 
     Args:
         root: the schema that references lead into.
@@ -157,7 +158,7 @@ class _Reading:
         self._depth = 0
 
     def mismatches(self, schema: Json, value: Json, place: str) -> Iterator[str]:
-        """Yield where a value is not what a part of the schema says."""
+        """Yield each place where a value does not fit a part of the schema, and why."""
         at = f"{place}: " if place else ""
         self._parts += 1
         if schema is False:
@@ -190,7 +191,7 @@ class _Reading:
         self._depth -= 1
 
     def _combined(self, schema: Mapping[str, Any], value: Json, place: str) -> Iterator[str]:
-        """Yield where a value is not what references and combinations of schemas say."""
+        """Yield why a value does not fit the references and combinations (allOf, anyOf, oneOf, not) of a schema."""
         if isinstance(schema.get("$ref"), str):
             yield from self.mismatches(self._target(schema["$ref"]), value, place)
         for keyword in _COMBINED:
@@ -211,14 +212,14 @@ class _Reading:
                 yield "; or ".join(dict.fromkeys(reasons or [f"{at}found {shown(value)}, expected null"]))
 
     def _target(self, reference: str) -> Json:
-        """Return the part of the schema that a reference into it names; None where there is none."""
+        """Return the part of the root schema that a reference points to; None if there is none."""
         part: Json = self._root
         for name in reference.removeprefix("#").split("/")[1:]:
             part = part.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
         return part if reference.startswith("#") else None
 
     def _members(self, schema: Mapping[str, Any], value: Mapping[str, Json], place: str) -> Iterator[str]:
-        """Yield where the members of an object are not what a schema says."""
+        """Yield each place where the members of an object do not fit a schema, and why."""
         properties, patterns = (_named(schema.get(keyword)) for keyword in ("properties", "patternProperties"))
         required = schema.get("required")
         at = f"{place}: " if place else ""
@@ -240,12 +241,12 @@ class _Reading:
 
 
 def _named(value: Json) -> Mapping[str, Json]:
-    """Return schemas by name, none where there are none."""
+    """Return a mapping of schemas as it is, and an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def _is_found(pattern: Json, text: str) -> bool | None:
-    """Return whether a pattern is found in a text; None for one that RE2 cannot read: it has neither lookahead nor references."""
+    """Return whether a pattern is found in a text; None if RE2 cannot read the pattern."""
     if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
         return None
     try:
@@ -255,7 +256,7 @@ def _is_found(pattern: Json, text: str) -> bool | None:
 
 
 def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
-    """Yield which limits of a schema a value breaks: values that are allowed, least and greatest, lengths."""
+    """Yield a message for each limit of a schema that a value breaks: allowed values, range, length, pattern, uniqueness."""
     for keyword in ("enum", "const"):
         if keyword in schema:
             allowed = schema["enum"] if keyword == "enum" else [schema["const"]]
@@ -277,7 +278,7 @@ def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
 
 
 def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
-    """Yield which limits of a number a value breaks."""
+    """Yield a message for each numeric limit (range, multiple) of a schema that a value breaks."""
     holds: dict[str, tuple[Callable[[float], bool], str]] = {
         "minimum": (lambda limit: value >= limit, "at least"),
         "maximum": (lambda limit: value <= limit, "at most"),
@@ -300,7 +301,7 @@ def _out_of_range(schema: Mapping[str, Any], value: float) -> Iterator[str]:
 
 
 def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> Iterator[str]:
-    """Yield which limits of a length a value breaks."""
+    """Yield a message for each limit of a schema on length or count that a value breaks."""
     least, most = schema.get(f"min{kind}"), schema.get(f"max{kind}")
     if isinstance(least, int) and length < least:
         yield f"found {length} {what}, expected at least {least}"
@@ -309,13 +310,13 @@ def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> 
 
 
 def _a(name: str) -> str:
-    """Return the name of a type with its article."""
+    """Return the name of a JSON type with its article: ``an object``; ``null`` has none."""
     return "null" if name == "null" else f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
 @lru_cache(maxsize=256)
 def compiled_pattern(pattern: str) -> Any:
-    """Return a pattern in RE2's syntax, ready to search in texts. Raises ValueError with what is wrong in it."""
+    """Return a pattern compiled by RE2, cached. Raises ValueError with what is wrong in it."""
     import re2  # noqa: PLC0415  only where a case has a pattern
 
     options = re2.Options()

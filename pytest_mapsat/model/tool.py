@@ -256,6 +256,7 @@ class RankedField(Noun):
     @model_validator(mode="before")
     @classmethod
     def _word(cls, data: Any) -> Any:
+        """Expand a bare word to ``holds`` and fill in the unit that a role implies."""
         data = {"holds": data} if isinstance(data, str) else data
         if isinstance(data, dict) and data.get("holds") == "figure" and isinstance(data.get("role"), str):
             return {"unit": _UNITS.get(data["role"], "yuan"), **data}
@@ -263,6 +264,7 @@ class RankedField(Noun):
 
     @model_validator(mode="after")
     def _fitting(self) -> RankedField:
+        """Raise ValueError if a field has a unit but holds no figure (or none but does), or a phrase has a wrong condition."""
         if (self.holds == "figure") != (self.unit is not None):
             raise ValueError("a figure needs a role or a unit, and nothing else has one: {holds: figure, role: rating}")
         for phrase, meant in self.says.items():
@@ -308,6 +310,7 @@ class RankedAnswer(TableAnswer):
 
     @model_validator(mode="after")
     def _filters(self) -> RankedAnswer:
+        """Raise ValueError if a filter is not one of a ranked search, or does not fit what its column holds."""
         for parameter, rule in self.where.items():
             kinds = _FILTERS.get(rule.op)
             if kinds is None or not isinstance(rule, EqualTo | ColumnHolds):
@@ -419,6 +422,7 @@ class RowPatch(Noun):
 
     @model_validator(mode="after")
     def _one_thing(self) -> Self:
+        """Raise ValueError unless exactly one of set, hide and add is given, with ``where`` only for set and hide."""
         given = [way for way in ("set", "hide", "add") if getattr(self, way)]
         if len(given) != 1:
             raise ValueError(f"found {' and '.join(given) or 'none'}, expected one of set, hide, add")
@@ -495,6 +499,7 @@ class CutByDistance(Noun):
 
     @model_validator(mode="after")
     def _placed(self) -> CutByDistance:
+        """Raise ValueError if nothing says how far away an item is."""
         if self.distance is None and self.point is None and (self.lon is None or self.lat is None):
             raise ValueError("covers needs distance, lon and lat, or point: what says how far an item lies")
         return self
@@ -562,7 +567,7 @@ class Meaning(Noun):
     @model_validator(mode="before")
     @classmethod
     def _word(cls, data: Any) -> Any:
-        """Fill in the unit and the role that a kind has by itself."""
+        """Expand a bare word to ``kind`` and fill in the unit and the role that the kind implies."""
         data = {"kind": data} if isinstance(data, str) else data
         if isinstance(data, dict) and data.get("kind") in _FIGURES:
             unit, role = _FIGURES[data["kind"]]
@@ -571,6 +576,7 @@ class Meaning(Noun):
 
     @model_validator(mode="after")
     def _fitting(self) -> Meaning:
+        """Raise ValueError if labels come without the kind labelled (or the reverse), or a unit with a kind that has none."""
         if (self.kind == "labelled") != bool(self.labels):
             raise ValueError("labels belong to the kind labelled, which needs them")
         if self.unit and self.kind not in _FIGURES:
@@ -579,7 +585,7 @@ class Meaning(Noun):
 
     @property
     def measures(self) -> bool:
-        """Whether the values are figures."""
+        """Return whether the values are figures."""
         return self.kind in _FIGURES
 
 
@@ -639,6 +645,7 @@ class Tool(Noun):
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
+        """Raise ValueError if parameters is no valid object schema, or match, about or mode names an unknown parameter."""
         properties = self.parameters.get("properties", {})
         if self.parameters.get("type") != "object" or not isinstance(properties, dict):
             raise ValueError("parameters is a JSON Schema of type object with properties")
@@ -658,17 +665,17 @@ class Tool(Noun):
 
     @property
     def for_agent(self) -> bool:
-        """Whether the agent may call it."""
+        """Return whether the agent may call the tool."""
         return self.by in ("agent", "both")
 
     @property
     def for_user(self) -> bool:
-        """Whether the simulated user may call it."""
+        """Return whether the simulated user may call the tool."""
         return self.by in ("user", "both")
 
     @cached_property
     def meanings(self) -> MeaningTree:
-        """What the values of a result mean, as a tree by the keys of their paths; :data:`ITEM` leads to the items of entities."""
+        """Return the declared meanings as a tree by the keys of their paths; :data:`ITEM` leads to the items of entities."""
         tree: MeaningTree = {}
         for path, meaning in self.fields.items():
             _plant(tree, path.split("."), meaning)
@@ -679,7 +686,7 @@ class Tool(Noun):
         return tree
 
     def undeclared(self, result: Json) -> Iterator[str]:
-        """Yield the paths of the values in a result of which nothing says what they mean, ``*`` for members of lists."""
+        """Yield the paths of the values in a result that have no declared meaning, with ``*`` for members of lists."""
         waiting: list[tuple[Json, list[MeaningTree], tuple[str, ...]]] = [(result, [self.meanings], ())]
         while waiting:
             value, nodes, path = waiting.pop()
@@ -694,7 +701,7 @@ class Tool(Noun):
 def _members(
     value: Mapping[str, Json] | list[Json], nodes: list[MeaningTree]
 ) -> list[tuple[str, Json, list[MeaningTree]]]:
-    """Return key, value and declarations of the members of an object or a list."""
+    """Return the key, the value and the declarations for each member of an object or list."""
     items = [node[ITEM] for node in nodes if ITEM in node]
     if isinstance(value, list):
         below = [*items, *(node["*"] for node in nodes if "*" in node)]
@@ -705,24 +712,24 @@ def _members(
 
 
 def name_of(item: MeaningTree) -> str:
-    """Return the key of the name in the declaration of an item of entities."""
+    """Return the key that holds the name in the declaration of an item of entities; empty if there is none."""
     return next((key for key, node in item.items() if key and "" in node and node[""].kind == "name"), "")
 
 
 def meanings_below(nodes: Sequence[MeaningTree], key: str) -> list[MeaningTree]:
-    """Return what is declared of a member of an object: by its key, else of all members."""
+    """Return the declarations for a member of an object: those of its key, else those of ``*``."""
     return [node[key if key in node else "*"] for node in nodes if key in node or "*" in node]
 
 
 def _plant(tree: MeaningTree, keys: list[str], meaning: Meaning) -> None:
-    """Put a meaning into a tree, at the place of a path."""
+    """Add a meaning to a tree at the place of a path."""
     for key in filter(None, keys):
         tree = tree.setdefault(key, {})
     tree[""] = meaning
 
 
 def tool_name(tools: Mapping[str, Tool], name: str) -> str:
-    """Return the own name of the tool that a name or an alias means; the name itself where no tool has it."""
+    """Return the tool's own name for a name or an alias; the given name if no tool has it."""
     if name in tools:
         return name
     return next((own for own, tool in tools.items() if name in tool.aliases), name)

@@ -74,7 +74,7 @@ class RowChange(Noun):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns whose values differ, sorted; all of a row that is new or gone."""
+        """Return the columns with different values, sorted; all columns of a row that is new or gone."""
         before, after = self.before or {}, self.after or {}
         return tuple(
             name
@@ -84,7 +84,7 @@ class RowChange(Noun):
 
 
 def change_lines(change: RowChange) -> list[tuple[str, str]]:
-    """Return what a row was before a change and is after it, in words: a line for each column that differs, or for the whole row."""
+    """Return pairs of texts for a change, before and after: one for each column that differs, or one for the whole row."""
     place = f"{change.table} {change.id}"
     sides = change.before, change.after
     if None in sides:
@@ -97,6 +97,7 @@ def change_lines(change: RowChange) -> list[tuple[str, str]]:
 
 
 def _cell(row: JsonObject | None, name: str) -> str:
+    """Return the value of a column as text; "nothing" if the row lacks it."""
     return shown(row[name]) if row is not None and name in row else "nothing"
 
 
@@ -109,7 +110,7 @@ class Usage(Noun):
 
 
 def total_usage(parts: Iterable[Usage]) -> Usage:
-    """Return what several calls spent together; what one of them does not tell is not known of the sum."""
+    """Return the sum of several usages; a figure that one of them lacks is unknown in the sum."""
     listed = list(parts)
     spent = {name: [getattr(usage, name) for usage in listed] for name in Usage.model_fields}
     return Usage(**{name: None if None in values else math.fsum(values) for name, values in spent.items()})
@@ -137,7 +138,7 @@ class Step(Noun):
 
 
 def status_of(result: Json) -> Literal["ok", "miss", "error"]:
-    """Return the status of a call by its result: a recorded dialogue may hold misses and errors of our own sandbox."""
+    """Return the status that the result of a recorded call shows: ok, or a miss or an error of our own sandbox."""
     if result == MISS_RESULT:
         return "miss"
     if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
@@ -201,11 +202,11 @@ class StartRows(Protocol):
 
     @property
     def rows(self) -> Sequence[JsonObject]:
-        """The rows."""
+        """Return the rows."""
 
     @property
     def packed(self) -> str:
-        """The rows as a run file keeps them; empty where they are too many for one."""
+        """Return the rows in the packed form of a run file; empty if they are too many for one."""
 
 
 class WatchedTable(Noun):
@@ -242,11 +243,11 @@ class EnvironmentEnd(Noun):
 
     @property
     def starts(self) -> dict[str, StartRows]:
-        """The rows of the start by digest, as far as they are at hand."""
+        """Return the start rows that are available in memory, by digest."""
         return {table.start: self._starts[table.start] for table in self.tables.values() if table.start in self._starts}
 
     def begin_with(self, starts: Mapping[str, StartRows]) -> None:
-        """Have the rows of the start at hand."""
+        """Set the start rows, by digest, that ``starts`` returns."""
         self._starts = starts
 
 
@@ -291,12 +292,12 @@ class Trajectory(Noun):
 
     @property
     def lacks_calls(self) -> bool:
-        """Whether the agent may have made further calls: those that are here were made, and that one is not here says nothing."""
+        """Return whether the agent may have made calls that the record does not have."""
         return self.calls_untold or self.calls_reported
 
     @property
     def why_lacking(self) -> str:
-        """Why it may lack calls, in words."""
+        """Return as text why the record may lack calls."""
         return (
             "the calls are reported, and may not be all"
             if self.calls_reported
@@ -305,32 +306,32 @@ class Trajectory(Noun):
 
     @property
     def replies(self) -> tuple[Turn, ...]:
-        """The agent's turns."""
+        """Return the agent's turns."""
         return tuple([turn for turn in self.turns if turn.role == "agent"])
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
+        """Return the agent's tool calls, in order, without those of the user."""
         return calls_in(self.turns, "agent")
 
     @property
     def user_calls(self) -> tuple[Step, ...]:
-        """The tool calls that the user made itself, in order."""
+        """Return the tool calls that the user made, in order."""
         return calls_in(self.turns, "user")
 
     @property
     def all_calls(self) -> tuple[Step, ...]:
-        """The tool calls of agent and user, in order: what the end of the episode follows from."""
+        """Return the tool calls of agent and user, in order, from which the end state follows."""
         return calls_in(self.turns, "agent", "user")
 
 
 def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[Step, ...]:
-    """Return the tool calls that speakers of these roles made in some turns, in order."""
+    """Return the tool calls in the turns of some roles, in order."""
     return tuple([step for turn in turns if turn.role in roles for step in turn.steps if step.kind == "call"])
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what was said and done: not of times, usage, provenance, or the trial."""
+    """Return a digest of what was said and called, without times, usage, provenance and trial."""
     turns = [
         {
             "role": turn.role,

@@ -25,13 +25,13 @@ _ROUNDS = 8
 
 
 def fold(text: str) -> str:
-    """Return a text in one spelling of width and case."""
+    """Return a text in one form of width and case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return the form in which texts are compared: NFKC, case folded, without spaces and punctuation; one of punctuation only keeps it."""
+    """Return the form in which texts are compared: NFKC, case folded, no spaces; no punctuation either, unless that is all."""
     for _ in range(_ROUNDS):
         folded = fold(text)
         spoken = "".join(char for char in folded if unicodedata.category(char)[0] not in _SILENT)
@@ -44,18 +44,18 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[str, ...]:
-    """Return the words of a text, folded: runs of one script, digits apart. Chinese has no spaces: a run is a word."""
+    """Return the words of a text, folded: runs of one script, digits apart. A run of Chinese counts as one word."""
     return tuple(word_pattern().findall(fold(text)))
 
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """Return what finds the words of a folded text."""
+    """Return the regular expression that finds the words of a folded text."""
     return re.compile(rf"[{_CJK}]+|[^\W\d_{_CJK}]+|\d+(?:[.,]\d+)*")
 
 
 def text_similarity(a: str, b: str) -> float:
-    """Return how alike two texts are, 0 to 1: the better of their characters in order and their words sorted.
+    """Return how similar two texts are, 0 to 1: the better of a comparison by characters and one by sorted words.
 
     The measure is the normalised Indel similarity, 2 x common subsequence / (length + length), on normalised text.
     """
@@ -101,7 +101,7 @@ _LONGEST_HOURS = 500
 
 
 def open_at(hours: str, time: str) -> bool | None:
-    """Return whether a place is open at a time of day, ``HH:MM``; None where the text cannot be read, or where it depends on the day.
+    """Return whether a place is open at a time of day, ``HH:MM``; None if the hours cannot be read or depend on the day.
 
     Hours are ``"09:00-22:00"``, several joined by a comma or semicolon, past midnight (``"18:00-02:00"``), ``"24h"``, ``"24小时"``, with days
     before them (``"周一至周日00:00-24:00"``).
@@ -113,18 +113,18 @@ def open_at(hours: str, time: str) -> bool | None:
 
 
 def opening_hours(hours: str) -> tuple[tuple[int, int], ...]:
-    """Return from when to when a place is open on any day, in minutes after midnight; past midnight the end is more than 1440."""
+    """Return all spans in opening hours, on any day, in minutes after midnight; an end past midnight is more than 1440."""
     text = _hours(hours)
     return ((0, _DAY_MINUTES),) if _ALWAYS.search(text) else tuple(span for span in _spans(text) if span)
 
 
 def _hours(text: str) -> str:
-    """Return opening hours in one spelling of width, without blanks."""
+    """Return opening hours in one form of width, without blanks, cut to a maximum length."""
     return "".join(unicodedata.normalize("NFKC", text[:_LONGEST_HOURS]).split())
 
 
 def _spans(text: str) -> list[tuple[int, int] | None]:
-    """Return the spans of time in a text, in minutes; None for one that no clock shows."""
+    """Return the time spans in a text as minutes (opens, closes); None for a span with an impossible time."""
     spans: list[tuple[int, int] | None] = []
     for match in _RANGE.finditer(text):
         h1, m1, h2, m2 = map(int, match.groups())
@@ -135,7 +135,7 @@ def _spans(text: str) -> list[tuple[int, int] | None]:
 
 
 def _is_open(hours: str, minute: int) -> bool | None:
-    """Return whether hours of one kind of days hold a minute; None where they cannot be read."""
+    """Return whether opening hours without days include a minute of the day; None if they cannot be read."""
     if _ALWAYS.fullmatch(hours):
         return True
     if _CLOSED.fullmatch(hours):
@@ -161,7 +161,7 @@ _SECONDS_BELOW = 10**11
 
 
 def moment(value: str | float | None) -> str | None:
-    """Return one form of a date or time, or None where the value is neither.
+    """Return one form of a date or time, equal for all spellings; None if the value is neither.
 
     A moment with an offset, and an epoch figure, become ISO text in UTC; a local one becomes ISO text without offset; a date
     stays a date and a time of day becomes ``Thh:mm:ss``. Local and absolute moments are never equal: no time zone is assumed.
@@ -205,7 +205,7 @@ _NO_TIME = timedelta()
 
 
 def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None:
-    """Return the day that a value means, YYYY-MM-DD, or None where it means none.
+    """Return the day that a value means, as YYYY-MM-DD; None if it means none.
 
     Args:
         value: a date in any usual form, a moment, a day of the week (the next one, today included), or a text with one of the words.
@@ -233,7 +233,7 @@ def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None
 
 
 def _of_words(text: str, year: int) -> str | None:
-    """Return the day that a date in figures or with the name of a month means; None for none."""
+    """Return the day in a date of month and day, in figures or with the name of the month, as ISO text; None if there is none."""
     if numeric := _MONTH_DAY.match(text):
         return _iso(year, int(numeric[1]), int(numeric[2]))
     month = day = 0
@@ -248,7 +248,7 @@ def _of_words(text: str, year: int) -> str | None:
 
 
 def _of_weekday(text: str, today: date) -> str | None:
-    """Return the next day of the week that a text names, today included; None for none."""
+    """Return the next date, today included, with the day of the week that a text names; None if it names none."""
     day_names = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
     weekday = next((_WEEKDAYS.index(word) for word in day_names if word in _WEEKDAYS), None)
     if chinese := _CHINESE_WEEKDAY.search(text):
@@ -257,7 +257,7 @@ def _of_weekday(text: str, today: date) -> str | None:
 
 
 def _iso(year: int, month: int, day: int) -> str | None:
-    """Return a date as ISO text; None for one that no calendar has."""
+    """Return a date as ISO text; None if it does not exist."""
     try:
         return date(year, month, day).isoformat()
     except ValueError:
@@ -280,11 +280,11 @@ MAX_LON, MAX_LAT = 180.0, 90.0
 
 
 class UnfitError(ValueError):
-    """A value that has no canonical form under its type; the message says what was expected."""
+    """A value does not fit its declared type; the message says what was expected."""
 
 
 def number(value: Json) -> float | None:
-    """Return the value as a finite number (numeric text counts, rounded to nine decimals), or None."""
+    """Return a value as a finite number, rounded to nine decimals, also from numeric text; None if it is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -301,7 +301,7 @@ def number(value: Json) -> float | None:
 
 
 def boolean(value: Json) -> bool | None:
-    """Return the value as a boolean ("true", "否", 0 and 1 count), or None."""
+    """Return a value as a boolean, also from 0, 1 and words such as "true" and "否"; None if it is none."""
     if isinstance(value, bool):
         return value
     word = normalise(str(value)) if isinstance(value, (str, int)) else ""
@@ -309,7 +309,7 @@ def boolean(value: Json) -> bool | None:
 
 
 def point_of(value: Json) -> Point | None:
-    """Return (lon, lat) in degrees of ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"`` (a space will do), or None."""
+    """Return a value as (lon, lat) in degrees: an object, a pair, or text such as ``"lon,lat"``; None if it is no point."""
     if isinstance(value, str):
         value = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else _BETWEEN.split(value.strip())
     if isinstance(value, Mapping):
@@ -323,7 +323,7 @@ def point_of(value: Json) -> Point | None:
 
 
 def refuse_oversized(value: Json) -> None:
-    """Refuse what is too large to be an argument, however it is nested."""
+    """Raise UnfitError if a value is too large or too deeply nested to be an argument."""
     if isinstance(value, str) and len(value) <= MAX_TEXT:
         return
     waiting, seen = [(value, 0)], 0
@@ -348,9 +348,10 @@ def says_nothing(value: Json) -> bool:
 
 
 def parsed_json(text: str) -> Json:
-    """Return the value of JSON text, or None: hostile text is as good as none."""
+    """Return the value of JSON text; None if the text is invalid, too large, too deep, or has NaN or infinity."""
 
     def refuse(constant: str) -> Json:
+        """Raise ValueError for the constants NaN and Infinity."""
         raise ValueError(constant)
 
     try:

@@ -105,6 +105,7 @@ class Misread(Noun):
 
 
 def _of_today(kind: str) -> str:
+    """Return the kind unchanged. Raises ValueError for the kinds of older files, explicit and implicit."""
     if kind in ("explicit", "implicit"):
         raise ValueError(f"found {kind!r}, expected one of {', '.join(get_args(RequirementKind))}")
     return kind
@@ -115,7 +116,7 @@ Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 
 
 def outcome_word(outcome: Outcome, *, lost: bool) -> str:
-    """Return an outcome in the words of people: what is not known is *undecided*, or an *error* where something other than the agent broke."""
+    """Return an outcome in plain words; an unknown one is "error" if something other than the agent broke, else "undecided"."""
     if outcome == "unevaluated":
         return "error" if lost else "undecided"
     return outcome.replace("_", " ")
@@ -137,22 +138,22 @@ UNDECIDED = "undecided"
 
 
 def step_name(reply: int, step: int) -> str:
-    """Return what the label of a step is about; both count from 1. No requirement can be named so."""
+    """Return the name in the label of a step, such as ``step:1.2``; both numbers count from 1."""
     return f"step:{reply}.{step}"
 
 
 def thing_name(reply: int, thing: int) -> str:
-    """Return what the label of a thing that a reply names is about; both count from 1."""
+    """Return the name in the label of a thing that a reply mentions, such as ``thing:1.2``; both numbers count from 1."""
     return f"thing:{reply}.{thing}"
 
 
 def user_name(turn: int, slip: str) -> str:
-    """Return what the label of a user's turn is about: ``turn`` indexes ``Trajectory.turns``."""
+    """Return the name in the label of a user's turn, such as ``user:2.SLIP``; ``turn`` indexes ``Trajectory.turns``."""
     return f"user:{turn}.{slip}"
 
 
 def reply_of(name: str) -> str:
-    """Return the number of the reply that the name of a step or a thing is about."""
+    """Return the number of the reply, as text, in the name of a step or a thing."""
     return name.partition(":")[2].partition(".")[0]
 
 
@@ -195,17 +196,17 @@ class Label(Noun):
 
     @property
     def suspect(self) -> bool:
-        """Whether the rules found it broken, and are too often wrong about such failures to say so."""
+        """Return whether the rules found a failure of a kind that they get wrong too often, so that the label is undecided."""
         return self.undecided and bool(self.cell)
 
     @property
     def undecided(self) -> bool:
-        """Whether the judge looked and cannot say. No party is to blame, unlike every other label without a value."""
+        """Return whether the judge looked and could not decide, with no party to blame."""
         return self.outcome == "unevaluated" and self.blame is None and self.why.startswith(UNDECIDED)
 
     @property
     def bounded(self) -> bool:
-        """Whether it is not known but may be anything that such a label can be: what the checks or the recordings lack is no fault of the judging."""
+        """Return whether the label is unknown but can have any value: undecided, or lost in the sandbox, not through a broken judge."""
         return self.outcome == "unevaluated" and self.blame in (None, "sandbox")
 
 
@@ -244,6 +245,7 @@ _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 
 
 def _is_mark(value: Any) -> Any:
+    """Return the mark unchanged. Raises ValueError if it is neither passed, failed nor a level of a soft requirement."""
     numeric = isinstance(value, int | float) and not isinstance(value, bool)
     if value in ("passed", "failed") if isinstance(value, str) else numeric and value in SOFT_LEVELS:
         return value
@@ -257,12 +259,12 @@ Mark = Annotated[Literal["passed", "failed"] | Level, BeforeValidator(_is_mark)]
 
 
 def mark_value(mark: Mark) -> float:
-    """Return the value of a label that holds what a mark says: 0 to 1."""
+    """Return a mark as a number from 0 to 1."""
     return {"passed": 1.0, "failed": 0.0}[mark] if isinstance(mark, str) else mark
 
 
 def fits(mark: Mark, requirement: Requirement) -> bool:
-    """Return whether a requirement can have the mark: only a soft one has levels."""
+    """Return whether a mark is possible for a requirement: only soft ones can have levels."""
     return isinstance(mark, str) or requirement.kind == "soft"
 
 
@@ -296,11 +298,12 @@ class PeopleLabels(Noun):
 
     @property
     def holds_dialogue(self) -> bool:
-        """Whether the dialogue itself is there, so that a judge can be held against the labels."""
+        """Return whether the labels contain the dialogue itself, so that a judge can be compared with them."""
         return self.text is not None or bool(self.turns)
 
     @model_validator(mode="after")
     def _names_a_dialogue(self) -> PeopleLabels:
+        """Raise ValueError unless the dialogue is given in exactly one valid way, with an id where needed."""
         ways = (self.text is not None, bool(self.turns), self.trial is not None, self.reply is not None)
         if sum(ways) != 1:
             raise ValueError(
@@ -320,17 +323,17 @@ class PeopleLabels(Noun):
 
 
 def wording_digest(requirement: Requirement) -> str:
-    """Return a digest of what a requirement asks for, in words."""
+    """Return a digest of a requirement's id and text, by which changed wording is noticed."""
     return digest({"id": requirement.id, "text": requirement.text})
 
 
 def reply_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what the agent said: its texts, and its output where it gave any."""
+    """Return a digest of the agent's replies: their texts and outputs."""
     return digest([[turn.text] if turn.output is None else [turn.text, turn.output] for turn in trajectory.replies])
 
 
 def evidence_digest(trajectory: Trajectory) -> str:
-    """Return a digest of the agent's calls and what they were answered with."""
+    """Return a digest of the agent's calls and their results."""
     return digest([[call.tool, call.arguments, call.result] for call in trajectory.calls])
 
 
@@ -497,34 +500,34 @@ class Scorecard(Noun):
 
     @property
     def key(self) -> tuple[str, int, str, int]:
-        """What tells this episode from all others of a run: case, trial, agent parameter, attempt."""
+        """Return what identifies the episode in a run: case, trial, agent parameter, attempt."""
         return self.id, self.trial, self.agent, self.attempt
 
     @property
     def lost(self) -> bool:
-        """Whether it tells nothing of the agent, because the infrastructure, the user or the judge broke. An undecided case is not lost."""
+        """Return whether the episode tells nothing of the agent, as something else broke; an undecided case is not lost."""
         if self.outcome == "unevaluated" and self.unknown:
             bounded = {label.requirement: label.bounded for label in self.labels}
             return not all(bounded.get(name, name in self.bounds) for name in self.unknown)
         return self.outcome == "error" or (self.outcome == "unevaluated" and self.blame not in (None, "sandbox"))
 
     def metric(self, name: str) -> float | None:
-        """Return the metric's value, or None where it has none."""
+        """Return the value of a metric; None if it has none."""
         return self.metrics.get(name)
 
     def bounds_of(self, name: str) -> Bounds | None:
-        """Return the least and the most that the metric can come to, both its value where it has one; None where nothing is known of it."""
+        """Return the least and the most that a metric can be, both its value if it has one; None if nothing is known."""
         value = self.metrics.get(name)
         return self.bounds.get(name) if value is None else (value, value)
 
     @property
     def ar(self) -> float | None:
-        """Accepted-response probability, 0 to 1."""
+        """Return the accepted-response probability, 0 to 1; None if it is not known."""
         return self.metric("ar")
 
     @property
     def ses(self) -> float | None:
-        """Satisfaction efficiency, 0 to 1."""
+        """Return the satisfaction efficiency, 0 to 1; None if it is not known."""
         return self.metric("ses")
 
     def __repr__(self) -> str:

@@ -64,15 +64,15 @@ _Place = tuple[str, str]
 
 
 class EndError(MapsatError):
-    """The end of an episode cannot be told; says why."""
+    """The end state of an episode cannot be determined; the message says why."""
 
 
 class UnknownEndError(NotRecordedError):
-    """What an environment was left with is not known, or not all of it: nothing is decided by it."""
+    """The end state of an environment is not recorded, or only in part, so that no check is judged by it."""
 
 
 def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
-    """Return the tables as an episode leaves them, read-only. Arguments as for ``End``.
+    """Return the tables with all changes of an episode applied, read-only. Arguments as for ``End``.
 
     Raises:
         EndError: the changes do not follow from the tables, as where these have been edited since, or there are too many.
@@ -93,7 +93,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
 
 def maybe_writing(trajectory: Trajectory, tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    """Return the tools that may have changed something that a record made elsewhere lacks, sorted; none where an environment tells the end as a whole."""
+    """Return the tools, sorted, that may have made unrecorded changes; empty where an environment recorded the end as a whole."""
     if trajectory.environment is not None:
         return ()
     if trajectory.lacks_calls:
@@ -140,23 +140,23 @@ class End:
         return self._keys.get(table, "id")
 
     def refuse_unknown(self, table: str) -> None:
-        """Raise EndError where there is no such table."""
+        """Raise EndError if there is no such table."""
         if table not in self.tables:
             raise EndError(unknown_table(table, self.tables))
 
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
-        """Return the rows of a table at the end; of one that is known in part, those that a check asks for by their ids. Raises EndError where they are not known."""
+        """Return the rows of a table at the end; ``check`` matters only to subclasses. Raises EndError if there is no such table."""
         del check
         self.refuse_unknown(table)
         return tuple(self.state[table].values()) if table in self._keys else self.tables[table].rows
 
     def ever(self, table: str, column: str) -> bool:
-        """Return whether a row of a table has a column, at the start or at the end; where not all rows are known, or there are none, this is unknown."""
+        """Return whether a row of a table has a column, at the start or at the end; also True where there is no row to look at."""
         rows = (*self.tables[table].rows, *self.rows(table)) if table in self.tables else ()
         return not rows or any(column in row for row in rows)
 
     def read(self, table: str, row: JsonObject | None) -> Any:
-        """Return a row of a table as code in Python reads it."""
+        """Return a row of a table in the form that Python code gets: frozen."""
         del table
         return frozen(row)
 
@@ -190,13 +190,13 @@ class WatchedEnd(End):
         self.state = _WatchedState(self)
 
     def refuse_unknown(self, table: str) -> None:
-        """Raise NotRecordedError where a table is not watched."""
+        """Raise UnknownEndError if the environment does not watch a table."""
         if table not in self._watched:
             hint = did_you_mean(table, self._watched, "it watches:")
             raise UnknownEndError(f"the environment does not watch the table {shown(table)} ({hint})")
 
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
-        """Return the rows of a table at the end; see ``End.rows``. Raises UnknownEndError where they are not known, or a column is hidden."""
+        """Return the rows of a table at the end that a check needs. Raises UnknownEndError if they are not known or a column is hidden."""
         known, watched = self.known(table), self._watched[table]
         columns = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
         if secret := next((name for name in columns if name in watched.hidden), ""):
@@ -211,11 +211,11 @@ class WatchedEnd(End):
         return tuple(row for place, row in known.rows.items() if place in ids)
 
     def read(self, table: str, row: JsonObject | None) -> Any:
-        """Return a row of a table as code in Python reads it."""
+        """Return a row of a table in the form that Python code gets; None for None."""
         return None if row is None else face(row, self._watched[table].decimals)
 
     def known(self, table: str) -> _Known:
-        """Return what is known of a table at the end. Raises UnknownEndError where it is not watched, EndError where its changes do not follow from its start."""
+        """Return the known rows of a table at the end. Raises UnknownEndError (not watched) or EndError (changes do not fit its start)."""
         self.refuse_unknown(table)
         if table not in self._ended:
             watched = self._watched[table]
@@ -242,7 +242,7 @@ class WatchedEnd(End):
 
 
 class _Known(NamedTuple):
-    """What is known of a table at the end: rows by id, the ids of rows that are gone, and why there may be others; empty where there are none."""
+    """The known rows of a table at the end by id, the ids of deleted rows, and why other rows may exist (empty: there are no others)."""
 
     rows: Mapping[str, JsonObject]
     gone: frozenset[str]
@@ -250,19 +250,19 @@ class _Known(NamedTuple):
 
 
 def _visible(row: JsonObject | None, table: WatchedTable) -> JsonObject | None:
-    """Return a row without the columns that no file has."""
+    """Return a row without the hidden columns, which no file has; None for None."""
     return row and {name: value for name, value in row.items() if name not in table.hidden}
 
 
 class _WatchedState(State):
-    """The tables of an environment at the end of an episode, by the ids of their rows. What was not watched or kept is not there to be read."""
+    """The tables of an environment at the end, with their rows by id. Reading what was not watched or kept raises UnknownEndError."""
 
     def __init__(self, end: WatchedEnd) -> None:
         super().__init__(end._watched)  # type: ignore[arg-type]  # noqa: SLF001  its names
         self._end = end
 
     def table(self, name: str, *, key: str = "") -> Rows:
-        """Return a table by the ids of its rows. Raises UnknownEndError where it is not watched, or its rows have other ids."""
+        """Return a table with its rows by id. Raises UnknownEndError if it is not watched, or ``key`` is not its id column."""
         if name not in self._rows:
             known = self._end.known(name)
             rows = SharedRows({own: self._end.read(name, row) for own, row in known.rows.items()})
@@ -273,6 +273,8 @@ class _WatchedState(State):
 
 
 class _WatchedRows(Rows):
+    """The rows of one watched table at the end; reading a row that may exist but is not known raises UnknownEndError."""
+
     def __init__(self, name: str, key: str, shared: SharedRows, known: _Known) -> None:
         super().__init__(name, key, shared, Writing(allowed=False))
         self._known = known
@@ -290,7 +292,7 @@ class _WatchedRows(Rows):
 
 
 def end_of(trajectory: Trajectory, case: Case | None, suite: SandboxSuite | None, untold: Sequence[str] = ()) -> End:
-    """Return the end of an episode: that of the environment that it acted on, else that of its sandbox.
+    """Return the end of an episode: of the environment if it acted on one, else of its sandbox.
 
     Args:
         trajectory: the episode.
@@ -314,7 +316,7 @@ def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
 
 
 def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
-    """Return what the reference of a case (``truth.end``) changes in a fresh sandbox; None where the case has none.
+    """Play the reference of a case (``truth.end``) in a fresh sandbox and return what it changes; None if the case has none.
 
     Raises:
         SuiteError: a recording or a table cannot be read.
@@ -327,7 +329,7 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
 
 
 def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
-    """Return what planned calls change in a fresh sandbox, up to the first that fails."""
+    """Make planned calls in a fresh sandbox and return what they change; stop at the first one that fails."""
     sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
@@ -342,12 +344,12 @@ def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> Re
 
 
 def reference_digest(case: Case) -> str:
-    """Return the digest of a case's reference and of what it begins with, by which a saved run knows whether both are still the same."""
+    """Return a digest of a case's reference and world, by which a saved run finds out whether either has changed."""
     return digest([case.world.to_json(), *(call.to_json() for call in case.truth.reference or ())])
 
 
 class Nothing:
-    """Stands where one end has no such row or column: null is a value."""
+    """The value of a side that has no such row or column; null would be a value."""
 
 
 NOTHING = Nothing()
@@ -367,7 +369,7 @@ class EndDifference(NamedTuple):
 
     @property
     def sides(self) -> tuple[str, str]:
-        """What the reference and the episode have there, in words."""
+        """Return two texts: what the reference has at this place, and what the episode has."""
         place = " ".join(filter(None, (self.table, self.row, self.column)))
         # A saved run has the names of objects sorted: what is told of it is told of the run itself.
         wanted, ended = (
@@ -378,7 +380,7 @@ class EndDifference(NamedTuple):
 
 
 def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iterator[EndDifference]:
-    """Give the places in which an episode ends otherwise than the reference, by table and row.
+    """Yield each place in which an episode ends differently from the reference: first rows of the start by table and id, then new rows.
 
     Args:
         wanted: the net changes of the reference.
@@ -394,7 +396,7 @@ def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iter
 
 
 class _EndSide:
-    """The changes of one of two ends: rows that were there before, and new ones, whose ids have names that do not count."""
+    """The changes of one of two compared ends: of rows that were there before, and new rows, for which the ids do not count."""
 
     def __init__(self, changes: Iterable[RowChange]) -> None:
         self.kept: dict[_Place, RowChange] = {}
@@ -410,7 +412,7 @@ class _EndSide:
                 break
 
     def _colour(self, colours: dict[_Place, str]) -> None:
-        """Take the colours of the new rows; in a form a new id is written as the colours of the rows that have it."""
+        """Set the colour (a digest of the content) of each new row, and for each new id the text that replaces it in compared forms."""
         self.colours = colours
         listed: dict[str, list[str]] = {}
         for (_, row_id), colour in colours.items():
@@ -418,12 +420,12 @@ class _EndSide:
         self._names = {row_id: f"\0{'|'.join(sorted(several))}" for row_id, several in listed.items()}
 
     def form(self, place: _Place, row: JsonObject | None) -> JsonObject | None:
-        """Return a row as it is compared: numbers spelt alike, new ids by what they stand for."""
+        """Return a row in the form that is compared: whole numbers spelled alike, ids of new rows replaced by the colours of those rows."""
         names = ChainMap({place[1]: "\0itself"}, self._names) if place in self.new else self._names
         return _spelt(row, names)  # type: ignore[no-any-return]
 
     def unmatched(self, matched: Counter[str]) -> list[_Place]:
-        """Return the new rows that are left when so many of each colour have met their like."""
+        """Return the new rows that are left after dropping as many of each colour as are matched."""
         left = []
         for place in sorted(self.new):
             if matched[self.colours[place]]:
@@ -434,7 +436,7 @@ class _EndSide:
 
 
 def _spelt(value: Json, names: Mapping[str, str]) -> Json:
-    """Return data with whole numbers in one spelling, and texts that are names written as what they stand for."""
+    """Return a copy of data with whole floats as integers, and texts and keys that are names replaced by what they stand for."""
     if isinstance(value, Mapping):
         return {names.get(key, key): _spelt(member, names) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -447,7 +449,7 @@ def _spelt(value: Json, names: Mapping[str, str]) -> Json:
 def _in_rows(
     place: _Place, rows: Sequence[JsonObject | None], forms: Sequence[JsonObject | None]
 ) -> Iterator[EndDifference]:
-    """Give the columns in which a row differs on the two sides; what is shown is the row itself, not the form that is compared."""
+    """Yield the columns in which a row differs between both sides, with the values of the rows themselves, not of the compared forms."""
     (wanted, ended), (form, other) = rows, forms
     if wanted is None or ended is None or form is None or other is None:
         if wanted is not ended:
@@ -459,7 +461,7 @@ def _in_rows(
 
 
 def _among_new(reference: _EndSide, episode: _EndSide) -> Iterator[EndDifference]:
-    """Give what differs among new rows: those of one content meet; of the others, the most alike of one table are compared."""
+    """Yield the differences among new rows: equal rows are paired first, then the most similar rows of the same table are compared."""
     matched = Counter(reference.colours.values()) & Counter(episode.colours.values())
     missing, extra = reference.unmatched(Counter(matched)), episode.unmatched(Counter(matched))
     pairing = len(missing) * len(extra) <= _MOST_PAIRS
@@ -480,5 +482,5 @@ def _among_new(reference: _EndSide, episode: _EndSide) -> Iterator[EndDifference
 
 
 def _shared(left: JsonObject | None, right: JsonObject | None) -> int:
-    """Return how many columns two rows have alike."""
+    """Return the number of columns in which two rows have the same value."""
     return sum(key in (right or {}) and same(value, (right or {})[key]) for key, value in (left or {}).items())

@@ -10,7 +10,7 @@ from pytest_mapsat.model import ExpectedTool, FoundValues, Json, Step, Tool, all
 
 
 class ReturnedRow(NamedTuple):
-    """A thing that a tool lists in a result: its id as text, empty where there is none, and its part of the result."""
+    """One item of a tool result: its id as text (empty if it has none), and its part of the result."""
 
     id: str
     record: Mapping[str, Json]
@@ -19,7 +19,7 @@ class ReturnedRow(NamedTuple):
 def hop_calls(
     tools: Sequence[ExpectedTool], calls: Sequence[Step], specs: Mapping[str, Tool] | None = None
 ) -> list[dict[int, int]]:
-    """Return which calls fulfil each expected tool.
+    """Return the calls that fulfil each expected tool.
 
     A call does so when it gives every required argument, keeps every match that can be checked, and comes after calls that fulfil the entries of ``after``.
 
@@ -48,7 +48,7 @@ def hop_calls(
 
 
 def _evidence_alone(expected: ExpectedTool, tool: Tool, call: Step) -> Step:
-    """Return a call with the rows of its result alone that may be evidence of an expected tool."""
+    """Return a copy of a call that keeps only the result rows that may be evidence for an expected tool."""
     result = deepcopy(call.result)
     for declared in tool.entities:
         for listed in values_at(result, declared.items):
@@ -64,7 +64,7 @@ def _evidence_alone(expected: ExpectedTool, tool: Tool, call: Step) -> Step:
 def _unknown_rules(
     expected: ExpectedTool, call: Step, earlier: Sequence[Step], hops: Mapping[str, FoundValues]
 ) -> int | None:
-    """Return how many matches cannot be said to hold in a call, or None where it is not valid."""
+    """Return the number of matches that a call leaves unclear; None if the call does not fulfil the expected tool."""
     arguments: Mapping[str, Json] = call.arguments
     if "arguments" in call.unknown:
         return None if expected.required or expected.match else 0
@@ -81,7 +81,7 @@ def _unknown_rules(
 
 
 def returned_rows(tool: Tool, result: Json) -> list[ReturnedRow]:
-    """Return what a result lists, where the tool declares that in ``entities``, in the order of the result."""
+    """Return the items that a result lists at the paths in ``entities`` of its tool, except legs."""
     return [
         ReturnedRow(id_text(item.get(declared.id)) or "" if declared.id else "", item)
         for declared in tool.entities
@@ -91,7 +91,7 @@ def returned_rows(tool: Tool, result: Json) -> list[ReturnedRow]:
 
 
 def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: int | None = None) -> bool | None:
-    """Return whether a result holds a row for each ``where`` of an expected tool's evidence; None where that is unclear.
+    """Return whether a result has a row for each ``where`` in an expected tool's evidence; None if that is unclear.
 
     Args:
         expected: the expected tool.
@@ -104,7 +104,7 @@ def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: i
 
 
 def id_text(value: Json) -> str | None:
-    """Return an id as text: a text without blanks around it, a whole number by its digits; None for what is no id."""
+    """Return an id as text: a text without surrounding blanks, or the digits of a whole number; None if the value is no id."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     try:
@@ -114,7 +114,7 @@ def id_text(value: Json) -> str | None:
 
 
 def named_items(values: Iterable[Json], name: str) -> Iterator[dict[str, Json]]:
-    """Yield the objects that have a name, from a list, an object of them, or one by itself."""
+    """Yield the objects that have a member of a given name, from lists, objects of objects, and single objects."""
     for value in values:
         inner = value if isinstance(value, list) else [value]
         if isinstance(value, dict) and name not in value:

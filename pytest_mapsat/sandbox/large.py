@@ -39,14 +39,14 @@ _MOST_ROWS = 4_000_000
 
 
 class Keys(NamedTuple):
-    """The columns that a row of a ranked table is found by: its id, and the part that it belongs to."""
+    """The key columns of a ranked table: the id of a row, and the part that the row belongs to."""
 
     id: str
     part: str
 
 
 class Parts:
-    """Which rows belong to each part of a table, by the order of their ids."""
+    """Collects the rows of each part of a table and checks their ids."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -54,7 +54,7 @@ class Parts:
         self._ids: dict[str, list[str]] = {}
 
     def add(self, row: JsonObject, place: int, place_of: Callable[[int], str]) -> str:
-        """Take a row in, and return what is wrong with it, empty where nothing is. ``place_of`` names the place of another row for people."""
+        """Add a row and return what is wrong with its id or part, or an empty text. ``place_of`` describes the place of another row."""
         id_, part = row.get(self._keys.id), row.get(self._keys.part)
         if not isinstance(id_, (str, int)) or isinstance(id_, bool) or not str(id_).strip():
             return f"{self._keys.id}: found {shown(id_)}, expected an id: a text or a whole number"
@@ -68,11 +68,11 @@ class Parts:
         return ""
 
     def by_id(self) -> Iterator[tuple[int, int]]:
-        """Give a hash of each id, and the place of its row, in the order of the rows."""
+        """Yield the hash of each id with the place of its row, in the order in which the rows were added."""
         yield from ((hashed(id_), place) for id_, place in self._places.items())
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
-        """Give each part with the places of its rows in the order of their ids; the parts by name."""
+        """Yield each part, sorted by name, with the places of its rows in the order of their ids."""
         for part in sorted(self._ids):
             yield part, [self._places[id_] for id_ in sorted(self._ids[part])]
 
@@ -109,7 +109,7 @@ class FileRows(Sequence[JsonObject]):
             start += count
 
     def _made(self) -> Arrays:
-        """Return where the rows stand, for files that stay as they are meanwhile: what is kept goes by the digest of before."""
+        """Build and return the catalogue of the files. Raises InfrastructureError if a file changes meanwhile."""
         catalogue = _catalogue(self._paths, self.keys)
         for number in range(len(self._paths)):
             self._unchanged(number)
@@ -126,7 +126,7 @@ class FileRows(Sequence[JsonObject]):
         return row
 
     def read(self, places: Iterable[int]) -> Iterator[JsonObject]:
-        """Give the rows at some places, which ascend, from files that are read once. Raises InfrastructureError where one has changed."""
+        """Yield the rows at ascending places; each file is opened once. Raises InfrastructureError if a file has changed."""
         for number, group in groupby(places, lambda at: int(self._arrays["number"][at])):
             self._unchanged(number)
             with self._paths[number].open("rb") as file:
@@ -138,7 +138,7 @@ class FileRows(Sequence[JsonObject]):
                     self._unchanged(number, file)
 
     def with_id(self, id_: str) -> list[int]:
-        """Return the place of the row with an id; none where no row has it."""
+        """Return a list with the place of the row that has an id; empty if no row has it."""
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
         id_ = id_.strip()
@@ -151,7 +151,7 @@ class FileRows(Sequence[JsonObject]):
         return self._paths[int(self._arrays["number"][at])], int(self._arrays["line"][at])
 
     def _unchanged(self, number: int, file: IO[bytes] | None = None) -> None:
-        """Raise InfrastructureError where a file, or what was opened of it, is another than at the beginning."""
+        """Raise InfrastructureError if a file, or the opened file given, differs in size or time from when it was first seen."""
         path = self._paths[number]
         try:
             unchanged = _stamp(path if file is None else file.fileno(), path) == self._stamps[number]
@@ -162,7 +162,7 @@ class FileRows(Sequence[JsonObject]):
 
 
 class Spots(Sequence[tuple[Path, int]]):
-    """The places of the rows of a large table: file and line."""
+    """The file and line of each row of a large table, as a sequence."""
 
     def __init__(self, rows: FileRows) -> None:
         self._rows = rows
@@ -176,12 +176,12 @@ class Spots(Sequence[tuple[Path, int]]):
 
 
 def hashed(text: str) -> int:
-    """Return 64 bits by which an id, or words joined by blanks, is looked up."""
+    """Return a 64-bit hash of a text (an id, or words joined by blanks), used for lookups."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
-    """Return size and time of change of a file, by path or number. Raises SuiteError."""
+    """Return the size and the modification time of a file, given by path or file descriptor. Raises SuiteError."""
     try:
         stat = os.stat(opened)  # noqa: PTH116  a number of an open file, too
     except OSError as error:
@@ -190,13 +190,14 @@ def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
 
 
 def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
-    """Return where the rows of some files stand, and which belong to each part."""
+    """Read all files and return where each row is, the rows of each part and the ids by hash. Raises SuiteError for invalid rows."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     file, offset, length, line = array("H"), array("Q"), array("I"), array("I")
     parts, columns, problems = Parts(keys), dict[str, None](), list[Problem]()
 
     def place_of(at: int) -> str:
+        """Return the file and the line of a row as text."""
         return f"{shown_path(paths[file[at]])}:{line[at]}"
 
     for number, path in enumerate(paths):
@@ -234,7 +235,7 @@ def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
 
 
 def _row(raw: bytes, name: str, line: int, problems: list[Problem]) -> Json:
-    """Return the row on a line, None after adding to ``problems`` what is wrong with it."""
+    """Return the row on a line; None after adding what is wrong with it to ``problems``."""
     try:
         data = from_json(raw, allow_inf_nan=False)
     except ValueError:
@@ -262,7 +263,7 @@ class Arrays(NamedTuple):
 
 
 def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays of a key: from its file where that is whole, else newly made.
+    """Return the arrays of a key: from its cache file if that is whole, else make them and write the file.
 
     Where the cache folder cannot be written, as on a full disk, they are held in memory.
 
@@ -292,7 +293,7 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
 
 @cache
 def _code() -> list[str]:
-    """Return digests of the modules of this room: what an older or a newer one of them kept is never read."""
+    """Return digests of the modules of this package, so that arrays cached by another version of the code are never read."""
     sources = sorted(
         (file for file in files(__package__).iterdir() if file.name.endswith(".py")), key=lambda file: file.name
     )
@@ -300,7 +301,7 @@ def _code() -> list[str]:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    """Keep arrays in a file, put in place whole."""
+    """Write arrays to a file, which appears only when complete, and remove the oldest files if all are too large."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     contents: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
@@ -310,7 +311,7 @@ def _write(path: Path, arrays: Arrays) -> None:
 
 
 def _prune(new: Path) -> None:
-    """Remove the oldest files where all together are too large."""
+    """Remove the oldest cached files while all together are too large; keep the new one."""
     with suppress(OSError), os.scandir(new.parent) as entries:  # a part has a file, and a table may have thousands
         files = [(entry.stat(), entry.name) for entry in entries if entry.name.endswith(".arrays")]
         total = sum(stat.st_size for stat, _ in files)
@@ -321,7 +322,7 @@ def _prune(new: Path) -> None:
 
 
 def _opened(path: Path) -> Arrays | None:
-    """Return the arrays of a file, each of which has a checksum; None where it is missing or damaged."""
+    """Return the arrays in a cache file; None if it is missing or damaged."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     try:

@@ -63,45 +63,45 @@ _RESERVED = frozenset({"status", "message"})
 
 
 class Sandbox(Protocol):
-    """What answers the tool calls of one episode."""
+    """The interface of what answers the tool calls of one episode."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The tools by name."""
+        """Return the tools by name."""
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """The rows that were changed while the sandbox was made."""
+        """Return the changes made to rows while the sandbox was made."""
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call; never raises for what an agent may do wrong."""
+        """Answer a call; what an agent may do wrong gives an error answer, never an exception."""
 
 
 class SandboxSuite(Protocol):
-    """What of a suite a sandbox is made from."""
+    """The parts of a suite that a sandbox is made from."""
 
     @property
     def manifest(self) -> SuiteManifest:
-        """What suite.yaml says."""
+        """Return the content of suite.yaml."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The tools by name."""
+        """Return the tools by name."""
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """The rows that every case starts from, by table."""
+        """Return the start rows of all cases, by table."""
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
-        """Return what was recorded for a case."""
+        """Return the recordings of a case."""
 
     @property
     def sandboxes(self) -> Sequence[SandboxHook] | None:
-        """What looks for sandboxes in Python; None: installed packages alone."""
+        """Return the hooks that look for sandboxes in Python; None: only those of installed packages."""
 
 
 def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sandbox:
-    """Return the sandbox in which one episode of a case takes place, in the state that it starts from.
+    """Make and return the sandbox of one episode of a case, in the state that the case begins in.
 
     A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording,
     what the tables say, a near or composed recording, an explained miss.
@@ -120,6 +120,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
     asked: Counter[str] = Counter()  # goes on where a sandbox in Python has the data made anew
 
     def data(written: tuple[RowPatch, ...] = ()) -> RecordedSandbox:
+        """Return the sandbox of the suite's data: recordings, and tables with the overlays of the case and the rows written so far."""
         if not tables:
             return RecordedSandbox(suite.tools, recordings, asked=asked, unmade=unmade)
         from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
@@ -136,6 +137,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
         )
 
     def begun() -> Sandbox:
+        """Make the sandbox, play the calls that the case begins with, and return the sandbox."""
         sandbox = data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data, misses=misses)
         sandbox.begin(case)
         return sandbox
@@ -144,7 +146,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
 
 
 def in_time(what: str, function: Callable[[], _Made]) -> _Made:
-    """Return what a function returns that runs a sandbox's code where no agent's time ends it; a loop is left behind.
+    """Run sandbox code in a thread with a time limit and return its result; code that does not end is left running.
 
     Raises:
         InfrastructureError: it takes longer than a minute; ``what`` says what has not come about.
@@ -159,7 +161,7 @@ def in_time(what: str, function: Callable[[], _Made]) -> _Made:
 
 @cache
 def installed_sandboxes() -> tuple[SandboxHook, ...]:
-    """Return the functions of installed packages, in the order of their names. Raises InfrastructureError where one cannot be loaded."""
+    """Return the sandbox hooks of installed packages, in the order of their names. Raises InfrastructureError if loading fails."""
     try:
         return tuple(
             partial(_of_port, point) if is_ours(point) else call_user_code(point.load) for point in installed(GROUP)
@@ -169,17 +171,18 @@ def installed_sandboxes() -> tuple[SandboxHook, ...]:
 
 
 def _of_port(point: EntryPoint, case: Case, suite: SandboxSuite) -> SandboxFactory | None:
-    """Return the sandbox that a port of ours has for a suite; one without options of a sandbox in Python has none of them."""
+    """Return the sandbox factory that one of our ports has for a suite; None if the suite has no options of a sandbox."""
     factory: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
     return factory
 
 
 def sandbox_hook(module: ModuleType) -> SandboxHook:
-    """Return the hook ``pytest_mapsat_sandbox`` of a module as a function of a case and its suite, for where there is no pytest: its ``config`` is None."""
+    """Return ``pytest_mapsat_sandbox`` of a module as a function of case and suite, for use without pytest (``config`` is None)."""
     function = module.pytest_mapsat_sandbox
     wanted = signature(function).parameters
 
     def hook(case: Case, suite: Any) -> SandboxFactory | None:
+        """Call the module's hook with those of config, case and suite that it takes; return its factory or None."""
         given = {"config": None, "case": case, "suite": suite}
         factory: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
         return factory
@@ -188,7 +191,7 @@ def sandbox_hook(module: ModuleType) -> SandboxHook:
 
 
 def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:
-    """Return what makes a case's sandbox: what the first of some hooks gives; None where none does."""
+    """Return the factory that the first of some hooks gives for a case; None if no hook does. Raises InfrastructureError."""
     for hook in hooks:
         try:
             factory: object = call_user_code(hook, case, suite)
@@ -207,7 +210,7 @@ _UNMADE = ", and pytest_mapsat_sandbox returned None for it"
 
 
 class RecordedSandbox:
-    """The tools of a suite over the recordings of one case.
+    """Answers the tools of a suite from the recordings of one case, and from tables.
 
     Between calls it keeps only how often each recorded call has answered: several recordings of one call answer in their order, then the last one.
 
@@ -244,15 +247,15 @@ class RecordedSandbox:
         self._resolvers: dict[str, Resolver] = {}
 
     def may_answer(self, name: str) -> bool:
-        """Return whether there is something of the case or its tables that may answer calls of a tool."""
+        """Return whether the case has recordings of a tool, or the tool declares how tables answer it."""
         return name in self._recordings or self.tools[name].answer is not None
 
     def begin(self, case: Case) -> None:
-        """Play the calls that a case begins with. Raises InfrastructureError where one does not end well."""
+        """Play the calls that a case begins with. Raises InfrastructureError if one of them fails."""
         _play(case, self)
 
     def call(self, name: str, arguments: Json, *, writes: str = "") -> SandboxAnswer:
-        """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
+        """Answer a call; an agent's mistakes give an error answer, never an exception. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
             return unknown_tool(name, self.tools)
@@ -271,7 +274,7 @@ class RecordedSandbox:
         return answer or self._compute(self._computed, resolver, call, writes)
 
     def _compute(self, computed: Computed, resolver: Resolver, call: SpecCall, writes: str) -> SandboxAnswer:
-        """Return what the tables say, else a near recording."""
+        """Return the answer that the tables give; where they cannot, that of a near recording, else an error."""
         name = resolver.spec.tool.name
         if broken := tuple(resolver.spec.limits_broken(call.arguments)):
             return _error(f"{name}: {'; '.join(broken)}")
@@ -283,7 +286,7 @@ class RecordedSandbox:
             return near if near.status == "ok" else _error(f"{name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
-        """Return what answers calls of a tool from its recordings; None where there is no such tool."""
+        """Return the resolver of a tool's recordings, made on first use; None if there is no such tool."""
         name = tool_name(self.tools, name)
         resolver = self._resolvers.get(name)
         if resolver is None and name in self.tools:
@@ -294,7 +297,7 @@ class RecordedSandbox:
 
 
 class Refused(Exception):  # noqa: N818  # users raise it by this name
-    """A tool will not do what it is asked, and nothing has changed; the agent reads the reason, and the details as further data of the result.
+    """Raised by a tool that refuses a call, having changed nothing; the agent gets the reason, and the details as further data.
 
     Raises:
         TypeError: a detail has the name of what every refusal says: ``status`` or ``message``.
@@ -309,7 +312,7 @@ class Refused(Exception):  # noqa: N818  # users raise it by this name
 
 
 class PythonSandbox:
-    """The sandbox of one episode: methods of the user's object answer the tools of their names, the suite's recordings and tables all others.
+    """Answers tools with methods of the user's object, and those without a method from the suite's recordings and tables.
 
     Args:
         make: makes the object.
@@ -356,17 +359,17 @@ class PythonSandbox:
 
     @cached_property
     def _below(self) -> RecordedSandbox:
-        """What answers the other tools, from what is written by now."""
+        """Return the sandbox of the suite's data that answers tools without a method, given the rows written so far."""
         return self._data(self._state.overlays())
 
     def begin(self, case: Case) -> None:
-        """Play the calls that a case begins with; what they change is part of the start. Raises InfrastructureError where one does not end well."""
+        """Play the calls that a case begins with; their changes become part of ``setup``. Raises InfrastructureError if one fails."""
         changes = [change for answer in _play(case, self) for change in answer.changed]
         self.setup = net_changes((*self.setup, *changes))
         self._writes = ""
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call; never raises for what an agent may do wrong.
+        """Answer a call; an agent's mistakes give an error answer, never an exception.
 
         Raises:
             InfrastructureError: the sandbox broke, which is no agent's fault.
@@ -390,14 +393,14 @@ class PythonSandbox:
         return self._answered(tool, method, fitted)
 
     def _without_method(self, name: str) -> str:
-        """Return in words that nothing answers a tool, and what the object has in its place."""
+        """Return the message that the object has no method for a tool and nothing is recorded, with a similar method name."""
         kind = type(self._object)
         others = [other for other in dir(self._object) if other not in self.tools and not other.startswith("_")]
         hint = hint_at(name, others)
         return f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool{hint}"
 
     def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> SandboxAnswer:
-        """Return what a method answers to a call, with the rows that it changed."""
+        """Run a tool's method and return its answer with the changed rows; undo the changes if the method raises."""
         writing = self._state.writing
         writing.allowed = tool.effect == "write"
         try:
@@ -419,7 +422,7 @@ class PythonSandbox:
 
 
 def _overflowing(value: Json, place: str) -> Iterator[str]:
-    """Yield where a number is so large that plain arithmetic with it overflows: the agent's fault, and not the world's that works with it."""
+    """Yield a message for each number that is so large that arithmetic with it could overflow."""
     if isinstance(value, Mapping):
         for name, member in value.items():
             yield from _overflowing(member, f"{place}.{name}")
@@ -431,7 +434,7 @@ def _overflowing(value: Json, place: str) -> Iterator[str]:
 
 
 def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
-    """Return the answers to the calls that a case begins with. Raises InfrastructureError where one does not end well."""
+    """Make the calls that a case begins with and return their answers. Raises InfrastructureError if one fails."""
     answers = []
     for number, call in enumerate(case.world.calls, 1):
         answer = sandbox.call(call.tool, call.arguments)
@@ -445,7 +448,7 @@ def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
 
 
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
-    """Return what a method of a sandbox in Python returns, as plain data. Raises ValueError where it is too much."""
+    """Call a method of a Python sandbox and return its result as plain data. Raises ValueError if it is too large."""
     result = plain(method(**arguments))
     if (size := json_size(result)) > _MOST_CHARACTERS:
         raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
@@ -453,7 +456,7 @@ def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
 
 
 def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
-    """Return the answer to a call that a sandbox in Python refused."""
+    """Return the answer to a call that a Python sandbox refused. Raises InfrastructureError if the details are not JSON."""
     try:
         result = plain({"status": "refused", "message": refused.reason, **refused.details})
     except (TypeError, ValueError) as error:
@@ -462,17 +465,17 @@ def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
 
 
 def unknown_tool(name: object, tools: Iterable[str]) -> SandboxAnswer:
-    """Return the answer to a call of a tool that the caller does not have."""
+    """Return the error answer to a call of a tool that is not in ``tools``; it names a similar one if there is any."""
     return _error(f"there is no tool {shown(name)}{hint_at(name, sorted(tools))}")
 
 
 def _error(message: str) -> SandboxAnswer:
-    """Return the answer to a call that cannot be taken, with why."""
+    """Return an error answer with a message."""
     return SandboxAnswer({"status": "error", "message": message}, "error")
 
 
 def _broke(what: str, broken: UserCodeError, function: object = None) -> InfrastructureError:
-    """Return the error of a sandbox with the place where it raised, else where the function stands that returned what cannot be taken."""
+    """Return an InfrastructureError that says what failed, with the error and its place in the user's code."""
     place = place_of(broken.error) or defined_at(function)
     if isinstance(broken.error, MapsatError):
         return InfrastructureError(f"{broken.error}{place}")
@@ -480,7 +483,7 @@ def _broke(what: str, broken: UserCodeError, function: object = None) -> Infrast
 
 
 class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name
-    """A tool was called, or a thought kept, when no reply is under way, or too often."""
+    """A tool was called, or a thought kept, while no reply was under way, or too often."""
 
     def __init__(
         self, why: str = "no reply is under way: tools can be called, and thoughts kept, only while the agent is asked"
@@ -531,7 +534,7 @@ _MADE_AT_MOST = 64
 
 
 def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
-    """Return the tools' schemas as JSON text, and their descriptions and parameters by name."""
+    """Return the schemas of the agent's tools as JSON text, and by name their descriptions and parameter names; cached."""
     key = tuple(map(id, tools.values()))
     if key not in _made:
         own = {name: tool for name, tool in tools.items() if tool.for_agent}
@@ -555,9 +558,10 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
 def _function(
     name: str, call: Callable[[str, JsonObject], Json], description: str, parameters: tuple[str, ...]
 ) -> Callable[..., Json]:
-    """Return a tool as a function that is called with arguments by name."""
+    """Return a function that calls a tool with named arguments."""
 
     def tool(*positional: Any, **arguments: Json) -> Json:
+        """Call the tool and return its result. Raises TypeError for positional arguments."""
         if positional:
             names = ", ".join(f"{parameter}=..." for parameter in parameters)
             raise TypeError(f'call {name} by names: tools.{name}({names}), or tools.call("{name}", {{...}})')

@@ -62,12 +62,12 @@ _EIGHTHS = 8
 
 
 def units_of(text: str, book: Wordbook) -> tuple[str, ...]:
-    """Return the words of a text as they are compared, each Chinese character for itself."""
+    """Return the words of a text as they are compared (stemmed), with each Chinese character as a word of its own."""
     return tuple(chain.from_iterable(word if is_run(word) else (word,) for word in book.stems(text)))
 
 
 class _Terms:
-    """What counts for the text score in texts: words, and pairs of neighbouring Chinese characters."""
+    """Extracts from texts the terms that count for the text score: words, and pairs of adjacent Chinese characters."""
 
     def __init__(self, book: Wordbook) -> None:
         self._book = book
@@ -75,13 +75,13 @@ class _Terms:
         self.of = lru_cache(maxsize=65536)(self._of)
 
     def _of(self, text: str) -> frozenset[str]:
-        """Return the terms of a text that may come again."""
+        """Return the terms of a text; cached, for texts that are likely to be repeated."""
         terms: set[str] = set()
         self.add(text, terms)
         return frozenset(terms)
 
     def add(self, text: str, terms: set[str]) -> None:
-        """Add the terms of a text to others."""
+        """Add the terms of a text to a set."""
         of_words = self._of_words
         for word in word_pattern().findall(fold(text)):
             if is_run(word):
@@ -93,7 +93,7 @@ class _Terms:
 
 
 def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
-    """Give the texts in a value, those of lists and objects in it included."""
+    """Yield the texts in a value, including those nested in lists and objects, each cut to a maximum length."""
     if isinstance(value, str):
         yield value[:_MOST_TEXT]
     elif deep and isinstance(value, (list, dict)):
@@ -102,7 +102,7 @@ def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
 
 
 class _Numbers(dict[Any, int]):
-    """Numbers of things, in the order in which they are first met."""
+    """A dictionary that numbers things in the order in which they are first looked up."""
 
     def __missing__(self, thing: Any) -> int:
         """Give a thing its number."""
@@ -111,7 +111,7 @@ class _Numbers(dict[Any, int]):
 
 
 class _Sets:
-    """Which rows have each of some things; rows are added in their order."""
+    """Collects which things (values or terms) each row has; rows are added one after another."""
 
     def __init__(self) -> None:
         self.things = _Numbers()
@@ -119,13 +119,13 @@ class _Sets:
         self._counts = array("I")
 
     def add(self, things: Iterable[Hashable]) -> None:
-        """Take in the next row with all that it has, each thing once."""
+        """Add the next row with the things that it has, which must be distinct."""
         before = len(self._of_rows)
         self._of_rows.extend(map(self.things.__getitem__, things))
         self._counts.append(len(self._of_rows) - before)
 
     def packed(self, order: np.ndarray, by_id: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the rows of all things in an order: where those of each begin, and the lists of all. ``by_id``: the rows in the order of their ids."""
+        """Return arrays with the rows of each thing. ``order``: the order of the things; ``by_id``: the rows in the order of their ids."""
         counts = np.array(self._counts, np.int64)
         begins = np.cumsum(counts) - counts
         counts, begins = counts[by_id], begins[by_id]
@@ -141,7 +141,7 @@ class _Sets:
 
 
 class _Builder:
-    """Takes rows in, one after another and in any order, and returns their index.
+    """Builds an index of rows, which are added one after another in any order.
 
     Args:
         fields: column -> what it holds.
@@ -150,6 +150,7 @@ class _Builder:
 
     def __init__(self, fields: Mapping[str, RankedField], book: Wordbook) -> None:
         def holding(*kinds: str) -> list[tuple[int, str]]:
+            """Return the position and the name of each column that holds one of some kinds."""
             return [(at, column) for at, (column, field) in enumerate(fields.items()) if field.holds in kinds]
 
         self._book = book
@@ -162,7 +163,7 @@ class _Builder:
         self._count = 0
 
     def add(self, row: JsonObject) -> None:
-        """Take the next row in."""
+        """Add a row: its values, terms, figures and opening hours."""
         self._count += 1
         valued = dict.fromkeys((at, value) for at, column in self._valued for value in _values(row.get(column)))
         self._values.add(valued)
@@ -188,7 +189,7 @@ class _Builder:
             codes.append(numbers[hours if isinstance(hours, str) else ""])
 
     def done(self, by_id: np.ndarray) -> Arrays:
-        """Return the index of the rows that were taken in. ``by_id``: their places in the order of their ids."""
+        """Return the index of the rows that were added. ``by_id``: their positions in the order of their ids."""
         arrays: dict[str, np.ndarray] = {}
         for name, sets in (("strong", self._strong), ("weak", self._weak)):
             hashes = np.array([hashed(term) for term in sets.things], np.uint64)
@@ -209,7 +210,7 @@ class _Builder:
 
 
 def _values(value: Json) -> Iterator[Any]:
-    """Give the values of a column that holds a word or a list of words: texts as they are, others as JSON in a tuple."""
+    """Yield the values of a column that holds a word or a list of words: texts as they are, numbers as JSON in a tuple."""
     for member in value if isinstance(value, list) else (value,):
         if isinstance(member, str):
             yield member
@@ -218,7 +219,7 @@ def _values(value: Json) -> Iterator[Any]:
 
 
 def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str, np.ndarray]:
-    """Return the distinct values of all columns, and by the hash of their words where texts stand among them."""
+    """Return arrays of the distinct values of all columns, and a lookup of the text values by the hash of their words."""
     keyed: list[tuple[int, int]] = []
     for at, (_, value) in enumerate(values):
         if isinstance(value, str):
@@ -235,7 +236,7 @@ def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str
 
 
 class PartIndex:
-    """The index of one part, ready to be asked. Safe to be used from several threads.
+    """The search index of one part of a table. Safe to be used from several threads.
 
     Args:
         kept: the index as ``_Builder`` made it.
@@ -255,7 +256,7 @@ class PartIndex:
         self.values = lru_cache(maxsize=64)(partial(_values_of, self._arrays, self._columns))
 
     def has(self, hashes: Sequence[int]) -> list[list[int]]:
-        """Return for each hash of words the values of columns that have just these words."""
+        """Return for each hash of words the numbers of the column values that consist of exactly these words."""
         keys = self._arrays["key.hash"]
         wanted = np.array(hashes, np.uint64)
         first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
@@ -263,18 +264,18 @@ class PartIndex:
         return [values[start:end].tolist() if end > start else [] for start, end in zip(first, last, strict=True)]
 
     def with_values(self, values: Iterable[int]) -> np.ndarray:
-        """Return a truth value for each row: whether it has one of some values of columns."""
+        """Return a mask of the rows that have at least one of some column values."""
         mask = np.zeros(self.count, np.bool_)
         for at in values:
             mask[self._rows("values", at)] = True
         return mask
 
     def figure(self, column: str) -> np.ndarray:
-        """Return a column of figures, NaN where a row has none."""
+        """Return the figures of a column, one for each row, NaN where a row has none."""
         return self._arrays[f"figure.{column}"]
 
     def fitting(self, column: str, match: Match, *, wanted: bool = True) -> np.ndarray:
-        """Return the rows whose figure, or opening hours, are known to fit a match, or not to."""
+        """Return a mask of the rows with a figure or opening hours known to fit a match; known not to, if not ``wanted``."""
         if isinstance(match, OpenAt):
             return self.open_at(column, match.time, wanted)
         if not isinstance(match, Between):
@@ -284,7 +285,7 @@ class PartIndex:
         return mask if wanted else ~mask & between(figures, None, None)
 
     def text_scores(self, terms: Iterable[str]) -> np.ndarray:
-        """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
+        """Return a text score for each row: the rarity of each term that it has, times 3 for terms in a name or a word."""
         scores = np.zeros(self.count, np.int32)
         hashes = np.array([hashed(term) for term in terms], np.uint64)
         places_of = {name: self._places(name, hashes) for name in ("strong", "weak")}
@@ -297,7 +298,7 @@ class PartIndex:
         return scores
 
     def _places(self, name: str, hashes: np.ndarray) -> list[int | None]:
-        """Return where words stand among those that names and words have, or running texts alone; None for one that none has."""
+        """Return the positions of hashes among the strong or the weak terms; None for a term that is not there."""
         keys = self._arrays[f"{name}.hash"]
         places = np.searchsorted(keys, hashes).tolist()
         return [
@@ -305,13 +306,13 @@ class PartIndex:
         ]
 
     def _rows(self, name: str, at: int) -> np.ndarray:
-        """Return the rows that have one thing."""
+        """Return the rows that have the thing at a position."""
         start, end = self._arrays[f"{name}.start"][at : at + 2].tolist()
         return self._arrays[f"{name}.rows"][start:end]
 
 
 def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], column: str) -> dict[int, Json]:
-    """Return the distinct values of one column."""
+    """Return the distinct values of one column by their numbers."""
     values = json.loads(arrays["value.text"].tobytes().decode("utf-8", "surrogatepass"))
     return {int(at): values[at] for at in np.flatnonzero(arrays["value.column"] == columns[column])}
 
@@ -319,7 +320,7 @@ def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], col
 def _open_at(
     arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, clock: str, wanted: bool = True
 ) -> np.ndarray:
-    """Return a truth value for each row: whether its hours are read, and hold a time of day, or do not."""
+    """Return a mask of the rows known to be open at a time of day; known to be closed, if not ``wanted``."""
     fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
     open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]
     return open_rows
@@ -327,13 +328,13 @@ def _open_at(
 
 @lru_cache(maxsize=4096)
 def _rarity(count: int, having: int) -> int:
-    """Return how rare something is that so many of the rows have, in eighths of a power of two; at least 1."""
+    """Return how rare a term is that ``having`` of ``count`` rows have: 8 * log2(count / having), rounded down, at least 1."""
     eighths: int = (count**_EIGHTHS // max(having, 1) ** _EIGHTHS).bit_length() - 1
     return max(eighths, 1)
 
 
 def query_terms(units: Sequence[tuple[str, int, int]]) -> list[str]:
-    """Return what counts for the text score among words of a query with their places, each once."""
+    """Return the distinct terms of a query for the text score: words, pairs of adjacent Chinese characters, lone characters."""
     terms: dict[str, None] = {}
     for at, (unit, _, end) in enumerate(units):
         following = units[at + 1] if at + 1 < len(units) else None
@@ -360,14 +361,14 @@ _Units = Sequence[tuple[str, int, int]]
 
 
 class PhraseMeaning(NamedTuple):
-    """What a phrase stands for in a column that says so."""
+    """The condition on a column that a phrase stands for."""
 
     column: str
     match: Match
 
 
 class PhraseLexicon:
-    """The phrases that stand for others: declared words that mean the same, and those that fields say stand for a condition."""
+    """The phrases with a known meaning: groups of declared synonyms, and phrases that a field maps to a condition."""
 
     def __init__(self, answer: RankedAnswer, book: Wordbook, words: Iterable[JsonObject]) -> None:
         self.book = book
@@ -386,7 +387,7 @@ class PhraseLexicon:
                 )
 
     def units(self, text: str) -> _Units:
-        """Return the words of a folded text as they are compared, with their places."""
+        """Return the words of a folded text as they are compared, each with its start and end."""
         units: list[tuple[str, int, int]] = []
         for match in word_pattern().finditer(text):
             word, start = match.group(), match.start()
@@ -398,14 +399,14 @@ class PhraseLexicon:
 
 
 def _meant(field: RankedField, value: Any) -> Match:
-    """Return what a phrase stands for as a match."""
+    """Return the match that the declared value of a phrase stands for in a field."""
     if isinstance(value, Between):
         return value
     return OpenAt(op="open_at", time=value.zfill(5)) if field.holds == "hours" else Equal(op="equal", value=value)
 
 
 class _Phrase(NamedTuple):
-    """Words of a query that stand for something, and where in the text."""
+    """A phrase found in a query: its start and end in the text, and its words as a key."""
 
     start: int
     end: int
@@ -413,7 +414,7 @@ class _Phrase(NamedTuple):
 
 
 class Query:
-    """A free text, held against one part of a table.
+    """Ranks the rows of one part of a table by how well they fit a free text.
 
     Args:
         text: the text.
@@ -445,7 +446,7 @@ class Query:
 
     @cached_property
     def phrases(self) -> list[_Phrase]:
-        """The phrases of the text that a column, or a declaration, has; the longest at each place, none overlapping another."""
+        """Return the phrases of the text that a column or a declaration has: the longest at each place, without overlaps."""
         spans = [
             (first, last)
             for first in range(len(self._units))
@@ -467,7 +468,7 @@ class Query:
         return phrases
 
     def ordered(self, keep: np.ndarray | None, most: int) -> list[int]:
-        """Return the rows that fit best, by their place in the part: most conditions first, then the text score, then the id.
+        """Return the places of the best rows in the part: most conditions fulfilled first, then the text score, then the id.
 
         A row that fits in nothing is left out, unless the text says nothing that any row has.
 
@@ -491,7 +492,7 @@ class Query:
         return [int(row) for row in rows[np.argsort(-order)]]
 
     def _fulfilled(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many conditions each row fulfils, and its text score."""
+        """Return two arrays: how many conditions each row fulfils, and the text score of each row."""
         asked = self._asked
         taken = [(bound.start, bound.end) for bound in asked.bounds]
         taken += [(opening.start, opening.end) for opening in asked.openings]
@@ -523,7 +524,7 @@ class Query:
         return total, self._index.text_scores(query_terms(units))
 
     def _denied(self, phrases: Sequence[_Phrase]) -> Iterator[tuple[_Phrase, bool]]:
-        """Give the phrases, and whether the text turns each down."""
+        """Yield each phrase with whether the text rejects it, as in "no parking"."""
         denials = Denials(self._text)
         denied, end = False, 0
         for phrase in phrases:
@@ -532,7 +533,7 @@ class Query:
             yield phrase, denied
 
     def _of_phrase(self, key: str, *, denied: bool) -> tuple[object, np.ndarray]:
-        """Return what tells a condition from others, and the rows that fulfil it; where it is turned down, those that do not have what it means."""
+        """Return a key for a phrase's condition and a mask of the rows that fulfil it; if denied, of those that lack it."""
         group = tuple(sorted(self._lexicon.groups.get(key, (key,))))
         values = {at for listed in self._index.has([hashed(word) for word in group]) for at in listed}
         mask = self._index.with_values(sorted(values))
@@ -543,7 +544,7 @@ class Query:
         return ("words", group, denied), mask
 
     def _of_meaning(self, meaning: PhraseMeaning, *, denied: bool) -> np.ndarray:
-        """Return the rows that hold what a phrase stands for; where it is turned down, those that are known not to."""
+        """Return a mask of the rows that fulfil what a phrase stands for; if denied, of those that are known not to."""
         column, match = meaning
         if not isinstance(match, Equal):
             return self._index.fitting(column, match, wanted=not denied)
@@ -553,7 +554,7 @@ class Query:
         return ~mask if denied else mask
 
     def _of_bound(self, bound: AskedBound) -> tuple[object, np.ndarray] | None:
-        """Return what tells a condition on a figure from others, and the rows that fulfil it; None where no column holds such a figure."""
+        """Return a key for a bound on a figure and a mask of the rows that keep it; None if no column holds such a figure."""
         column = self._column_of(bound)
         if column is None:
             return None
@@ -564,7 +565,7 @@ class Query:
         )
 
     def _column_of(self, bound: AskedBound) -> str | None:
-        """Return the column that a figure is held against: by its role, else by its unit, else where the part's own figures are like it."""
+        """Return the column that a bound applies to, by its role, its unit, or the range of its figures; None if none fits."""
         value = bound.low if bound.low is not None else bound.high or 0
         figures = {column: field for column, field in self._fields.items() if field.holds == "figure"}
         stars = [column for column, field in figures.items() if field.unit == "star"]
@@ -584,13 +585,13 @@ class Query:
         return columns[0] if columns and bound.unit != "foreign" else None
 
     def _is_like(self, column: str, value: float) -> bool:
-        """Return whether a number is one that a column of figures might hold."""
+        """Return whether a value lies within the range of the figures in a column."""
         figures = self._index.figure(column)
         figures = figures[~np.isnan(figures)]
         return bool(len(figures) and np.min(figures) <= value <= np.max(figures))
 
     def _of_opening(self, opening: Opening) -> Iterable[tuple[object, np.ndarray]]:
-        """Give the conditions on opening hours, where a column holds any."""
+        """Yield a key and a mask of rows for a condition on opening hours; nothing if no column holds hours or no time is known."""
         minutes = opening.minutes or (() if self._minute is None else (self._minute,))
         columns = [column for column, field in self._fields.items() if field.holds == "hours"]
         if minutes and columns:
@@ -601,7 +602,7 @@ class Query:
 
 
 def _within(phrase: _Phrase, spans: Iterable[tuple[int, int]]) -> bool:
-    """Return whether a phrase lies in one of some places, or partly does; one that holds more than a place stands for itself."""
+    """Return whether a phrase overlaps one of some spans; a phrase that contains a span and is longer does not count."""
     return any(
         phrase.start < end
         and start < phrase.end
@@ -611,7 +612,7 @@ def _within(phrase: _Phrase, spans: Iterable[tuple[int, int]]) -> bool:
 
 
 def between(figures: np.ndarray, low: float | None, high: float | None, *, strict: bool = False) -> np.ndarray:
-    """Return a truth value for each figure: whether it lies between two bounds; NaN never does."""
+    """Return a mask of the figures that lie between two bounds (None: no bound); NaN never does."""
     mask: np.ndarray = ~np.isnan(figures)
     if low is not None:
         mask = mask & (figures > low if strict else figures >= low)
@@ -629,7 +630,7 @@ _AS_TEXT = ParameterMatch()
 
 
 class RankedParts:
-    """The parts of a table, each with its index, which is made or opened when it is first searched.
+    """The parts of a table, each with its index, which is made or opened on first use.
 
     Args:
         rows: the rows; those of a large table stay in their file, and so does the index.
@@ -661,7 +662,7 @@ class RankedParts:
         self._by_form: dict[str, dict[Any, list[str]]] = {}
 
     def index(self, part: str) -> PartIndex:
-        """Return the index of a part."""
+        """Return the index of a part, made on first use; indexes unused for longest are dropped when too many rows are in memory."""
         with self._lock:
             index = self._indexes.pop(part, None)
             if index is None:
@@ -673,10 +674,11 @@ class RankedParts:
             return index
 
     def _made(self, part: str) -> PartIndex:
-        """Return the index of a part, newly built or from its file."""
+        """Build the index of a part; for a large table, take it from its cache file if there is one."""
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
+            """Read the rows of the part in the order of the file and return their index."""
             places = np.array(self.places[part], np.int64)
             in_file = np.argsort(places)
             ordered = places[in_file].tolist()
@@ -697,7 +699,7 @@ class RankedParts:
         return self.rows[int(self.places[part][at])]
 
     def with_form(self, match: ParameterMatch) -> Mapping[Any, list[str]]:
-        """Return the parts by each form in which a parameter that names one is compared."""
+        """Return the parts by each form in which their names are compared under a parameter's rule."""
         key = canonical_json(match.to_json())
         if key not in self._by_form:
             forms: dict[Any, list[str]] = {}
@@ -709,12 +711,12 @@ class RankedParts:
 
     @cached_property
     def longest_name(self) -> int:
-        """How many words the longest of ``names`` has."""
+        """Return the number of words in the longest name of ``names``; 0 if there are none."""
         return max(map(len, self.names), default=0)
 
     @cached_property
     def names(self) -> dict[tuple[str, ...], str]:
-        """The words of the parts' names, and of declared words that mean the same -> the part."""
+        """Return the part for each part name, split into words, and for each declared synonym of it."""
         keys = {units_of(part, self.lexicon.book): part for part in self.places}
         alike = {key: map(str.split, self.lexicon.groups.get(" ".join(key), ())) for key in keys}
         return {tuple(other): part for key, part in keys.items() for other in alike[key]} | keys
@@ -749,7 +751,7 @@ class RankedCall(TableCall[RankedAnswer]):
         self._match = spec.rule(self._parameter) if self._parameter else _AS_TEXT
 
     def result(self) -> Json:
-        """Return the result. Raises UnanswerableError."""
+        """Return the wanted page of the rows that fit best, in the form that the tool declares. Raises UnanswerableError."""
         part, order = self.order()
         rows = [self._parts.row(part, at) for at in self._page(order)]
         return self._result(
@@ -762,7 +764,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return tuple(str(self._parts.row(part, at)[self._answer.id]).strip() for at in order)
 
     def order(self, most: int | None = None) -> tuple[str, list[int]]:
-        """Return the part that is searched, and its rows in their order, as far as the page that the call wants reaches."""
+        """Return the part that is searched and its best rows, up to ``most`` or the wanted page. Raises UnanswerableError."""
         name = self._answer.text
         text = str(self._given(name) or "")
         if not text.strip():
@@ -777,7 +779,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return part, self._query(text, part, skip).ordered(self._kept(index), min(most, index.count))
 
     def _searched(self, text: str) -> tuple[str, list[tuple[int, int]]]:
-        """Return the part that the call searches, and where its text names it. Raises UnanswerableError."""
+        """Return the part that the call searches, and the places in its text that name a part. Raises UnanswerableError."""
         column, city = self._answer.part, self._ground.context.city
         fixed = self._part or self._by_parameter()
         part = fixed or next(iter(self._parts_named(city)), "")
@@ -798,12 +800,12 @@ class RankedCall(TableCall[RankedAnswer]):
         return part, list(places)
 
     def _query(self, text: str, part: str, skip: Sequence[tuple[int, int]] = ()) -> Query:
-        """Return a text, ready to be held against a part."""
+        """Return the query of a text against a part."""
         index, minute = self._parts.index(part), self._ground.minute
         return Query(text, index, self._parts.lexicon, vocabulary=self._vocabulary, minute=minute, skip=skip)
 
     def _parts_named(self, given: Json) -> list[str]:
-        """Return the parts that a value names, in any spelling, or by a declared word."""
+        """Return the parts that a value names, in any spelling or by a synonym; empty if it names none."""
         forms = self._parts.with_form(self._match)
         parts = sorted({part for form in canonical_values(given, self._match) for part in forms.get(form, ())})
         if not parts and isinstance(given, str):
@@ -812,7 +814,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return parts
 
     def _by_parameter(self) -> str:
-        """Return the part that the call's parameter names, empty where it gives none. Raises UnanswerableError for one that there is not."""
+        """Return the part that the parameter names, empty if none is given. Raises UnanswerableError if none or several fit."""
         name = self._parameter
         given = self._given(name) if name else None
         parts = [] if given is None else self._parts_named(given)
@@ -826,13 +828,13 @@ class RankedCall(TableCall[RankedAnswer]):
         raise UnanswerableError(f"{name} is {shown(given)}, which is not served; {self._served()}{hint}")
 
     def _served(self) -> str:
-        """Return in words which parts there are."""
+        """Return a text that lists the parts, cut after the first few."""
         places = self._parts.places
         more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
         return f"there is {', '.join(islice(places, _LISTED)) or 'none'}{more}"
 
     def _named(self, text: str) -> dict[tuple[int, int], str]:
-        """Return where a text names a part, and which; the longest name at each place."""
+        """Return the places in a text that name a part, each with the part; the longest name at each place."""
         units = self._parts.lexicon.units(fold(text))
         words = tuple(unit for unit, _, _ in units)
         places: dict[tuple[int, int], str] = {}
@@ -844,7 +846,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return places
 
     def _kept(self, index: PartIndex) -> np.ndarray | None:
-        """Return the rows that the call's filters leave; None for all."""
+        """Return a mask of the rows that pass all filters of the call; None if it has no filters."""
         mask: np.ndarray | None = None
         for name, rule, given in self._filters():
             left = self._left(index, name, rule, given)
@@ -852,7 +854,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return mask
 
     def _left(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
-        """Return the rows of a part that one filter leaves."""
+        """Return a mask of the rows of a part that pass one filter."""
         if isinstance(rule, EqualTo):
             match = self._spec.rule(name)
             forms_of = {at: canonical_values(value, match) for at, value in index.values(rule.column).items()}
@@ -862,7 +864,7 @@ class RankedCall(TableCall[RankedAnswer]):
 
 
 class Ranker:
-    """The order in which a ranked tool of a suite gives its rows, without a case: for those who measure it, or put another in its place.
+    """Ranks rows as a ranked tool of a suite does, without a case: to measure the tool, or to replace its ranking.
 
     Args:
         suite: the suite.
@@ -908,7 +910,7 @@ class Ranker:
         return self._call(self._ground, call, part).ids(limit)
 
     def part_of(self, arguments: Mapping[str, Json], context: Context) -> str:
-        """Return the part that a call searches.
+        """Return the part of the table that a call would search.
 
         Args:
             arguments: of the call.
@@ -925,7 +927,7 @@ class Ranker:
         return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
 
     def _call(self, ground: Ground, call: SpecCall, part: str = "") -> RankedCall:
-        """Return a call of the tool."""
+        """Return the object that answers a call of the tool."""
         return RankedCall(ground, self.answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part)
 
 
@@ -935,10 +937,11 @@ def vocabulary_of(manifest: SuiteManifest) -> Vocabulary:
 
 
 def ranked_parts(ground: Ground, answer: RankedAnswer) -> RankedParts:
-    """Return the parts of a ranked table as a case sees it; what all cases share is made once."""
+    """Return the parts of a ranked table as a case sees it; cases that do not change the table share them."""
     words = ground.view(answer.words).parts[0].table.rows if answer.words else ()
 
     def make(rows: Sequence[JsonObject]) -> RankedParts:
+        """Return the parts of some rows."""
         return RankedParts(rows, answer, PhraseLexicon(answer, ground.wordbook(answer.words), words), words)
 
     base, *own = ground.view(answer.table).parts

@@ -47,7 +47,7 @@ _KEY_DIGITS = 12
 
 @dataclass(frozen=True)
 class SandboxAnswer:
-    """What a call brought.
+    """The answer of a sandbox to one call.
 
     Attributes:
         result: JSON data of the caller's own: changing it changes nothing else.
@@ -65,7 +65,7 @@ class SandboxAnswer:
     writes: str = ""
 
     def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
-        """Return the step of the call that brought this answer; ``name``: the id of the call."""
+        """Return the trajectory step of the call with this answer; ``name``: the id of the call."""
         return Step(kind="call", id=name, tool=tool, arguments=arguments, **vars(self))
 
 
@@ -80,7 +80,7 @@ _NOTES = {
 
 
 class _Deviation(NamedTuple):
-    """One parameter that is not the same in both calls."""
+    """A parameter that differs between a call and a recording, and how."""
 
     parameter: Parameter
     kind: Kind
@@ -90,7 +90,7 @@ class _Deviation(NamedTuple):
 
 
 def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator[_Deviation]:  # noqa: C901  a branch a kind
-    """Yield what is not the same in two calls, in the order of the tool's parameters."""
+    """Yield the differences between two calls, in the order of the tool's parameters."""
     for parameter, wanted, value in zip(spec.parameters, asked.values, recorded.values, strict=True):
         if wanted == value:
             continue
@@ -117,7 +117,7 @@ def _deviations(spec: ToolSpec, asked: SpecCall, recorded: SpecCall) -> Iterator
 
 
 def _are_near(places: Iterable[tuple[int, float]], asked: SpecCall, recorded: SpecCall) -> bool:
-    """Return whether the values at some places lie within so many metres; the quickest of all comparisons."""
+    """Return whether two calls have each located value within its distance; a quick test before all other comparisons."""
     for index, metres in places:
         here, there = asked.values[index], recorded.values[index]
         if here == there:
@@ -133,7 +133,7 @@ def _are_near(places: Iterable[tuple[int, float]], asked: SpecCall, recorded: Sp
 
 
 def _apart_m(left: Canonical, right: Canonical) -> float | None:
-    """Return how far two points, or the farthest of two rows of points, lie apart, metres; None: not comparable."""
+    """Return the distance of two points, or the largest between two rows of points, in metres; None if not comparable."""
     if left is None or right is None:
         return None
     if type(left[0]) is float and type(right[0]) is float:
@@ -143,7 +143,7 @@ def _apart_m(left: Canonical, right: Canonical) -> float | None:
 
 
 class RecordingEntry:
-    """A recording under one way of asking for it."""
+    """A recording with one set of arguments that it answers."""
 
     def __init__(self, recording: Recording, call: SpecCall) -> None:
         self.recording = recording
@@ -151,28 +151,28 @@ class RecordingEntry:
 
     @cached
     def key(self) -> str:
-        """A short digest of the canonical call, and of the writes before it."""
+        """Return a short digest of the canonical call and of the writes before it."""
         request = {"tool": self.recording.tool, "values": self.call.values}
         return digest(request | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
 
     @cached
     def provenance(self) -> Provenance:
-        """The provenance of an answer that is this recording unchanged."""
+        """Return the provenance of an answer that is this recording unchanged."""
         return Provenance(kind="exact", recording=self.key)
 
     @cached
     def result_digest(self) -> str:
-        """A digest of the result, by which conflicting recordings are told apart."""
+        """Return a digest of the result, by which conflicting recordings are distinguished."""
         return digest(self.recording.result)
 
 
 def recording_key(tool: Tool, recording: Recording) -> str:
-    """Return a short digest of a recording's canonical call: two recordings of one request have the same. Raises ValueError where it cannot be read."""
+    """Return a short digest of a recording's canonical call, equal for equal requests. Raises ValueError if it cannot be read."""
     return RecordingEntry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
 
 
 class _Candidate(NamedTuple):
-    """A recording that may answer, with all in which it differs from the call; ``result`` without the ``removed`` items that were not asked for."""
+    """A recording that may answer, its deviations from the call, and its result without the ``removed`` items not asked for."""
 
     entry: RecordingEntry
     deviations: tuple[_Deviation, ...] = ()
@@ -181,7 +181,7 @@ class _Candidate(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, float, float, float]:
-        """Fewest differences, then the shortest distance, then the most similar text, then the least to cut off."""
+        """Return a sort key: fewest differences, then the shortest distance, the most similar text, the least to cut off."""
         distance = sum(deviation.distance or 0 for deviation in self.deviations)
         unlike = sum(1 - deviation.score for deviation in self.deviations if deviation.score is not None)
         return (
@@ -193,12 +193,12 @@ class _Candidate(NamedTuple):
 
     @property
     def blocked(self) -> list[_Deviation]:
-        """What keeps the recording from answering."""
+        """Return the deviations that keep the recording from answering."""
         return [deviation for deviation in self.deviations if deviation.kind == "blocked"]
 
     @property
     def kind(self) -> ProvenanceKind:
-        """What an answer of this recording is."""
+        """Return the provenance kind of an answer of this recording: exact, near or composed."""
         kinds = {deviation.kind for deviation in self.deviations}
         return "composed" if self.removed or kinds & {"wider", "more"} else "near" if kinds else "exact"
 
@@ -238,21 +238,21 @@ class Resolver:
 
     @cached
     def _alike(self) -> dict[tuple[Canonical, ...], list[RecordingEntry]]:
-        """The recordings that may answer nearly; most calls are answered without them."""
+        """Return the recordings by the key that a near answer must share; built on first use."""
         alike: dict[tuple[Canonical, ...], list[RecordingEntry]] = {}
         for entry in self._entries:
             alike.setdefault(self._alike_key(entry.call), []).append(entry)
         return alike
 
     def _exact_key(self, call: SpecCall) -> tuple[Canonical, ...]:
-        """All values but places, which are compared by distance: of them, whether there is one."""
+        """Return a key of all values of a call; for places, which are compared by distance, only whether one is given."""
         values = list(call.values)
         for index in self.spec.located:
             values[index] = values[index] is not None
         return tuple(values)
 
     def _alike_key(self, call: SpecCall) -> tuple[Canonical, ...]:
-        """What even a near answer must share: essential values without tolerance, and the words of texts."""
+        """Return a key of what even a near answer must share: essential values without tolerance, and the words of texts."""
         key: list[Canonical] = []
         for parameter, value in zip(self.spec.parameters, call.values, strict=True):
             if parameter.essential and parameter.plain:
@@ -262,7 +262,7 @@ class Resolver:
         return tuple(key)
 
     def resolve(self, call: SpecCall, writes: str = "") -> SandboxAnswer:
-        """Return the answer to a call that was read with this tool's spec.
+        """Return the answer to a call: of an exact recording, else of a near one, else a miss.
 
         Args:
             call: what was asked.
@@ -271,7 +271,7 @@ class Resolver:
         return self.exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
 
     def exactly(self, call: SpecCall, writes: str = "") -> SandboxAnswer | None:
-        """Return the answer of the recording of this very call, None where there is none; arguments as for ``resolve``."""
+        """Return the answer of the recording of this very call; None if there is none. Arguments as for ``resolve``."""
         entries = [
             entry
             for entry in self._exact.get(self._exact_key(call), ())
@@ -282,7 +282,7 @@ class Resolver:
         return self._answer(call, whole) if whole else None
 
     def _nearly(self, call: SpecCall, writes: str) -> SandboxAnswer | None:
-        """Return the answer of the nearest recording that may answer and can be cut to what was asked; None where there is none."""
+        """Return the answer of the nearest recording that can be cut to what was asked; None if there is none."""
         reached = (
             self._candidate(call, entry)
             for entry in self._alike.get(self._alike_key(call), ())
@@ -297,16 +297,16 @@ class Resolver:
         return None
 
     def _candidate(self, call: SpecCall, entry: RecordingEntry) -> _Candidate:
-        """Return a recording with all in which it differs from a call."""
+        """Return a recording as a candidate, with its deviations from a call."""
         return _Candidate(entry, tuple(_deviations(self.spec, call, entry.call)))
 
     def _served(self, call: SpecCall, candidates: Iterable[_Candidate]) -> list[_Candidate]:
-        """Return the candidates with their results, cut to what was asked; those that cannot be cut are left out."""
+        """Return the candidates with their results cut to what was asked, without those that cannot be cut."""
         cut = (self._cut(call, candidate) for candidate in candidates)
         return [candidate for candidate in cut if not isinstance(candidate, str)]
 
     def _cut(self, call: SpecCall, candidate: _Candidate) -> _Candidate | str:
-        """Return a candidate with its result cut to what was asked, or in words why that cannot be done."""
+        """Return a candidate with its result cut to what was asked, or a text that says why it cannot be cut."""
         recorded = candidate.entry.call
         result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
@@ -328,13 +328,13 @@ class Resolver:
     def _circle(
         self, rule: CutByDistance, asked: float, made_for: float, call: SpecCall, recorded: SpecCall
     ) -> _Circle:
-        """Return the circle that was asked for, as seen from the recorded one."""
+        """Return the circle that was asked for, and how it differs from the recorded one."""
         centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
         here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
         return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
 
     def _answer(self, call: SpecCall, served: Sequence[_Candidate]) -> SandboxAnswer:
-        """Return the answer of the recorded call that most recordings agree on; among equals the one with the smallest digest.
+        """Return the answer of the recorded call that most recordings agree on; on a tie, the one with the smallest digest.
 
         Several recordings of one call answer in their order, one each time, and the last one from then on: what is polled changes.
         """
@@ -366,7 +366,7 @@ class Resolver:
         return SandboxAnswer(fresh(chosen.result), "ok", provenance)
 
     def _miss(self, call: SpecCall, writes: str) -> SandboxAnswer:
-        """Return the answer to a call that no recording answers, with what kept the nearest one from it."""
+        """Return the answer "miss" to a call, with a note on what kept the nearest recording from answering."""
         name = self.spec.tool.name
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
@@ -389,13 +389,14 @@ class Resolver:
         return SandboxAnswer(fresh(MISS_RESULT), "miss", provenance)
 
     def _nearest(self, call: SpecCall, entries: Iterable[RecordingEntry]) -> _Candidate:
-        """Return the recording with the fewest obstacles; among equals the most alike in words, then on the ground."""
+        """Return the recording with the fewest obstacles; if equal, the most similar in words, then the closest in distance."""
         candidates = [
             (len(rival.blocked), len(rival.deviations), rival) for rival in (self._candidate(call, e) for e in entries)
         ]
         fewest = min(candidate[:2] for candidate in candidates)
 
         def remoteness(candidate: _Candidate) -> tuple[float, float, str]:
+            """Return a sort key for a candidate: how different its words are, how far off it is, then its key."""
             unlike = sum(1 - (_score(rival, call, candidate.entry.call) or 0) for rival in candidate.deviations)
             distance = sum(rival.distance or 0 for rival in candidate.deviations)
             return round(unlike, 6), round(distance, 1), candidate.entry.key
@@ -404,7 +405,7 @@ class Resolver:
 
 
 def _variants(recording: Recording) -> Iterator[JsonObject]:
-    """Yield the recording's arguments, and those with declared synonyms in the place of its values."""
+    """Yield the arguments of a recording in all combinations with its declared synonyms, up to a limit."""
     names = sorted(recording.synonyms)
     values = [(recording.arguments.get(name), *recording.synonyms[name]) for name in names]
     for choice in islice(product(*values), _MOST_VARIANTS):
@@ -412,7 +413,7 @@ def _variants(recording: Recording) -> Iterator[JsonObject]:
 
 
 def _difference(deviation: _Deviation, asked: SpecCall, recorded: SpecCall, note: str = "") -> Difference:
-    """Return a deviation in the form of the trajectory, with both values as they were written."""
+    """Return a deviation as a difference of the trajectory, with both values as they were written."""
     parameter, score = deviation.parameter, _score(deviation, asked, recorded)
     return Difference(
         parameter=parameter.name,
@@ -425,7 +426,7 @@ def _difference(deviation: _Deviation, asked: SpecCall, recorded: SpecCall, note
 
 
 def _score(deviation: _Deviation, asked: SpecCall, recorded: SpecCall) -> float | None:
-    """Return how alike the texts of a parameter are, or None where it has no text on one side."""
+    """Return how similar the texts of a parameter are in two calls; None if one side has no text."""
     parameter = deviation.parameter
     if deviation.score is not None or parameter.lexicon is None:
         return deviation.score
@@ -434,11 +435,11 @@ def _score(deviation: _Deviation, asked: SpecCall, recorded: SpecCall) -> float 
 
 
 class _CannotCutError(Exception):
-    """A recorded result cannot be cut to the request; the message names the field that it lacks."""
+    """A recorded result cannot be cut to the request; the message says why."""
 
 
 class _Circle(NamedTuple):
-    """What was asked for; the recorded centre lies ``moved`` metres from its own, and ``narrower`` is it than the recorded circle."""
+    """The circle that was asked for, how far its centre is ``moved`` from the recorded one, and whether it is ``narrower``."""
 
     centre: Point | None
     radius: float
@@ -447,7 +448,7 @@ class _Circle(NamedTuple):
 
 
 def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[Json, int]:
-    """Return a result, and how many items lie outside the circle and are left out of it; what is left is shared with the recorded one.
+    """Return a result without the items outside the circle, and how many were removed; the rest is shared with the recorded result.
 
     A list for a greater radius that gives distances may be cut only where it is sorted by them: then it holds the nearest first, and
     nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
@@ -475,7 +476,7 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
 
 
 def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
-    """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
+    """Return whether an item surely lies in the circle: by its own point, else by its distance plus how far the centre moved."""
     apart = number(_at(item, rule.distance)) if rule.distance else None
     own = point_of(_at(item, rule.point)) if rule.point else None
     own = point_of([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
@@ -486,7 +487,7 @@ def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
 
 
 def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:
-    """Return a result, and how many elements have a label that was not asked for and are left out of it; what is left is shared.
+    """Return a result without the elements with labels not asked for, and how many were removed; the rest is shared.
 
     A recording for more members is not cut where one has no label, or where the result has nothing for one that was asked for.
     """
@@ -509,18 +510,18 @@ def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorde
 
 
 def _label(element: Json, labels: Iterable[str]) -> str | None:
-    """Return the label that a text, or the first text of a list, begins with."""
+    """Return the label that a text, or the first text of a list, begins with; None if there is none."""
     text = element[0] if isinstance(element, list) and element else element
     return next((label for label in labels if text.startswith(label)), None) if isinstance(text, str) else None
 
 
 def _at(data: Json, path: str | None) -> Any:
-    """Return what stands at a dotted path, or None."""
+    """Return the value at a dotted path; None if there is none."""
     return next(iter(values_at(data, path or "")), None)
 
 
 def _with(data: Json, path: str, value: Json) -> Json:
-    """Return the data with another value at a path that exists; all else is shared."""
+    """Return a copy of data with another value at an existing dotted path; everything else is shared."""
     if not path:
         return value
     key, _, rest = path.partition(".")

@@ -59,7 +59,7 @@ _Joints = Sequence[tuple[float, int]]
 
 
 class Computed:
-    """The computed answers of one case, from the suite's tables with the case's overlays laid on, first to last."""
+    """Computes the answers of one case from the suite's tables, with the overlays of the case applied in order."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Computed:
         self._routers: dict[str, Router] = {}
 
     def result(self, spec: ToolSpec, call: SpecCall) -> tuple[Json, str]:
-        """Return the result of a call of a tool that says how its answers are computed, and what of the call it leaves out.
+        """Return the result of a call of a tool with computed answers, and a note on what of the call the result leaves out.
 
         Raises UnanswerableError where the call means nothing that is known; the message says what.
         """
@@ -93,7 +93,7 @@ class Computed:
         raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
 
     def _rank(self, answer: RankedAnswer, spec: ToolSpec, call: SpecCall) -> Json:
-        """Return the result of a call of a tool that ranks rows."""
+        """Return the result of a call of a tool that ranks rows; the parts of its table are prepared on first use."""
         from .ranked import RankedCall, ranked_parts, vocabulary_of  # noqa: PLC0415 (few suites have such tools)
 
         parts = self._ranked.get(spec.tool.name)
@@ -102,7 +102,7 @@ class Computed:
         return RankedCall(self._ground, answer, spec, call, parts, vocabulary=vocabulary_of(self._manifest)).result()
 
     def _router(self, name: str) -> Router:
-        """Return the routes of a tool, made ready once."""
+        """Return the router of a tool, made on first use. Raises ValueError if the tool does not answer with routes."""
         if name not in self._routers:
             answer = self._tools[name].answer
             if not isinstance(answer, RoutesAnswer):
@@ -111,13 +111,13 @@ class Computed:
         return self._routers[name]
 
     def _quickest(self, tool: str, origin: Json, destination: Json, mode: str) -> JsonObject:
-        """Return the quickest route of a tool between two ends."""
+        """Return the quickest route that a tool gives between two ends. Raises UnanswerableError."""
         router = self._router(tool)
         return router.between(router.end(origin, "origin"), router.end(destination, "destination"), mode)[0]
 
 
 class Way(NamedTuple):
-    """One way in one direction: its ends by their place among the network's points, and its row."""
+    """One way in one direction: the numbers of its end points in the network, its figures and its row."""
 
     origin: int
     destination: int
@@ -127,12 +127,12 @@ class Way(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """By which the quickest way is found."""
+        """Return the cost by which the quickest way is found: the minutes, plus a trace of the metres to break ties."""
         return self.minutes + self.metres * _SHORTER
 
 
 class Route(NamedTuple):
-    """The ways of a route in their order, and what lies before, between and behind them on local ways."""
+    """A route: its ways in order, and its metres and minutes with the local ways to and from the network."""
 
     ways: tuple[Way, ...]
     metres: float
@@ -140,7 +140,7 @@ class Route(NamedTuple):
 
 
 class Network:
-    """The ways of one mode: the rows that may be used; ``answer`` says which columns hold what."""
+    """The network of one mode, made of the rows that may be used; ``answer`` says which columns hold what."""
 
     def __init__(self, rows: Iterable[JsonObject], answer: RoutesAnswer) -> None:
         self._places: dict[Point, int] = {}
@@ -153,6 +153,7 @@ class Network:
             self._between.setdefault((way.origin, way.destination), []).append(at)
 
     def _directed(self, row: JsonObject, answer: RoutesAnswer) -> Iterator[Way]:
+        """Yield a row as ways: one in each direction that it can be used in; none if its ends or figures are missing."""
         ends = point_of(row.get("from")), point_of(row.get("to"))
         metres, minutes = number(row.get(answer.metres)), number(row.get(answer.minutes))
         if ends[0] is None or ends[1] is None or metres is None or minutes is None:
@@ -163,12 +164,12 @@ class Network:
             yield Way(destination, origin, minutes, metres, row)
 
     def joints(self, spot: Point, reach_m: float) -> _Joints:
-        """Return where a trip from a spot may enter the network; 0 metres for a point that is as good as there."""
+        """Return where a trip from a spot may enter the network: (0 metres, point) if one is very near, else the nearest few in reach."""
         here = self._index.nearest(spot, _SNAP_M)
         return [(0.0, here[0][1])] if here else self._index.nearest(spot, reach_m, _JOINTS)
 
     def direct(self, origins: _Joints, destinations: _Joints) -> bool:
-        """Return whether both ends lie on the network and one way joins them."""
+        """Return whether both ends lie on the network and a single way joins them."""
         return any(
             off == far == 0 and (origin, destination) in self._between
             for off, origin in origins
@@ -176,7 +177,7 @@ class Network:
         )
 
     def routes(self, origins: _Joints, destinations: _Joints, local: Local, most: int) -> list[Route]:
-        """Return the quickest route, then the quickest without the slowest named way of those before, and so on; ``local`` is what a local way takes."""
+        """Return up to ``most`` routes: the quickest, then each time the quickest without the slowest named way of the one before."""
         routes: list[Route] = []
         barred: set[str] = set()
         while len(routes) < most:
@@ -191,7 +192,7 @@ class Network:
         return routes
 
     def _quickest(self, origins: _Joints, destinations: _Joints, local: Local, barred: set[str]) -> Route | None:
-        """Return the quickest route of a tool between two ends."""
+        """Return the quickest route between any of the origins and destinations without the barred ways; None if there is none."""
         costs = [_BARRED if str(way.row.get(WAY_NAME)) in barred else way.cost for way in self._ways]
         routes: list[Route] = []
         for before, origin in origins:
@@ -204,7 +205,7 @@ class Network:
         return min(routes, key=lambda route: route.minutes + route.metres * _SHORTER, default=None)
 
     def _path(self, origin: int, destination: int, costs: Sequence[float]) -> list[Way] | None:
-        """Return the quickest ways from point to point, None where none may be used."""
+        """Return the ways of the quickest path between two points of the network; None if there is none without barred ways."""
         if origin == destination:
             return []
         from rustworkx import dijkstra_shortest_paths  # noqa: PLC0415 - heavy; only loaded where a route is asked for
@@ -217,6 +218,7 @@ class Network:
 
     @cached_property
     def _graph(self) -> PyDiGraph[Point, int]:
+        """Return the network as a graph, built on first use; each edge holds the position of its way."""
         from rustworkx import PyDiGraph  # noqa: PLC0415 - heavy; only loaded where a route is asked for
 
         graph: PyDiGraph[Point, int] = PyDiGraph()
@@ -226,7 +228,7 @@ class Network:
 
 
 class Router:
-    """The routes that one tool, which is answered so, knows in one case."""
+    """Finds the routes that one tool gives in one case."""
 
     def __init__(self, ground: Ground, answer: RoutesAnswer) -> None:
         self._ground = ground
@@ -234,7 +236,7 @@ class Router:
         self._networks: dict[tuple[str, frozenset[str]], Network] = {}
 
     def _network(self, mode: str, avoided: frozenset[str]) -> Network:
-        """Return the network of a mode without the ways that have anything in some columns; each is made once."""
+        """Return the network of a mode without the ways that have a value in an avoided column; each is made once."""
         if (mode, avoided) not in self._networks:
             self._networks[mode, avoided] = Network(
                 (row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))),
@@ -244,13 +246,13 @@ class Router:
 
     @cached_property
     def _open(self) -> list[JsonObject]:
-        """The ways that may be used at the case's own time of day."""
+        """Return the rows of the ways that are open at the time of day of the case."""
         heed, minute = self._answer.heed, self._ground.minute
         rows = self._ground.view(self._answer.ways).rows()
         return [row for row in rows if not (heed and _is_closed(row.get("closed"), minute))]
 
     def answer(self, spec: ToolSpec, call: SpecCall) -> JsonObject:
-        """Return the result of a call. Raises UnanswerableError."""
+        """Return the result of a call: the routes, with the echoed parameters. Raises UnanswerableError."""
         answer = self._answer
         mode = spec.value(call, "mode")
         if mode not in answer.local:
@@ -262,7 +264,7 @@ class Router:
         return {**echoed, "routes": routes}
 
     def end(self, value: Json, name: str) -> Point:
-        """Return the point that a value means: one in any form, or that of a place by its id or name."""
+        """Return the point that a value means: a point in any form, or that of a place, by id or name. Raises UnanswerableError."""
         spot = point_of(value)
         if spot is not None:
             return spot
@@ -273,7 +275,7 @@ class Router:
     def between(
         self, origin: Point, destination: Point, mode: str, avoided: frozenset[str] = frozenset()
     ) -> list[JsonObject]:
-        """Return the routes between two points, the quickest first. Raises UnanswerableError for a trip that is too long."""
+        """Return the routes between two points, quickest first. Raises UnanswerableError if too far apart or no way is known."""
         answer, local = self._answer, self._answer.local[mode]
         apart = distance_m(*origin, *destination)
         if apart > BEYOND_M:
@@ -292,11 +294,12 @@ class Router:
         return [self._shown(route, apart) for route in routes]
 
     def figures(self, origin: Point, destination: Point, mode: str) -> tuple[int, int]:
-        """Return the metres and minutes of the quickest route."""
+        """Return the metres and minutes of the quickest route between two points. Raises UnanswerableError."""
         route = self.between(origin, destination, mode)[0]
         return route[self._answer.metres], route[self._answer.minutes]
 
     def _shown(self, route: Route, apart: float) -> JsonObject:
+        """Return a route as it appears in a result: the names of its ways, metres, minutes and the declared sums and minima."""
         answer = self._answer
         names = [str(way.row[WAY_NAME]) for way in route.ways if way.row.get(WAY_NAME)]
         result: JsonObject = {WAY_NAME: ", ".join(dict.fromkeys(names))} if names else {}
@@ -310,7 +313,7 @@ class Router:
 
 
 def _is_closed(span: Json, minute: int | None) -> bool:
-    """Return whether a way is closed at a minute of the day; ``span`` holds the times from which and until which it is, "HH:MM"."""
+    """Return whether a way is closed at a minute of the day; ``span``: the times "HH:MM" between which it is closed."""
     if minute is None or not isinstance(span, (list, tuple)) or len(span) != 2:  # noqa: PLR2004 - a pair
         return False
     start, end = (60 * int(clock[:2]) + int(clock[3:5]) for clock in span)
@@ -318,7 +321,7 @@ def _is_closed(span: Json, minute: int | None) -> bool:
 
 
 def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolSpec, call: SpecCall) -> JsonObject:
-    """Return the shortest round of a call; among equals the one whose places come first. Raises UnanswerableError."""
+    """Return the shortest round trip of a call; on a tie, the one with the better-ranked stops first. Raises UnanswerableError."""
     spots: dict[str | None, Point] = {None: router.end(spec.given(call, answer.start), answer.start)}
     rows: dict[str, JsonObject] = {}
     for value in members(spec.given(call, answer.stops)):
@@ -331,9 +334,11 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolS
     }
 
     def length(order: tuple[str, ...]) -> int:
+        """Return the metres of a round trip through the stops in an order."""
         return sum(legs[leg][0] for leg in pairwise((None, *order, None)))
 
     def rank(stop: str) -> tuple[float, str]:
+        """Return the sort key of a stop for ties: its value in the declared column (missing: last), then its id."""
         given = number(rows[stop].get(answer.ties)) if answer.ties else None
         return inf if given is None else given, stop
 

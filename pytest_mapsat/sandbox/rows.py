@@ -71,21 +71,21 @@ Keep = Callable[[TablePart, int], bool]
 
 
 class PointIndex:
-    """Some points, in degrees, by their latitude; None for what has none."""
+    """An index of points in degrees, sorted by latitude; None for an item without a point."""
 
     def __init__(self, points: Sequence[Point | None]) -> None:
         self.points = points
         self._by_latitude = sorted((spot[1], at) for at, spot in enumerate(points) if spot is not None)
 
     def holds(self, at: int, centre: Point, metres: float) -> bool:
-        """Return whether one of the points lies in a circle."""
+        """Return whether the point at a position lies in a circle."""
         spot = self.points[at]
         if spot is None or abs(spot[1] - centre[1]) * LEAST_M_PER_DEGREE > metres:
             return False
         return distance_m(*centre, *spot) <= metres
 
     def within(self, centre: Point, metres: float) -> Iterator[tuple[float, int]]:
-        """Give the points in a circle: metres from its centre, and place among the points."""
+        """Yield the points in a circle: the distance from its centre in metres, and the position among the points."""
         high = metres / LEAST_M_PER_DEGREE
         first = bisect_left(self._by_latitude, (centre[1] - high, 0))
         for latitude, at in islice(self._by_latitude, first, None):
@@ -96,7 +96,7 @@ class PointIndex:
                 yield apart, at
 
     def nearest(self, centre: Point, metres: float, most: int = 1) -> list[tuple[float, int]]:
-        """Return the nearest points within some metres, the nearest first; among equals the first of the points."""
+        """Return up to ``most`` points within some metres as (metres, position), nearest first; on a tie, the first of the points."""
         reach = min(metres, _NEAR_M)
         while True:
             nearest = sorted(self.within(centre, reach))[:most]
@@ -106,18 +106,18 @@ class PointIndex:
 
 
 def point_index(table: Table, lon: str, lat: str) -> PointIndex:
-    """Return the points of a table's rows, made ready once."""
+    """Return the index of the points in two columns of a table, made once for all cases."""
     return table.index(("points", lon, lat), lambda rows: PointIndex([_point(row, lon, lat) for row in rows]))
 
 
 def _point(row: JsonObject, lon: str, lat: str) -> Point | None:
-    """Return the point in two columns of a row; None where it has none."""
+    """Return the point in two columns of a row; None if it has none."""
     east, north = number(row.get(lon)), number(row.get(lat))
     return None if east is None or north is None else (east, north)
 
 
 class RowPlace(NamedTuple):
-    """A row that a value means, or a point without one."""
+    """A row that a value means, with its id and point; or a point without a row."""
 
     id: str
     point: Point | None
@@ -125,7 +125,7 @@ class RowPlace(NamedTuple):
 
 
 class Ground:
-    """What every computed answer of a case rests on: its tables with the overlays laid on, its time, and which row a value means."""
+    """What all computed answers of a case share: its tables with overlays, its time of day, and how a value is looked up as a row."""
 
     def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
         self.context = context
@@ -136,18 +136,18 @@ class Ground:
         self._views: dict[str, View] = {}
 
     def view(self, name: str) -> View:
-        """Return a table as the case sees it."""
+        """Return a table as the case sees it, with its overlays; made on first use."""
         if name not in self._views:
             laid_on = [overlay for overlay in self._overlays if overlay.table == name]
             self._views[name] = View(self._tables[name], laid_on)
         return self._views[name]
 
     def wordbook(self, name: str | None) -> Wordbook:
-        """Return the declared words of a table, the suite's for all cases; none where none is named."""
+        """Return the declared words in a table, made once for all cases; an empty wordbook if no table is named."""
         return (self._tables[name] if name else _NO_WORDS).index("wordbook", Wordbook)
 
     def places(self, value: Json, reference: Reference) -> list[RowPlace]:
-        """Return the rows that a value means: by id, else by point or as the place of the user, else by name; a point without a row stands for itself."""
+        """Return the rows that a value means: by id, else by point or user location, else by name; a point with no row near is kept."""
         view = self.view(reference.table)
         if isinstance(value, str) and (row := _by_id(view, reference.id, value.strip())):
             return [_place(row, reference)]
@@ -161,7 +161,7 @@ class Ground:
         return [_place(part.table.rows[hit.row], reference) for part, hit in hits if hit.rank == best]
 
     def _here(self, value: Json, reference: Reference) -> Point | None:
-        """Return where the user is, where a value says just that."""
+        """Return the point of the user if a value names the user's location; else None."""
         location = self.context.location
         if location is None or not isinstance(value, str):
             return None
@@ -169,7 +169,7 @@ class Ground:
         return (location.lon, location.lat) if normalise(value) in names else None
 
     def _near_user(self, reference: Reference) -> Keep | None:
-        """Return a test for rows near enough to the user; None where all are."""
+        """Return a test of whether a row lies near the user; None if distance does not matter or the location is unknown."""
         location, metres = self.context.location, reference.near_m
         if location is None or metres is None or reference.lon is None or reference.lat is None:
             return None
@@ -179,17 +179,19 @@ class Ground:
     def find(
         self, view: View, columns: Searched, text: str, keep: Keep | None = None
     ) -> list[tuple[TablePart, RowHit]]:
-        """Return the rows of a view that a text means, in the order in which they fit it. ``keep`` says whether the rest of the call leaves a row."""
+        """Return the rows of a view that a text means, best first. ``keep`` says whether the rest of the call leaves a row."""
         if len(text) > _LONGEST:
             raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
         book = self.wordbook(columns.words)
         key = columns.name, columns.sort, columns.also, columns.words, columns.lon, columns.lat
 
         def hits(asked: str) -> Iterator[tuple[TablePart, RowHit]]:
+            """Yield the hits for a text in all parts of the view."""
             for part in view.parts:
                 index = part.table.index(key, lambda rows: SearchIndex(rows, columns, book))
 
                 def is_left(at: int, part: TablePart = part) -> bool:
+                    """Return whether the case has a row of this part and the rest of the call leaves it."""
                     return at not in part.gone and (keep is None or keep(part, at))
 
                 yield from ((part, hit) for hit in index.find(asked, part.gone, is_left))
@@ -202,14 +204,14 @@ class Ground:
         return sorted(meant, key=lambda placed: (placed[1].rank, placed[0].order[placed[1].row]))
 
     def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
-        """Return what tells that a value means no row."""
+        """Return the error that a value means no row, with similar ids as a hint."""
         ids = [str(row[reference.id]) for row in self.view(reference.table).rows() if reference.id in row]
         hint = did_you_mean(value, ids) if isinstance(value, str) else ""
         return UnanswerableError(f"nothing is known as {shown(value)}{f' ({hint})' if hint else ''}")
 
 
 def _by_id(view: View, column: str, value: str) -> JsonObject | None:
-    """Return the row of an id; of several, the first."""
+    """Return the row with an id, the first of several; None if there is none."""
     for part in view.parts:
         for at in part.table.having(column, _as_text).get(value, ())[:1]:
             if at not in part.gone:
@@ -218,11 +220,12 @@ def _by_id(view: View, column: str, value: str) -> JsonObject | None:
 
 
 def _as_text(value: Json) -> tuple[str]:
+    """Return a value as text in a tuple, the key by which rows are looked up."""
     return (str(value),)
 
 
 def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
-    """Return the row nearest to a point, within reach, else the point alone."""
+    """Return the row nearest to a point within reach, else the point alone; empty if the rows have no points."""
     if reference.lon is None or reference.lat is None:
         return []
     near = [
@@ -236,13 +239,13 @@ def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
 
 
 def _place(row: JsonObject, reference: Reference) -> RowPlace:
-    """Return a row with its id and point."""
+    """Return a row as a place, with its id and its point (None if it has none)."""
     at = _point(row, reference.lon, reference.lat) if reference.lon and reference.lat else None
     return RowPlace(str(row.get(reference.id, "")), at, row)
 
 
 def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tuple[RowPlace, Point]:
-    """Return the one place that a value means, with its point. Raises UnanswerableError where it means none, or several."""
+    """Return the one place that a value means, and its point. Raises UnanswerableError if it means none or several."""
     places = [(place, place.point) for place in ground.places(value, reference) if place.point is not None]
     if not places:
         raise ground.unknown(value, reference)
@@ -257,7 +260,7 @@ Answer = TypeVar("Answer", RowsAnswer, RankedAnswer)
 
 
 class TableCall(Generic[Answer]):
-    """One call of a tool that answers with rows of a table: what it gives, what its filters ask for, which page it wants."""
+    """One call of a tool that answers with rows of a table: its arguments, its filters and the page that it wants."""
 
     def __init__(self, ground: Ground, answer: Answer, spec: ToolSpec, call: SpecCall) -> None:
         self._ground = ground
@@ -271,7 +274,7 @@ class TableCall(Generic[Answer]):
         return self._spec.given(self._call, name)
 
     def _filters(self) -> Iterator[tuple[str, Any, Json]]:
-        """Give the filters that hold in the call: the parameter, its rule, and the value that it gives or the case's context has for it."""
+        """Yield the filters that apply in the call: parameter, rule, and the value from the call or from the case's context."""
         for name, rule in self._answer.where.items():
             given = self._given(name)
             if given is None and isinstance(rule, EqualTo) and rule.context:
@@ -280,7 +283,7 @@ class TableCall(Generic[Answer]):
                 yield name, rule, given
 
     def _result(self, rows: list[JsonObject]) -> JsonObject:
-        """Return a result that lists rows, or that is the first of them."""
+        """Return a result that lists rows with the echoed parameters; or only the first row, if the tool declares no list."""
         answer = self._answer
         echo = {key: self._echoed.get(name, self._given(name)) for key, name in answer.echo.items()}
         if answer.items is None:
@@ -288,7 +291,7 @@ class TableCall(Generic[Answer]):
         return {**echo, **({answer.count: len(rows)} if answer.count else {}), answer.items: rows}
 
     def _match_of(self, name: str, rule: OnDay | ColumnHolds, given: Json) -> Match:
-        """Return what one parameter asks of a column's value."""
+        """Return the match that a parameter's value demands of its column. Raises UnanswerableError if the value is not usable."""
         if isinstance(rule, OnDay):
             day = day_of(given, self._ground.context.now, rule.words)
             if day is None:
@@ -300,7 +303,7 @@ class TableCall(Generic[Answer]):
         return Between(op="between", **{"min" if rule.op == "least" else "max": bound})
 
     def _clock(self, name: str, given: Json) -> str:
-        """Return the time of day that a parameter gives, HH:MM. Raises UnanswerableError."""
+        """Return the time of day that a parameter gives, as HH:MM. Raises UnanswerableError if it gives none."""
         at_time = moment(given if isinstance(given, str) else number(given))
         clock = at_time.partition("T")[2][:5].replace("24:", "00:") if at_time else ""
         if not clock:
@@ -308,14 +311,14 @@ class TableCall(Generic[Answer]):
         return clock
 
     def _figure(self, name: str, given: Json) -> float:
-        """Return the number that a parameter gives. Raises UnanswerableError."""
+        """Return the number that a parameter gives. Raises UnanswerableError if it gives none."""
         bound = number(given)
         if bound is None:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
         return bound
 
     def _wanted(self, match: ParameterMatch, given: Json, held_values: Iterable[Any]) -> frozenset[Any]:
-        """Return the values of a column, in their canonical form, that equal what a parameter gives. ``held_values``: those of the column."""
+        """Return the canonical forms that a column value must equal. ``held_values``: those of the column, to recognise places."""
         wanted = canonical_values(given, match)
         if match.type == "place":
             # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
@@ -326,13 +329,13 @@ class TableCall(Generic[Answer]):
         return wanted
 
     def _page(self, rows: Sequence[Item]) -> Sequence[Item]:
-        """Return the part of the rows that the call asks for."""
+        """Return the rows of the page that the call asks for."""
         page, limit = self._answer.page, self._answer.limit
         size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
         return rows[(place - 1) * size : place * size]
 
     def _whole(self, name: str | None, otherwise: int) -> int:
-        """Return the whole number from 1 that a parameter gives, else another. Raises UnanswerableError."""
+        """Return the positive whole number that a parameter gives, or ``otherwise`` without one. Raises UnanswerableError."""
         given = self._given(name) if name else None
         if given is None:
             return otherwise
@@ -364,7 +367,7 @@ class RowsCall(TableCall[RowsAnswer]):
         self.note = ""
 
     def result(self) -> Json:
-        """Return the result. Raises UnanswerableError."""
+        """Return the result of the call. Raises UnanswerableError."""
         answer = self._answer
         rows_found = self._sorted(self._found())
         if answer.items is not None or rows_found:
@@ -376,7 +379,7 @@ class RowsCall(TableCall[RowsAnswer]):
         raise UnanswerableError(f"nothing is known for {asked or 'this call'}")
 
     def _found(self) -> list[tuple[TablePart, int]]:
-        """Return the rows that the call is about, those that fit its text best first."""
+        """Return the rows that pass all filters of the call, those that fit its text best first; set ``note`` if words are left out."""
         keeps: list[Keep] = []
         wording: tuple[Words, str] | None = None
         for name, rule, given in self._filters():
@@ -386,6 +389,7 @@ class RowsCall(TableCall[RowsAnswer]):
                 keeps.append(self._keep(name, rule, given))
 
         def keep(part: TablePart, at: int) -> bool:
+            """Return whether a row passes all filters except the text."""
             return all(test(part, at) for test in keeps)
 
         if wording is not None:
@@ -402,7 +406,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return [(part, at) for _, part, at in sorted(rows, key=lambda row: row[0])]
 
     def _places(self, part: TablePart) -> Iterable[int]:
-        """Return the places of the rows that the call may be about: those that have an id that it gives, in a column for which that is known."""
+        """Return the positions of the rows that a call may be about: narrowed to the ids that it gives where an index knows them."""
         if isinstance(part.table.rows, FileRows):
             return range(len(part.table.rows)) if self._with_id is None else self._with_id
         if self._referred is None:
@@ -412,7 +416,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return sorted({at for id_ in ids for at in placed.get(id_, ())})
 
     def _keep(self, name: str, rule: Any, given: Json) -> Keep:
-        """Return what one parameter leaves of the table."""
+        """Return a test of whether a row passes the filter of one parameter. Raises UnanswerableError."""
         if isinstance(rule, Around):
             return self._around(name, rule)
         if isinstance(rule, Refers):
@@ -427,7 +431,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: match.fits(part.table.rows[at].get(rule.column)) is True
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
-        """Return a test for rows whose column has the value of a parameter, in any spelling."""
+        """Return a test of whether a row's column has the value of a parameter, in any spelling."""
         match = self._spec.rule(name)
         rows = self._view.parts[0].table.rows
         if isinstance(rows, FileRows) and match.type == "id" and rule.column == rows.keys.id:
@@ -437,6 +441,7 @@ class RowsCall(TableCall[RowsAnswer]):
         key = ("equal", rule.column, repr(match))
 
         def values(part: TablePart) -> Sequence[frozenset[Any]]:
+            """Return the canonical values of the column for each row of a part, made once for all cases."""
             return part.table.index(key, lambda rows: [canonical_values(row.get(rule.column), match) for row in rows])
 
         wanted = self._wanted(
@@ -445,7 +450,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: not wanted.isdisjoint(values(part)[at])
 
     def _around(self, name: str, rule: Around) -> Keep:
-        """Return a test for rows in the circle around the point of a parameter."""
+        """Return a test of whether a row lies in the circle around a parameter's point. Raises UnanswerableError."""
         if self._spec.value(self._call, name) is None and rule.ends is not None:
             centre = place_of(self._ground, self._given(name), rule.ends, name)[1]
         else:
@@ -461,14 +466,14 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
 
     def _point(self, name: str) -> Point:
-        """Return the point in two columns of a row; None where it has none."""
+        """Return the point that a parameter gives. Raises UnanswerableError if it gives none."""
         value = self._spec.value(self._call, name)
         if not isinstance(value, tuple):
             raise UnanswerableError(f"{name} is {shown(value)}, expected a point")
         return value[0], value[1]
 
     def _refers(self, name: str, rule: Refers, given: Json) -> Keep:
-        """Return a test for rows whose column has the id of what a parameter means."""
+        """Return a test of whether a row's column has the id of a place that a parameter means. Raises UnanswerableError."""
         ids = {place.id for place in self._ground.places(given, rule.to) if place.id}
         if rule.unknown == "error" and not ids:
             raise self._ground.unknown(given, rule.to)
@@ -481,7 +486,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
 
     def _sorted(self, rows: list[tuple[TablePart, int]]) -> list[tuple[TablePart, int]]:
-        """Return the rows in the order that the tool declares; those without a value come last."""
+        """Return the rows in the order that the tool declares; rows without a value come last."""
         for field in reversed(self._answer.sort):
             values = {place: self._value(*place, field.removeprefix("-")) for place in rows}
             valued = [place for place in rows if values[place] is not None]
@@ -490,14 +495,14 @@ class RowsCall(TableCall[RowsAnswer]):
         return rows
 
     def _shown(self, part: TablePart, at: int) -> JsonObject:
-        """Return a row with the columns and computed fields that are given."""
+        """Return a row with the columns and the computed fields that the tool shows."""
         row = part.table.rows[at]
         names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
         values = {name: self._value(part, at, name) for name in names}
         return {name: fresh(value) for name, value in values.items() if value is not None or name in row}
 
     def _value(self, part: TablePart, at: int, name: str) -> Any:
-        """Return a column's value, or a computed one; None where the row has none."""
+        """Return the value of a column or of a computed field in a row; None if the row has none."""
         row = part.table.rows[at]
         rule = self._answer.compute.get(name)
         if rule is None:
@@ -515,7 +520,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return _next_times(row[rule.column], rule, minute)
 
     def _of_route(self, row: JsonObject, rule: OfRoute) -> Json:
-        """Return a figure of the quickest route between two parameters, for one row."""
+        """Return a figure of the quickest route between two parameters, priced by a row's own columns where declared."""
         route = self._quickest(rule.routes, self._given(rule.origin), self._given(rule.destination), rule.mode)
         figure = number(route[rule.give]) or 0
         if rule.per_km is not None:
@@ -526,7 +531,7 @@ class RowsCall(TableCall[RowsAnswer]):
 
 
 def canonical_values(value: Json, match: ParameterMatch) -> frozenset[Any]:
-    """Return the values of a column in the form in which a parameter is compared; none where they are not of its type."""
+    """Return the canonical forms of a column's value (of each member of a list), as a parameter is compared; empty if none fits."""
     forms = set()
     for member in value if isinstance(value, list) else (value,):
         try:
@@ -538,7 +543,7 @@ def canonical_values(value: Json, match: ParameterMatch) -> frozenset[Any]:
 
 
 def _next_times(timetable: Mapping[str, Sequence[str]], rule: NextTimes, now: int) -> list[str]:
-    """Return the next times of day; those of the small hours come after midnight."""
+    """Return the next times of day in a timetable, soonest first; times after midnight follow those before it."""
     minutes = sorted(
         (60 * int(hour) + int(minute) - now) % _DAY for hour, listed in timetable.items() for minute in listed
     )
@@ -547,7 +552,7 @@ def _next_times(timetable: Mapping[str, Sequence[str]], rule: NextTimes, now: in
 
 
 def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
-    """Return a made-up result that has every field which an answer of the tool may have, None for a tool that computes none.
+    """Return a made-up result with every field that an answer of the tool may have; None if the tool computes none.
 
     It is for those who check declarations and paths without a call. ``rows`` are those of each table, with those that overlays bring.
     """
@@ -576,7 +581,7 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
 
 
 def _every(rows: Iterable[JsonObject]) -> JsonObject:
-    """Return every column of some rows, each with a value that says something where one does."""
+    """Return a made-up row with every column of some rows, each with a non-empty value if there is one."""
     merged: Json = {}
     for row in rows:
         merged = _merged(merged, row)
@@ -584,7 +589,7 @@ def _every(rows: Iterable[JsonObject]) -> JsonObject:
 
 
 def _merged(left: Json, right: Json) -> Json:
-    """Return one value with all that two of one column may hold."""
+    """Return a value with everything that two values of a column hold: objects are merged, lists of objects become one object."""
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **{key: _merged(left.get(key), value) for key, value in right.items()}}
     if isinstance(right, list) and right and isinstance(right[0], dict):

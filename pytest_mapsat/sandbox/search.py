@@ -31,7 +31,7 @@ Meant = TypeVar("Meant")
 
 
 class Phrase(NamedTuple):
-    """A declared phrase: the sort it means, or none for words that may be absent; near: whether it says "close to"."""
+    """A declared phrase: the sort that it means (None: words that may be absent), and whether it says "close to"."""
 
     sort: str | None
     near: bool = False
@@ -39,7 +39,7 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class Wording:
-    """A text taken apart.
+    """A text taken apart by the declared words.
 
     Attributes:
         sorts: the sorts of things that it names, in their order, each once.
@@ -55,12 +55,12 @@ class Wording:
 
     @property
     def joined(self) -> str:
-        """The text without spaces and words that may be absent: by it whole names are compared."""
+        """Return the text without spaces and words that may be absent, the form in which whole names are compared."""
         return "".join(self.words)
 
 
 class Wordbook:
-    """The declared words of a suite, ready to take texts apart.
+    """The declared words of a suite, by which texts are taken apart.
 
     Args:
         rows: of a table of words. ``sort`` with ``words``: what a sort of things is called, in all languages; ``absent``: words that
@@ -80,14 +80,14 @@ class Wordbook:
         self.read = lru_cache(maxsize=4096)(self._read)
 
     def stems(self, text: str) -> Iterator[str]:
-        """Give the words of a text in the form in which they are compared: folded, without plural and genitive, in one spelling."""
+        """Yield the words of a text as they are compared: folded, without plural and genitive, in one spelling."""
         for word in tokens(text):
             if word != "s":  # what an apostrophe cuts off
                 stem = word if is_run(word) else _stem(word)
                 yield self._spelt.get(stem, stem)
 
     def _declare(self, text: str, phrase: Phrase) -> None:
-        """Add a phrase in the form in which it is found."""
+        """Add a phrase, by its stems or as a Chinese run; of several equal ones the first counts."""
         words = tuple(self.stems(text))
         if len(words) == 1 and is_run(words[0]):
             self._runs.setdefault(words[0], phrase)
@@ -95,13 +95,13 @@ class Wordbook:
             self._phrases.setdefault(words, phrase)
 
     def respelt(self, text: str) -> str:
-        """Return a text with the declared words that its unknown words are nearest to ("restaraunt"); empty where there is none."""
+        """Return a text with unknown words replaced by the nearest declared ones ("restaraunt"); empty if nothing changes."""
         words = list(self.stems(text))
         respelt = [word if (word,) in self._phrases else nearest(word, self._single) for word in words]
         return " ".join(respelt) if respelt != words else ""
 
     def _read(self, text: str) -> Wording:
-        """Take a text apart; longer phrases are found first."""
+        """Return a text taken apart; longer phrases are found first."""
         sorts: dict[str, None] = {}
         rest: list[str] = []
         words: list[str] = []
@@ -117,7 +117,7 @@ class Wordbook:
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
     def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
-        """Give the declared phrases among words, and the words between them."""
+        """Yield the declared phrases in a sequence of words, and the words between them with None."""
         for several, phrase in split(words, self._phrases, _MOST_WORDS):
             if phrase is not None:
                 yield "".join(several), phrase
@@ -130,7 +130,7 @@ class Wordbook:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return the known word of which a word is another spelling; itself where it is short, Chinese, or like none."""
+    """Return the known word that a word most likely misspells; the word itself if it is short, Chinese or like no known word."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
 
     if is_run(word) or len(word) < LEAST_LETTERS:
@@ -140,7 +140,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[Any, Meant | None]]:
-    """Give the declared phrases of a row of words, or of a run, each with what it stands for, and what stands between them; longer ones are found first."""
+    """Yield the declared phrases in a sequence of words or a run, with their meaning, and the pieces between them with None."""
     at = start = 0
     while at < len(text):
         for length in range(min(most, len(text) - at), 0, -1):
@@ -158,7 +158,7 @@ def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[
 
 
 def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
-    """Give the phrases that a row of words declares, each with what it stands for."""
+    """Yield the phrases that a row of words declares, each with what it means."""
     sort = row.get("sort")
     if isinstance(sort, str):
         yield sort, Phrase(sort)
@@ -168,12 +168,12 @@ def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
 
 
 def is_run(word: str) -> bool:
-    """Return whether a word is written without spaces between words."""
+    """Return whether a word is in a script without spaces between words, such as Chinese."""
     return word[0] >= "\u2e80"
 
 
 def _stem(word: str) -> str:
-    """Return an English word without its plural."""
+    """Return an English word without its plural ending."""
     if len(word) <= _SHORT or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies"):
@@ -182,7 +182,7 @@ def _stem(word: str) -> str:
 
 
 def covered(run: str, text: str) -> bool:
-    """Return whether most of a Chinese run stands in a text, in pieces of at least two characters."""
+    """Return whether most of a Chinese run occurs in a text, in pieces of at least two characters."""
     if run in text:
         return True
     standing = at = 0
@@ -213,7 +213,7 @@ Scope = Callable[[int], bool]
 
 
 class RowHit(NamedTuple):
-    """A row that a text means. Lower steps and ranks fit better; only the lowest step of all parts of a table answers. ``lacking``: words that it does not have."""
+    """A row that a text means. Lower steps and ranks fit better; only the lowest step answers. ``lacking``: words that the row lacks."""
 
     step: int
     rank: float
@@ -222,7 +222,7 @@ class RowHit(NamedTuple):
 
 
 class _SearchedText(NamedTuple):
-    """What is searched of one text: its one form, its words, the sorts that it names, and whether it says more than these."""
+    """The searchable form of a text: normalised text, words, sorts, and whether it is a proper name rather than just a sort."""
 
     form: str
     words: frozenset[str]
@@ -231,7 +231,7 @@ class _SearchedText(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """What is searched of one row."""
+    """The searchable form of a row."""
 
     names: tuple[str, ...]
     proper: tuple[bool, ...]
@@ -244,7 +244,7 @@ class _Entry(NamedTuple):
 
 
 class SearchIndex:
-    """The searched columns of some rows, made ready once."""
+    """An index of the searched columns of some rows."""
 
     def __init__(self, rows: Sequence[JsonObject], columns: Searched, book: Wordbook) -> None:
         self._book = book
@@ -271,12 +271,14 @@ class SearchIndex:
                     self._by_rarest.setdefault(rarest, []).append((own, name, at))
 
     def _entry(self, row: JsonObject, columns: Searched, read: Callable[[str], _SearchedText]) -> _Entry:
-        """Return what is searched of a row."""
+        """Return the searchable form of a row."""
 
         def of(names: Iterable[str]) -> list[_SearchedText]:
+            """Return the texts in some columns of the row, in their searchable form."""
             return [read(text) for column in names for text in texts(row.get(column))]
 
         def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+            """Return the union of some sets."""
             return frozenset[str]().union(*sets)
 
         names, kinds = of(columns.name), of(columns.sort)
@@ -295,21 +297,22 @@ class SearchIndex:
         )
 
     def _text(self, text: str) -> _SearchedText:
-        """Return what is searched of a text."""
+        """Return the searchable form of a text."""
         asked = self._book.read(text)
         words = frozenset(self._book.stems(text))
         return _SearchedText(normalise(text), words, frozenset(asked.sorts), self._is_proper(text, asked))
 
     def _is_proper(self, text: str, read: Wording) -> bool:
-        """Return whether a text says more than a sort of things: it is a name, and no "puppet theatre"."""
+        """Return whether a text is more than the name of a sort: a proper name, unlike "puppet theatre"."""
         return bool(read.rest) or "".join(self._book.stems(text)) != read.joined
 
     @cached_property
     def _known(self) -> tuple[str, ...]:
+        """Return the longer words of the rows, from which unknown words may be corrected; Chinese runs excluded."""
         return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
 
     def find(self, text: str, gone: Container[int], scope: Scope) -> list[RowHit]:
-        """Return the rows that a text means; empty where it means none of them.
+        """Return the rows that a text means; empty if it means none.
 
         Args:
             text: what was asked.
@@ -331,7 +334,7 @@ class SearchIndex:
         return having or _within(self._spelt_alike(text), scope)
 
     def _exact(self, text: str) -> list[RowHit]:
-        """Return the rows of this name, then those whose name holds it."""
+        """Return hits for the rows with exactly this name, then for those with all its words in a name; empty if none has the name."""
         whole = normalise(text)
         bare = normalise(text.strip()[4:]) if text.strip().lower().startswith("the ") else whole
         rows = self._by_name.get(whole) or self._by_name.get(bare)
@@ -342,14 +345,14 @@ class SearchIndex:
         return [RowHit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
 
     def _rows_with(self, words: Iterable[str]) -> Iterable[int]:
-        """Return the rows that have all of these words."""
+        """Return the rows that have all of some words; empty if no words are given."""
         lists = sorted((self._by_word.get(word, []) for word in words), key=len)
         if not lists:
             return ()
         return set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
 
     def _mentioned(self, text: str, gone: Container[int]) -> dict[int, str]:
-        """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
+        """Return the rows with their whole name in a text, and that name; names inside longer names found there are left out."""
         words, whole = frozenset(self._book.stems(text)), normalise(text)
         named_rows: dict[int, str] = {}
         for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
@@ -367,7 +370,7 @@ class SearchIndex:
         return {at: name for at, name in named_rows.items() if name not in inner}
 
     def _joined(self, text: str) -> Iterator[tuple[str, int]]:
-        """Give the names that neighbouring words of a text make together, however they are spaced ("harbourfront")."""
+        """Yield the names that neighbouring words of a text form when joined ("harbourfront"), each with its row."""
         words = tokens(text)
         for start in range(len(words)):
             for end in range(start + 1, min(start + _MOST_JOINED, len(words)) + 1):
@@ -377,7 +380,7 @@ class SearchIndex:
                         yield name, at
 
     def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[RowHit]:
-        """Return the rows that are named, or those of another sort that lie near them."""
+        """Return hits for the named rows; if the text also asks for another sort, for the rows of that sort near them."""
         others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
         if others and self._sorted:
             wanted = [at for at, entry in enumerate(self.entries) if others <= entry.all_sorts and others & entry.sorts]
@@ -393,7 +396,7 @@ class SearchIndex:
         )
 
     def _metres(self, row: int, others: Iterable[int]) -> float:
-        """Return how far a row lies from the nearest of others, metres."""
+        """Return the distance of a row to the nearest of other rows in metres; infinite if a point is missing."""
         here = self.entries[row].point
         points = [self.entries[at].point for at in others]
         return min(
@@ -402,7 +405,7 @@ class SearchIndex:
         )
 
     def _of_sort(self, asked: Wording, scope: Scope) -> list[RowHit]:
-        """Return the rows of all sorts that are asked for; where there is none, those of the last one, which the others qualify."""
+        """Return hits for the rows of all sorts asked for; if there are none, for those of the last sort, which the others qualify."""
         wanted = set(asked.sorts)
         rows = [at for at in self._by_sort.get(asked.sorts[-1], ()) if scope(at)]
         whole = [at for at in rows if wanted <= self.entries[at].sorts]
@@ -411,7 +414,7 @@ class SearchIndex:
         return self._qualified([RowHit(3, 0, at) for at in whole or partly or last], asked.rest, scope)
 
     def _qualified(self, hits: list[RowHit], rest: Sequence[str], scope: Scope) -> list[RowHit]:
-        """Return those of the rows that have all qualifiers; where none has all, those with the most first."""
+        """Return the hits that have all qualifiers; if none has, all hits, ranked by how many qualifiers they lack."""
         hits = _within(hits, scope)
         wanted = [self._respelt(word) for word in rest]
         if not wanted or not hits:
@@ -422,7 +425,7 @@ class SearchIndex:
         return [RowHit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
 
     def _with_words(self, asked: Wording, scope: Scope) -> list[RowHit]:
-        """Return the rows that have all words of a text; those that have them in their name first."""
+        """Return hits for the rows with all words of a text; only those with all in the name, if there are any."""
         wanted = [self._respelt(word) for word in asked.rest]
         if not wanted:
             return []
@@ -433,21 +436,21 @@ class SearchIndex:
         return _within([RowHit(5, 0, at) for at in in_name or having], scope)
 
     def _has(self, row: int, word: str) -> bool:
-        """Return whether a row has a word."""
+        """Return whether a row has a word in its searched texts; for a Chinese run, whether most of it occurs there."""
         entry = self.entries[row]
         return covered(word, entry.text) if is_run(word) else word in entry.words
 
     def _in_name(self, row: int, words: Sequence[str]) -> bool:
-        """Return whether all of some words stand in the names of a row."""
+        """Return whether the names of a row have all of some words."""
         names, own = "|".join(self.entries[row].names), frozenset().union(*self.entries[row].name_words)
         return all(covered(word, names) if is_run(word) else word in own for word in words)
 
     def _respelt(self, word: str) -> str:
-        """Return a word as the rows write it, where it is one of theirs in another spelling."""
+        """Return a word in the spelling of the rows if it looks like a misspelling of one of their words."""
         return word if word in self._by_word else nearest(word, self._known)
 
     def _spelt_alike(self, text: str) -> list[RowHit]:
-        """Return the rows whose name is most like the text, where one is like enough."""
+        """Return hits for the rows with the name most similar to a text; empty if no name is similar enough."""
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - as above
 
         names = list(self._by_name)
@@ -457,12 +460,12 @@ class SearchIndex:
 
 
 def _within(hits: list[RowHit], scope: Scope) -> list[RowHit]:
-    """Return the hits that the rest of a call leaves."""
+    """Return the hits that the rest of the call leaves."""
     return [hit for hit in hits if scope(hit.row)]
 
 
 def texts(value: Json) -> Iterator[str]:
-    """Give the texts of a value: itself, or those of a list."""
+    """Yield the texts of a value: itself, or those in a list; nothing for other values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, tuple)):

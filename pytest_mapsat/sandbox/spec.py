@@ -44,7 +44,7 @@ _TRIMS = 8
 
 
 class Canoniser:
-    """Brings the values of one parameter to their canonical form."""
+    """Converts the values of one parameter to their canonical form."""
 
     def __init__(self, rule: ParameterMatch) -> None:
         self._form = _FORMS[rule.type]
@@ -61,7 +61,7 @@ class Canoniser:
         return self._form(value, self._trimmed)
 
     def _trimmed(self, word: str) -> str:
-        """Return a normalised word as its head word, without declared prefixes and suffixes; never an empty one."""
+        """Return a normalised word as its head word, without declared prefixes and suffixes; it never becomes empty."""
         for _ in range(_TRIMS):
             before, word = word, self._head.get(word, word)
             for prefix in self._prefixes:
@@ -76,12 +76,12 @@ class Canoniser:
 
 
 def canonical(value: Json, rule: ParameterMatch) -> Canonical:
-    """Return the canonical form of one value; see :class:`Canoniser`, which is quicker for many."""
+    """Return the canonical form of one value; for many values, a :class:`Canoniser` is faster."""
     return Canoniser(rule)(value)
 
 
 def as_text(value: Json) -> str:
-    """Return a scalar as text: 5.0 is written as 5. Raises UnfitError where it is neither text nor a finite number."""
+    """Return a text as it is, a number as text (5.0 as 5). Raises UnfitError if the value is neither text nor a finite number."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -91,7 +91,7 @@ def as_text(value: Json) -> str:
 
 
 def members(value: Json) -> list[Json]:
-    """Return the members of a list, of JSON text of one, or of text joined by commas; a single value is its own."""
+    """Return the members of a list, of a list in JSON text, or of text with separators; a single value becomes a list of one."""
     if isinstance(value, str):
         parsed = parsed_json(value) if value.lstrip()[:1] == "[" else None
         value = parsed if isinstance(parsed, list) else _SEPARATORS.split(value)
@@ -100,7 +100,7 @@ def members(value: Json) -> list[Json]:
 
 
 def unpacked(text: str) -> Json:
-    """Return what JSON text holds, however often it was put into text again; other text is returned as it is."""
+    """Return the value in JSON text, decoded as often as it was encoded; other text is returned unchanged."""
     value: Json = text
     while isinstance(value, str) and (parsed := parsed_json(value)) is not None:
         value = parsed
@@ -111,31 +111,35 @@ _Trim = Callable[[str], str]
 
 
 def _sure(form: Canonical, expected: str) -> Canonical:
-    """Return a form. Raises UnfitError where there is none."""
+    """Return a canonical form, or raise UnfitError if it is None."""
     if form is None:
         raise UnfitError(expected)
     return form
 
 
 def _word(value: Json, trim: _Trim) -> Canonical:
+    """Return the normalised, trimmed form of a text or number; None if it is empty."""
     return trim(normalise(as_text(value))) or None
 
 
 def _set(value: Json, trim: _Trim) -> Canonical:
+    """Return the members of a value as a sorted tuple of distinct trimmed words; None if there are none."""
     return tuple(sorted(filter(None, {_word(member, trim) for member in members(value)}))) or None
 
 
 def _degrees(value: Json, bound: float) -> Canonical:
+    """Return a value as degrees within a bound. Raises UnfitError if it is none or out of range."""
     degrees = number(value)
     return _sure(None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}")
 
 
 def _point(value: Json) -> Canonical:
+    """Return a value as a point. Raises UnfitError if it is none."""
     return _sure(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
 
 
 def _points(value: Json, _trim: _Trim) -> Canonical:
-    """Return the points of a list, of JSON text of one, or of text joined by semicolons."""
+    """Return the points in a list, in a list in JSON text, or in text joined by semicolons. Raises UnfitError."""
     if isinstance(value, str):
         parsed = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else re.split("[;；|]", value.strip(" ;；|"))
         value = [parsed] if isinstance(parsed, dict) else parsed
@@ -149,12 +153,13 @@ def _points(value: Json, _trim: _Trim) -> Canonical:
 
 
 def _time(value: Json, _trim: _Trim) -> Canonical:
+    """Return a value as an ISO date, time or moment. Raises UnfitError if it is none."""
     at = moment(value if isinstance(value, str) else number(value))
     return _sure(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
 
 
 def _json(value: Json, _trim: _Trim) -> Canonical:
-    """Return JSON data as canonical text."""
+    """Return JSON data as canonical text; None if it says nothing. Raises UnfitError if it is no JSON."""
     try:
         sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
         return None if says_nothing(sorted_out) else canonical_json(sorted_out)
@@ -225,7 +230,7 @@ class BadArgumentsError(ValueError):
 
 @dataclass(frozen=True)
 class AskedText:
-    """A text taken apart, so that a near answer never drops a word that was asked for.
+    """The words of a text, taken apart so that a near answer never drops a word that was asked for.
 
     Attributes:
         known: the declared words in it, each as its head word, sorted.
@@ -239,11 +244,11 @@ class AskedText:
 
     @cached_property
     def key(self) -> tuple[tuple[str, ...], str]:
-        """What two requests must share to ask for the same; it is quick to compare."""
+        """Return what two texts must share to ask for the same; quick to compare."""
         return self.known, "".join(sorted("".join(self.other)))
 
     def same_as(self, asked: AskedText) -> bool:
-        """Return whether both ask for the same words, none more and none less, in whatever order."""
+        """Return whether both texts ask for exactly the same words, in any order; spaces may have been lost."""
         return self.key == asked.key and (
             sorted(self.other) == sorted(asked.other)
             or _made_of(asked.other, "".join(self.other))
@@ -252,7 +257,7 @@ class AskedText:
 
 
 def _made_of(words: Iterable[str], text: str) -> bool:
-    """Return whether the text consists of exactly these words: spaces may have been lost."""
+    """Return whether a text consists of exactly these words, even without spaces between them."""
     for word in sorted(words, key=len, reverse=True):
         before, word_there, after = text.partition(word)
         if not word_there:
@@ -276,7 +281,7 @@ class ParameterLexicon:
         self._words = re.compile("|".join(map(_whole, longest_first)) or r"(?!)")
 
     def request(self, text: str) -> AskedText:
-        """Take a text apart. A text of generic words only asks for just these."""
+        """Return a text taken apart; a text of only generic words asks for exactly these."""
         spaced = _spaced(text)
         heads = (self._head[match.group()] for match in self._words.finditer(spaced))
         declared = tuple(sorted({head for head in heads if head}))
@@ -289,19 +294,19 @@ class ParameterLexicon:
 
 
 def _spaced(text: str) -> str:
-    """Return the words of a text, one blank between them."""
+    """Return the words of a text, joined by single blanks."""
     return " ".join(tokens(text))
 
 
 def _whole(word: str) -> str:
-    """Return the pattern of a declared word: whole words only, where words have blanks between them."""
+    """Return a regular expression for a declared word: only as a whole word in scripts with spaces, else anywhere."""
     before = r"(?<![^ ])" if word[0].isascii() else ""
     after = r"(?![^ ])" if word[-1].isascii() else ""
     return before + re.escape(word) + after
 
 
 class Fitting:
-    """The JSON Schema of one parameter: values as it declares them, and the limits that they must keep.
+    """The JSON Schema of one parameter: converts values to what it declares, and finds the limits that they break.
 
     Args:
         schema: its JSON Schema.
@@ -351,7 +356,7 @@ class Fitting:
         return value
 
     def _meant(self, text: str) -> Json:
-        """Return what a text stands for where the schema wants no text; the text where it stands for nothing."""
+        """Return the number, truth value, list or object that a text stands for where the schema wants no text; else the text."""
         kinds = self._kinds
         amount = number(text) if kinds & {"number", "integer"} else None
         if amount is not None:
@@ -365,7 +370,7 @@ class Fitting:
         return members(text) if self._is_set and "array" in kinds else text
 
     def _written(self, amount: float) -> Json:
-        """Return a number as the schema declares it: 5.0 as 5, a text or a truth value where no number is wanted."""
+        """Return a number as the schema declares it: 5.0 as 5, or as text or a truth value if no number is wanted."""
         kinds = self._kinds
         if kinds & {"number", "integer"}:
             return int(amount) if isinstance(amount, float) and amount.is_integer() else amount
@@ -375,7 +380,7 @@ class Fitting:
         return amount if truth is None else truth
 
     def broken(self, value: Json) -> Iterator[str]:
-        """Yield the limits that a fitted value breaks: allowed values, least and greatest, lengths, those of items."""
+        """Yield a message for each limit that a fitted value breaks: allowed values, range, length, and limits of its items."""
         if self._allowed:
             if value not in self._allowed:
                 hint = hint_at(value, [*self._allowed, *self._synonyms])
@@ -390,7 +395,7 @@ class Fitting:
                 yield from self._items.broken(item)
 
     def _canonical(self, value: Json) -> Canonical:
-        """Return the canonical form of a value; None where it has none."""
+        """Return the canonical form of a value; None if the value does not fit."""
         try:
             return self._canonise(value)
         except UnfitError:
@@ -398,7 +403,7 @@ class Fitting:
 
 
 class Parameter:
-    """One compared parameter. For a longitude with a pair it stands for the point of both.
+    """One compared parameter; a longitude with a pair stands for the point of both.
 
     Attributes:
         located: whether it is compared by distance.
@@ -431,7 +436,7 @@ class Parameter:
         self._default = None if latitude else self._canonise(self.default)
 
     def read(self, arguments: Mapping[str, Json]) -> Canonical:
-        """Return the canonical value in a call, or that of the default. Raises UnfitError where it cannot be of the declared type."""
+        """Return the canonical value that a call gives, or that of the default. Raises UnfitError if it is not of the declared type."""
         given = arguments.get(self.name)
         if self._latitude is not None:
             lon, lat = self._canonise(given), self._latitude(arguments.get(self.pair or ""))
@@ -447,7 +452,7 @@ class Parameter:
         return self._default if value is None and not self._is_null(arguments) else value
 
     def written(self, arguments: Mapping[str, Json]) -> Json:
-        """Return the value as the call has it, or the default: for people who read of a difference."""
+        """Return the value as the call writes it, or the default, for messages; of a pair both values."""
         if self.pair is not None:
             point = [arguments.get(self.name), arguments.get(self.pair)]
             return None if point == [None, None] else point
@@ -455,7 +460,7 @@ class Parameter:
         return self.default if value is None and not self._is_null(arguments) else value
 
     def _is_null(self, arguments: Mapping[str, Json]) -> bool:
-        """Return whether a call gives null where that is another value than the default."""
+        """Return whether a call gives null and null differs from the default."""
         return self.nullable and self.name in arguments and arguments[self.name] is None
 
 
@@ -468,7 +473,7 @@ class SpecCall:
         self._requests: dict[str, AskedText] = {}
 
     def request(self, parameter: Parameter) -> AskedText:
-        """Return the words that the text of a parameter asks for; the parameter has a lexicon and the call a text."""
+        """Return what the text of a parameter asks for; the parameter must have a lexicon and the call a text."""
         request = self._requests.get(parameter.name)
         if request is None:
             lexicon = parameter.lexicon or ParameterLexicon(parameter.rule)
@@ -477,7 +482,7 @@ class SpecCall:
 
 
 class ToolSpec:
-    """All that is needed to read and compare calls of one tool.
+    """The matching rules of one tool, prepared for reading and comparing its calls.
 
     Attributes:
         located: the places among the values that are compared by distance.
@@ -510,16 +515,17 @@ class ToolSpec:
         )
 
     def _schema(self, name: str) -> Mapping[str, Any]:
+        """Return the schema of a parameter; empty if it is not an object."""
         return _mapping(self._properties[name])
 
     def _takes_null(self, name: str) -> bool:
-        """Return whether null is a value of a parameter: by its schema, and where that says nothing, unless the parameter is matched as something else."""
+        """Return whether null is a value of a parameter, by its schema; without a schema rule, only if no match is declared."""
         schema = self._schema(name)
         declared = not _RULES.isdisjoint(schema) or name not in self.tool.match
         return name in self._properties and declared and not any(mismatches(schema, None, root=self.tool.parameters))
 
     def rule(self, name: str) -> ParameterMatch:
-        """Return how a parameter is read: as declared, else by the type in its schema."""
+        """Return the matching rule of a parameter: the declared one, else one by the type in its schema."""
         declared = self.tool.match.get(name)
         if declared is not None:
             return declared
@@ -527,7 +533,7 @@ class ToolSpec:
         return ParameterMatch(type=_BY_SCHEMA.get(kind, "json") if isinstance(kind, str) else "json")
 
     def read(self, arguments: Mapping[str, Json], *, complete: bool = True) -> SpecCall:
-        """Return the call with its canonical values.
+        """Return a call with its canonical values, after checking its arguments.
 
         Args:
             arguments: the call's arguments, as an agent or a recording gives them.
@@ -558,7 +564,7 @@ class ToolSpec:
         return SpecCall(arguments, tuple(values))
 
     def fitted(self, arguments: Mapping[str, Json]) -> JsonObject:
-        """Return the arguments of a call that was read, each as its parameter declares it; a null that it does not declare is none."""
+        """Return the arguments of a call as their schemas declare them, without nulls that the schemas do not allow."""
         return {
             name: self._fittings[name].fitted(value)
             for name, value in arguments.items()
@@ -566,7 +572,7 @@ class ToolSpec:
         }
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
-        """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the service took it."""
+        """Yield a sentence for each parameter that breaks a limit of its schema. Recorded calls may break them."""
         for name, value in arguments.items():
             fitting = self._fittings.get(name)
             # What says nothing is left out, where it may be.
@@ -577,16 +583,17 @@ class ToolSpec:
                     yield f"parameter {name!r}: {wrong}"
 
     def value(self, call: SpecCall, name: str) -> Canonical:
-        """Return the canonical value of a parameter in a call that was read, None where it says nothing."""
+        """Return the canonical value of a parameter in a call; None if it is not compared or not given."""
         return call.values[self._places[name]] if name in self._places else None
 
     def given(self, call: SpecCall, name: str) -> Json:
-        """Return the value of a parameter as the call gives it, else its default; None for a value that says nothing."""
+        """Return the value of a parameter as the call gives it, else its default; None if it is empty."""
         at = self._places.get(name)
         value = self.parameters[at].written(call.arguments) if at is not None else call.arguments.get(name)
         return None if _empty(value) else value
 
     def _unknown(self, name: object) -> str:
+        """Return the message that the tool has no parameter of this name, with a similar one."""
         return f"unknown parameter {shown(name)} ({did_you_mean(name, self._properties, 'it has')})"
 
 
@@ -595,7 +602,7 @@ _SPECS_AT_MOST = 1024
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    """Return the tool's rules made ready, once for all cases. A spec holds its tool, so the tool's id stays its own."""
+    """Return the prepared rules of a tool, cached by the tool object."""
     spec = _specs.get(id(tool))
     if spec is None or spec.tool is not tool:
         if len(_specs) >= _SPECS_AT_MOST:
@@ -605,12 +612,12 @@ def spec_of(tool: Tool) -> ToolSpec:
 
 
 def rule_of(tool: Tool, name: str) -> ParameterMatch:
-    """Return how a parameter of a tool is read."""
+    """Return the matching rule of a tool's parameter."""
     return spec_of(tool).rule(name)
 
 
 def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return why a tool cannot take these arguments, one sentence each."""
+    """Return the reasons why a tool cannot take some arguments, a sentence each; empty if it can."""
     spec = spec_of(tool)
     try:
         spec.read(arguments)
@@ -620,14 +627,16 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, .
 
 
 def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
-    """Return what reads the latitude that goes with a longitude; None where there is none."""
+    """Return what reads the latitude that belongs to a longitude parameter; None if it has none."""
     pair = rules.get(rule.pair or "") if rule.type == "lon" else None
     return None if pair is None else Canoniser(pair)
 
 
 def _mapping(value: Json) -> Mapping[str, Any]:
+    """Return a mapping as it is, and an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def _empty(value: Json) -> bool:
+    """Return whether a value is None or an empty text, list or object."""
     return value is None or (isinstance(value, (str, list, tuple, dict)) and not value)

@@ -22,7 +22,7 @@ _SURE = _FLAT - {float}
 
 
 def fresh(value: Json) -> Json:
-    """Return JSON data, frozen or not, as plain data of the caller's own."""
+    """Return a deep copy of JSON data, frozen or not, as plain dicts and lists."""
     if isinstance(value, (dict, Mapping)):
         return {name: member if type(member) in _FLAT else fresh(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -43,23 +43,24 @@ class Table:
     _indexes: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def place(self, number: int) -> str:
-        """Return where a row stands, counted from 1, in words."""
+        """Return the place of a row, counted from 1, as text: file and line if known."""
         if not self.spots:
             return f"state/{self.name}, row {number}"
         path, line = self.spots[number - 1]
         return f"{Path(*path.parts[-2:]).as_posix()}:{line}"
 
     def index(self, key: Any, make: Callable[[Sequence[JsonObject]], Index]) -> Index:
-        """Return what was made of the rows under a hashable key, made once for all cases."""
+        """Return what ``make`` builds from the rows, cached under a hashable key for all cases."""
         if key not in self._indexes:
             self._indexes[key] = make(self.rows)
         index: Index = self._indexes[key]
         return index
 
     def having(self, column: str, keys: Callable[[Json], Iterable[str]]) -> Mapping[str, Sequence[int]]:
-        """Return the places of the rows by the keys of what a column holds, made once for all cases."""
+        """Return the positions of the rows by the keys of their value in a column, made once for all cases."""
 
         def placed(rows: Sequence[JsonObject]) -> Mapping[str, Sequence[int]]:
+            """Return the positions of the rows by key."""
             places: dict[str, list[int]] = {}
             for at, row in enumerate(rows):
                 for key in keys(row[column]) if column in row else ():
@@ -70,7 +71,7 @@ class Table:
 
 
 class TablePart(NamedTuple):
-    """Some rows of a table as a case sees it: those of all cases without the ones that it has otherwise, or its own.
+    """Some rows of a table as a case sees it: either the shared rows without those that it changes, or its own rows.
 
     The rows at the places that are ``gone`` the case does not have. ``order`` says where each row stands in the whole table.
     """
@@ -81,7 +82,7 @@ class TablePart(NamedTuple):
 
 
 class View:
-    """A table as one case sees it, with overlays laid on first to last; what all cases share of it stays shared."""
+    """A table as one case sees it, with overlays applied in order; unchanged rows stay shared between cases."""
 
     def __init__(self, table: Table, overlays: Sequence[RowPatch] = ()) -> None:
         changed: dict[int, JsonObject] = {}
@@ -103,7 +104,7 @@ class View:
         self.parts = (base, TablePart(Table(table.name, own), frozenset(), places)) if own else (base,)
 
     def rows(self) -> Iterator[JsonObject]:
-        """Give the rows in their order."""
+        """Yield the rows in their order."""
         placed = [
             (part.order[at], row)
             for part in self.parts
@@ -114,7 +115,7 @@ class View:
 
 
 def as_seen(tables: Mapping[str, Table], overlays: Sequence[RowPatch]) -> dict[str, Table]:
-    """Return the tables with what is laid over them; one that nothing is laid over is shared as it is."""
+    """Return the tables with overlays applied; a table without overlays is shared as it is."""
     laid: dict[str, list[RowPatch]] = {}
     for overlay in overlays:
         laid.setdefault(overlay.table, []).append(overlay)
@@ -125,14 +126,14 @@ def as_seen(tables: Mapping[str, Table], overlays: Sequence[RowPatch]) -> dict[s
 
 
 def _laid_on(row: JsonObject, overlay: RowPatch) -> JsonObject | None:
-    """Return the row as a line of an overlay leaves it, None where it takes it out."""
+    """Return a row as changed by an overlay; None if the overlay hides it."""
     if not _is_about(overlay, row):
         return row
     return None if overlay.hide else {**row, **overlay.set}
 
 
 def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
-    """Give the places of the rows of a table that a line of an overlay may be about, by one of its columns."""
+    """Yield the positions of the rows that an overlay may apply to, looked up by its first column."""
     if not overlay.where:
         return
     column = next(iter(overlay.where))
@@ -142,18 +143,19 @@ def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
 
 
 def _as_written(value: Json) -> tuple[str]:
+    """Return the representation of a value in a tuple, the key by which rows are looked up; 1 and 1.0 differ."""
     return (repr(value),)
 
 
 def _is_about(overlay: RowPatch, row: JsonObject) -> bool:
-    """Return whether a line of an overlay changes or hides a row."""
+    """Return whether an overlay changes or hides a row."""
     return bool(overlay.where) and all(
         column in row and repr(row[column]) in map(repr, _values(wanted)) for column, wanted in overlay.where.items()
     )
 
 
 def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
-    """Give the columns and values by which a line of an overlay finds no row, in a table or among those that overlays have ``added``."""
+    """Yield the columns and values of an overlay that match no row, in a table or among the rows ``added`` by overlays."""
     rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
     met = [row for row in rows if _is_about(overlay, row)]
     for column, wanted in overlay.where.items():
@@ -162,6 +164,7 @@ def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Itera
 
 
 def _values(wanted: Json) -> Sequence[Json]:
+    """Return the values that an overlay allows for a column: a list as it is, else the value alone."""
     return wanted if isinstance(wanted, list) else (wanted,)
 
 
@@ -171,14 +174,15 @@ MOST_CHANGES = 100_000
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
+    """Raise TypeError: rows are never changed in place."""
     raise TypeError("a row is not changed in place: use rows.change(id, column=value)")
 
 
 class _Plain:
-    """Copies are plain data of their maker."""
+    """Base of frozen data; copies of it are plain, changeable data."""
 
     def copy(self) -> Any:
-        """Return plain data of the caller's own."""
+        """Return a deep copy as plain data that can be changed."""
         return fresh(self)
 
     __copy__ = copy
@@ -188,7 +192,7 @@ class _Plain:
 
 
 class Row(_Plain, dict[str, Any]):
-    """A row as a tool or a check reads it: a dict that cannot be changed. ``rows.change(id, column=value)`` does that."""
+    """A row as a tool or a check reads it: a dict that cannot be changed; use ``rows.change(id, column=value)``."""
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
     __ior__ = _refuse
@@ -208,18 +212,18 @@ class RowList(_Plain, list[Any]):
 
 
 def frozen(value: Json) -> Json:
-    """Return JSON data that cannot be changed: objects are rows, lists are lists of rows. Raises TypeError or ValueError for anything else."""
+    """Return JSON data as Row and RowList, which cannot be changed. Raises TypeError or ValueError if it is not JSON."""
     return _made(value, Row, RowList, 0)
 
 
 def plain(value: Any) -> Json:
-    """Return what code of others gives as plain data of our own. Raises TypeError or ValueError where it is no JSON value."""
+    """Return data from user code as plain dicts and lists. Raises TypeError or ValueError if it is not JSON."""
     # What is frozen is JSON already.
     return fresh(value) if type(value) in (Row, RowList) else _made(value, dict, list, 0)
 
 
 def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: int) -> Any:
-    """Return JSON data with other classes for its objects and lists. Raises TypeError or ValueError for what is no JSON."""
+    """Return JSON data with these classes for objects and lists. Raises TypeError or ValueError if it is not JSON."""
     kind = type(value)
     if kind in _FLAT:
         if kind is float and not isfinite(value):
@@ -244,7 +248,7 @@ def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: i
 
 
 class NoSuchRowError(KeyError):
-    """A sandbox looked up a row that is not in its table; where it is not caught, the call names something that does not exist."""
+    """A sandbox looked up a row that is not in its table; if not caught, the agent's call is answered with an error."""
 
     def __init__(self, table: str, row_id: object) -> None:
         super().__init__(row_id)
@@ -256,10 +260,10 @@ class NoSuchRowError(KeyError):
 
 
 class SharedRows(dict[str, Any]):
-    """The rows that all episodes start from, by their ids; each is frozen when it is first read."""
+    """The start rows of all episodes, by id; each row is frozen when it is first read."""
 
     def row(self, row_id: object) -> Row | None:
-        """Return a row; None where there is none of this id."""
+        """Return a row by its id, frozen; None if there is none."""
         row = self.get(cast("str", row_id))
         if row is None or type(row) is Row:
             return row
@@ -269,7 +273,7 @@ class SharedRows(dict[str, Any]):
 
 
 class Rows(Mapping[str, Row]):
-    """One table in one episode, by the ids of its rows, which stand in the column ``key``: rows that have not changed are shared with all other episodes."""
+    """One table in one episode, its rows by the ids in the column ``key``; unchanged rows are shared with all other episodes."""
 
     def __init__(self, name: str, key: str, shared: SharedRows, writing: Writing) -> None:
         self.name = name
@@ -292,7 +296,7 @@ class Rows(Mapping[str, Row]):
         return sum(1 for _ in self)
 
     def change(self, row_id: str, /, **columns: Json) -> Row:
-        """Give columns of a row other values, and return it. Raises KeyError where there is no such row."""
+        """Change columns of a row and return the new row. Raises KeyError if there is no such row."""
         row = Row({**self[row_id], **frozen(columns)})
         if row[self.key] != row_id:
             raise ValueError(f"{self.name}: the id of a row stays as it is")
@@ -300,7 +304,7 @@ class Rows(Mapping[str, Row]):
         return row
 
     def add(self, row: Mapping[str, Json]) -> Row:
-        """Add a row, and return it. Raises ValueError where it has no id, or that of another row."""
+        """Add a row and return it. Raises ValueError if its id is missing or already taken."""
         new: Row = frozen(row)
         row_id = new.get(self.key)
         if not isinstance(row_id, str) or not row_id:
@@ -311,17 +315,17 @@ class Rows(Mapping[str, Row]):
         return new
 
     def remove(self, row_id: str) -> None:
-        """Take a row out. Raises KeyError where there is no such row."""
+        """Remove a row. Raises KeyError if there is no such row."""
         _ = self[row_id]
         self._write(row_id, None)
 
     def _write(self, row_id: str, row: Row | None) -> None:
-        """Put a row in place, and remember what was there."""
+        """Set a row (None removes it), after noting what it was before."""
         self._writing.note(self, row_id, self.get(row_id))
         self._own[row_id] = row
 
     def overlays(self) -> Iterator[RowPatch]:
-        """Yield what is written in this episode, as it is laid over the rows that all start from."""
+        """Yield the changes of this episode as overlays of the start rows."""
         for row_id, row in self._own.items():
             if row_id not in self._shared and row is not None:
                 yield RowPatch(table=self.name, add=(fresh(row),))
@@ -330,19 +334,19 @@ class Rows(Mapping[str, Row]):
                 yield RowPatch(table=self.name, where={self.key: row_id}, **change)
 
     def put_back(self, row_id: str, row: Row | None) -> None:
-        """Make a row what it was."""
+        """Set a row (None: no row) without noting the change."""
         self._own[row_id] = row
 
 
 class Writing:
-    """The writes of the call under way."""
+    """The writes of the current call."""
 
     def __init__(self, *, allowed: bool = True) -> None:
         self.allowed = allowed
         self._before: dict[tuple[str, str], tuple[Rows, Row | None]] = {}
 
     def note(self, rows: Rows, row_id: str, row: Row | None) -> None:
-        """Remember what a row was. Raises InfrastructureError where nothing may be written."""
+        """Note what a row was before its first write. Raises InfrastructureError if nothing may be written, or too much is."""
         if not self.allowed:
             raise InfrastructureError(
                 f"the sandbox changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
@@ -352,13 +356,13 @@ class Writing:
         self._before.setdefault((rows.name, row_id), (rows, row))
 
     def undo(self) -> None:
-        """Make all rows what they were before the call."""
+        """Restore all rows to what they were before the call."""
         for (_, row_id), (rows, row) in self._before.items():
             rows.put_back(row_id, row)
         self._before.clear()
 
     def done(self) -> tuple[RowChange, ...]:
-        """Return what the call has changed, by table and id, and forget it."""
+        """Return the changes of the call, sorted by table and id, and clear the notes."""
         changes = []
         for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0]):
             before, after = fresh(row), fresh(rows.get(row_id))
@@ -390,11 +394,11 @@ class State(Mapping[str, Rows]):
         return len(self._tables)
 
     def overlays(self) -> tuple[RowPatch, ...]:
-        """Return what is written in this episode, as overlays of the suite's tables."""
+        """Return everything written in this episode, as overlays of the suite's tables."""
         return tuple(overlay for rows in self._rows.values() for overlay in rows.overlays())
 
     def table(self, name: str, *, key: str = "id") -> Rows:
-        """Return a table by the ids of its rows, which stand in the column ``key``.
+        """Return a table with its rows by id; ``key`` is the column that holds the ids.
 
         Raises:
             InfrastructureError: the suite has no such table, or its rows have no ids, or one twice.
@@ -405,6 +409,7 @@ class State(Mapping[str, Rows]):
             table = self._tables[name]
 
             def by_id(listed: Sequence[JsonObject]) -> SharedRows:
+                """Return rows by their ids. Raises InfrastructureError if an id is missing or occurs twice."""
                 rows = SharedRows()
                 for number, row in enumerate(listed, 1):
                     row_id = row.get(key)
@@ -422,7 +427,7 @@ class State(Mapping[str, Rows]):
 
 
 def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
-    """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
+    """Return one change for each row, from its first ``before`` to its last ``after``, without rows that end as they began."""
     net: dict[tuple[str, str], RowChange] = {}
     for change in changes:
         place = change.table, change.id
@@ -431,7 +436,7 @@ def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
 
 
 def unknown_table(table: str, tables: Iterable[str]) -> str:
-    """Return in words that there is no such table, and which there are."""
+    """Return the message that the suite has no such table, with a similar name or those it has."""
     names = sorted(tables)
     return f"the suite has no table {shown(table)} in state/ ({did_you_mean(table, names, 'it has:')})"
 
@@ -448,7 +453,7 @@ _MOST_DIGITS = 300
 
 
 def cell_of(value: Any, depth: int = 0) -> Json:  # noqa: C901, PLR0911  a line for each kind
-    """Return a value of a database as JSON. Raises ValueError where it is nested deeper than a file may be."""
+    """Return a database value as JSON. Raises ValueError if it is nested too deeply."""
     if depth > _DEEPEST_CELL:
         raise ValueError(f"a value is nested deeper than {_DEEPEST_CELL}")
     match value:
@@ -474,7 +479,7 @@ def cell_of(value: Any, depth: int = 0) -> Json:  # noqa: C901, PLR0911  a line 
 
 
 def _number_of(value: Decimal) -> Json:
-    """Return a decimal number as a JSON number where it is the same, else its digits."""
+    """Return a decimal as a JSON number if that is exactly the same, else its digits as text."""
     if not value.is_finite() or value.adjusted() > _MOST_DIGITS:
         return str(value)
     if value == value.to_integral_value():
@@ -484,14 +489,14 @@ def _number_of(value: Decimal) -> Json:
 
 
 def key_text(*values: Any) -> str:
-    """Return the text that a row is known by, from the values of its key."""
+    """Return the text that identifies a row, from the values of its key columns."""
     texts = [text if isinstance(text := cell_of(value), str) else str(text) for value in values]
     plain = len(texts) == 1 or not any(mark in text for text in texts for mark in ',"')
     return ",".join(texts if plain else map(repr, texts))
 
 
 class Amount(Decimal):
-    """A decimal number of a database: it is compared with a float as that is written, so that it is 9.99."""
+    """A decimal number of a database; a float is compared by its written digits, so that 9.99 is equal."""
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(_as_decimal(other))
@@ -515,12 +520,12 @@ class Amount(Decimal):
 
 
 def _as_decimal(other: Any) -> Any:
-    """Return a float as the decimal number that it is written as."""
+    """Return a float as the decimal number of its written digits; anything else as it is."""
     return Decimal(repr(other)) if isinstance(other, float) else other
 
 
 class Written(str):
-    """A text of a database, which equals a date, a time, a UUID or bytes that are kept as it."""
+    """A text of a database that also equals the date, time, UUID or bytes that it was written from."""
 
     __slots__ = ()
 
@@ -536,12 +541,12 @@ class Written(str):
 
 
 def face(row: JsonObject, decimals: tuple[str, ...]) -> Row:
-    """Return a row as code in Python reads it. ``decimals``: its columns of decimal numbers."""
+    """Return a row in the form that Python code reads. ``decimals``: its columns of decimal numbers."""
     return Row({name: _face(value, decimal=name in decimals) for name, value in row.items()})
 
 
 def _face(value: Json, *, decimal: bool) -> Any:
-    """Return a value as code in Python reads it."""
+    """Return a value in the form that Python code reads: a decimal as Amount, a text as Written, anything else frozen."""
     if decimal and value is not None:
         with suppress(InvalidOperation):  # SQLite keeps what it is given, whatever the type
             return Amount(str(value))

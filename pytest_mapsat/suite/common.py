@@ -72,7 +72,7 @@ class WrittenCase(Case):
 
 
 def read_manifest(path: Path) -> tuple[SuiteManifest, LocatedDocument]:
-    """Return what ``suite.yaml`` says, and its data with lines. Raises SuiteError."""
+    """Read ``suite.yaml`` and return the manifest, and its data with lines. Raises SuiteError."""
     name = shown_path(path)
     documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), name)
     if len(documents) != 1 or not isinstance(documents[0].data, dict):
@@ -100,7 +100,7 @@ def read_manifest(path: Path) -> tuple[SuiteManifest, LocatedDocument]:
 
 @dataclass(frozen=True)
 class _Requirement(PlacedNoun[CommonRequirement]):
-    """A common requirement with its data, as it is written."""
+    """A common requirement, with its data as written."""
 
     data: JsonObject
 
@@ -122,19 +122,19 @@ class Common:
     taken: set[str] = field(default_factory=set)
 
     def domains(self, path: Path) -> tuple[str, ...]:
-        """Return the domains of cases in a file that do not say theirs: the nearest folder that is named like one, or the only one of the suite."""
+        """Return the domains for cases of a file that name none: the nearest folder named like a domain, else the suite's only domain."""
         folders = reversed(path.relative_to(self.root).parts[:-1])
         only = tuple(self.manifest.domains) if len(self.manifest.domains) == 1 else ()
         return next(((folder,) for folder in folders if folder in self.manifest.domains), only)
 
     def unused(self) -> Iterator[Problem]:
-        """Give the common requirements that no case read so far takes."""
+        """Yield a problem for each common requirement that no case read so far uses."""
         for name, requirement in self.requirements.items():
             if name not in self.taken:
                 yield requirement.problem([], f"no case uses the common requirement {name}")
 
     def header(self, document: LocatedDocument, path: Path) -> LocatedDocument:
-        """Return a case's data with the suite's language, and the domain of its folder, where it does not give its own."""
+        """Return a case's data with the suite's language and the folder's domain filled in where missing."""
         data: JsonObject = document.data
         missing: JsonObject = {} if "language" in data else {"language": self.manifest.language}
         if "domains" not in data:
@@ -142,7 +142,7 @@ class Common:
         return LocatedDocument(data | missing, document.lines) if missing else document
 
     def spelt_out(self, document: LocatedDocument, path: Path, problems: list[Problem]) -> LocatedDocument:
-        """Return a case's data as if it had been written in full; its lines tell what stands in another file."""
+        """Return a case's data in full: defaults filled in, common requirements inserted; lines point to the files they come from."""
         document = self.header(document, path)
         data = dict(document.data)
         visible, truth = data.get("visible"), data.get("truth")
@@ -172,7 +172,7 @@ class Common:
         return LocatedDocument(data, lines)
 
     def _with_used(self, truth: JsonObject, filling: _Filling) -> JsonObject:
-        """Return the truth with the requirements that it uses behind its own; their lines are put into those of the document."""
+        """Return the truth with the requirements that it uses after its own; their lines are added to those of the document."""
         lines = filling.document.lines
         result = {name: value for name, value in truth.items() if name != "use"}
         own = result.setdefault("requirements", [])
@@ -189,7 +189,7 @@ class Common:
         return result
 
     def _used(self, names: Sequence[str], filling: _Filling) -> Iterator[tuple[str, int]]:
-        """Yield the ids of the requirements that a case uses, those of groups for these, each once, with the line of the case that asks for it."""
+        """Yield the ids of the requirements a case uses, groups expanded, each once, with the line that asks for it; note unknown ids."""
         seen: set[str] = set()
         for index, first in enumerate(names):
             line = filling.document.lines.at(("truth", "use", index))
@@ -208,7 +208,7 @@ class Common:
 def read_common(
     root: Path, path: Path, manifest: SuiteManifest, document: LocatedDocument, files: Sequence[Path]
 ) -> Common:
-    """Return what the cases of a suite have in common. Raises SuiteError."""
+    """Read and return the common requirements of a suite, from suite.yaml and ``requirements/``. Raises SuiteError."""
     requirements: dict[str, _Requirement] = {}
     problems: list[Problem] = []
     inline = LocatedDocument(document.data.get("common", {}), document.lines.children.get("common", document.lines))
@@ -238,7 +238,7 @@ def read_common(
 
 
 def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
-    """Return what is wrong in groups of common requirements: ids that do not exist, or that are of groups."""
+    """Return the problems in groups of common requirements: members that do not exist or are groups themselves."""
     single = {name: requirement for name, requirement in requirements.items() if not requirement.noun.use}
     return [
         group.problem(
@@ -253,7 +253,7 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
 
 
 def _known(requirements: Mapping[str, _Requirement]) -> str:
-    """Return which common requirements there are, or where one is written, as a hint."""
+    """Return a hint that lists the common requirements, or says where to write one if there are none."""
     return (
         f"it has {', '.join(sorted(requirements))}"
         if requirements
@@ -262,7 +262,7 @@ def _known(requirements: Mapping[str, _Requirement]) -> str:
 
 
 class _Filling:
-    """Fills the ``{{name}}`` of common requirements for one case.
+    """Fills in the ``{{name}}`` placeholders of common requirements for one case.
 
     Attributes:
         document: the case as it is written.
@@ -285,7 +285,7 @@ class _Filling:
         self._requirement = ""
 
     def filled(self, name: str, requirement: _Requirement, line: int) -> JsonObject:
-        """Return a common requirement as one of the case, filled in."""
+        """Return a common requirement as a requirement of the case, with its placeholders filled in; sets ``lines``."""
         self._requirement = f"the common requirement {name} ({requirement.place})"
         self._line = line
         data = {"id": name, **requirement.data}
@@ -298,7 +298,7 @@ class _Filling:
         return result
 
     def tell_unused(self) -> None:
-        """Add the problems of values that no requirement asked for."""
+        """Add a problem for each value in ``vars`` that no requirement uses."""
         for name in self._values:
             if name not in self._asked:
                 message = f"vars.{name}: no requirement that the case uses has {{{{{name}}}}}"
@@ -306,7 +306,7 @@ class _Filling:
                 self.problems.append(Problem(self.path, self.document.lines.at(["vars", name]), message, hint))
 
     def _in_language(self, texts: Mapping[str, str]) -> str:
-        """Return the text of a requirement in the language of the case; the first one, after adding a problem, where it has none."""
+        """Return the text in the language of the case; if it has none, add a problem and return the first text."""
         for language in (self._language, self._language.partition("-")[0]):
             if language in texts:
                 return texts[language]
@@ -317,7 +317,7 @@ class _Filling:
         return next(iter(texts.values()), "")
 
     def _fill(self, value: Json, lines: DocumentLines) -> tuple[Json, DocumentLines]:
-        """Return a part of a requirement with its lines, filled in."""
+        """Return a part of a requirement with its placeholders filled in, and its lines."""
         if isinstance(value, str) and "{{" in value:
             return self._text(value, lines)
         if isinstance(value, dict):
@@ -334,7 +334,7 @@ class _Filling:
         return value, DocumentLines(lines.line)
 
     def _text(self, text: str, lines: DocumentLines) -> tuple[Json, DocumentLines]:
-        """Return a text, filled in: the value itself where the text is one placeholder."""
+        """Return a text with its placeholders filled in, and its lines; a text of one placeholder becomes the value itself."""
         whole = _PLACEHOLDER.fullmatch(text)
         if whole is None or "{{" in whole[1]:
             return _PLACEHOLDER.sub(self._within, text), DocumentLines(lines.line)
@@ -345,7 +345,7 @@ class _Filling:
         return self._values[name], DocumentLines(spot.line, spot.children, self.path)
 
     def _within(self, placeholder: re.Match[str]) -> str:
-        """Return what stands in a longer text in place of a placeholder."""
+        """Return the text for a placeholder inside a longer text; the placeholder itself after adding a problem."""
         name = self._name(placeholder[1])
         value = None if name is None else self._values[name]
         if name is not None and type(value) not in SCALARS:
@@ -357,7 +357,7 @@ class _Filling:
         return value if isinstance(value, str) else json.dumps(value)
 
     def _name(self, text: str) -> str | None:
-        """Return the name of a value that the case has, or None after adding the problem."""
+        """Return the name in a placeholder if the case has a value for it; None after adding a problem."""
         match = _NAME.fullmatch(text)
         if match is None:
             self._report(
@@ -377,7 +377,7 @@ class _Filling:
         return name
 
     def _report(self, message: str, hint: str = "") -> None:
-        """Add a problem of the case, once and up to a limit."""
+        """Add a problem at the current place of the case, once and up to a limit."""
         problem = Problem(self.path, self._line, message, hint)
         if problem not in self.problems and len(self.problems) < limits.PROBLEMS:
             self.problems.append(problem)
@@ -447,12 +447,12 @@ class _Header(Noun):
 
 
 def header_differs(entry: CaseEntry, case: Case) -> str:
-    """Return the name of the first header field in which the case is not what its entry said, or an empty string."""
+    """Return the name of the first header field in which a case differs from its entry; empty if none does."""
     return next((name for name in HEADER if getattr(entry, name) != getattr(case, name)), "")
 
 
 def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
-    """Return the entries of a JSONL file. Raises SuiteError."""
+    """Return the entries of the cases in a JSONL file, without loading the cases. Raises SuiteError."""
     name = shown_path(path)
     problems: list[Problem] = []
     entries: list[CaseEntry] = []
@@ -479,7 +479,7 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
 
 
 def _holds_proposals(raw: bytes) -> bool:
-    """Return whether a line of JSONL that is a case has a proposal in its truth. Only a line with the word is parsed."""
+    """Return whether a JSONL line is a case with a proposal in its truth; only lines with the word "draft" are parsed."""
     if b'"draft"' not in raw:
         return False
     try:
@@ -492,7 +492,7 @@ def _holds_proposals(raw: bytes) -> bool:
 
 
 def id_problem(case_id: str, path: str, line: int) -> Problem | None:
-    """Return why a case cannot have this id although its characters are fine, or None."""
+    """Return the problem of an id that ends like a trial mark (-t1); None if the id is fine."""
     if not _TRIAL.search(case_id):
         return None
     message = f"id: {shown(case_id)} ends like the mark of a trial, -t and digits"
@@ -500,7 +500,7 @@ def id_problem(case_id: str, path: str, line: int) -> Problem | None:
 
 
 def _scanned(raw: bytes) -> dict[str, Any] | None:
-    """Return the header fields that a canonical line gives, None for any other line, and for what only a full parse can explain."""
+    """Return the header fields of a line in canonical form; None for any other line, which needs a full parse."""
     match = _CANONICAL.match(raw)
     if match is None:
         return None
@@ -515,18 +515,18 @@ def _scanned(raw: bytes) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=4096)
 def _value(name: str, raw: bytes) -> Any:
-    """Return the value of a header field; many cases share one. Raises ValueError."""
+    """Return the value of a header field; cached, as many cases share values. Raises ValueError."""
     return _reader(name)(raw)
 
 
 @cache
 def _reader(name: str) -> Callable[[bytes], Any]:
-    """Return what reads the value of a header field from JSON."""
+    """Return the function that validates a header field from JSON."""
     return TypeAdapter(types_of(_Header)[name]).validate_json
 
 
 def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any] | None:
-    """Return the header fields that a line gives, or None after adding its problems."""
+    """Return the header fields of a line, fully parsed; None after adding its problems."""
     document = document_of(line.data, path, line.number, problems)
     if document is None:
         return None
@@ -538,7 +538,7 @@ def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any]
 
 
 def not_a_case(document: LocatedDocument, path: str) -> Problem | None:
-    """Return the problem of a document that does not even look like a case, with where it may belong."""
+    """Return the problem of a document that does not look like a case, with a hint where it may belong; None if it does."""
     data, line = document.data, document.lines.line
     if isinstance(data, dict) and ({"visible", "truth"} & data.keys() or not data.keys() - set(Case.model_fields)):
         return None
@@ -560,7 +560,7 @@ _ELSEWHERE = "every YAML and JSONL file below a suite's folder holds cases, outs
 
 
 def documents_of_yaml(path: Path) -> tuple[LocatedDocument, ...]:
-    """Return the elements of a YAML file: of its documents, or of the lists which they are. Raises SuiteError."""
+    """Return the elements of a YAML file: its documents, or the members of documents that are lists. Raises SuiteError."""
     elements: list[LocatedDocument] = []
     for document in parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path)):
         if isinstance(document.data, list):
@@ -571,7 +571,7 @@ def documents_of_yaml(path: Path) -> tuple[LocatedDocument, ...]:
 
 
 def case_of(document: LocatedDocument, path: Path, problems: list[Problem]) -> Case | None:
-    """Return the case that a document, spelt out, is, or None after adding its problems."""
+    """Return the case in a spelt-out document; None after adding its problems."""
     name = shown_path(path)
     case = validate(Case, document, name, problems, written=WrittenCase)
     if case is not None and (problem := id_problem(case.id, name, document.lines.at(["id"]))) is not None:
@@ -581,7 +581,7 @@ def case_of(document: LocatedDocument, path: Path, problems: list[Problem]) -> C
 
 
 def entry_of_yaml(case: Case, path: Path, document: LocatedDocument, index: int) -> CaseEntry:
-    """Return the entry of a case from a YAML file; ``index`` counts the cases of the file."""
+    """Return the entry of a case from a YAML file; ``index`` is the number of cases before it in the file."""
     header = {name: getattr(case, name) for name in HEADER}
     draft = bool(case.truth.proposals)
     return CaseEntry(path=path, line=document.lines.line, draft=draft, offset=index, **header)

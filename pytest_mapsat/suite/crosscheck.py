@@ -84,7 +84,7 @@ def errors_of(
     *,
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
+    """Yield the errors that keep a case of a suite from being loaded; a run asks for them for each of its cases."""
     yield from _of_case(case, manifest)
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
@@ -114,7 +114,7 @@ def errors_of(
 
 
 def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Give why the calls of the oracle cannot be the reference of a case: there are none, or the user writes, too."""
+    """Yield errors if the calls of the oracle cannot be the reference of a case: it has no oracle, or the user writes too."""
     if case.truth.end != "oracle":
         return
     if not case.truth.oracle:
@@ -126,7 +126,7 @@ def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
 
 
 def _tool_named(name: str, place: Place, tools: Mapping[str, Tool], caller: _Caller) -> Iterator[Remark]:
-    """Give that the suite has no tool of a name, or that it is another's to call."""
+    """Yield an error if the suite has no tool of this name, or the caller may not call it."""
     if name not in tools:
         hint = did_you_mean(name, sorted(tools), "known tools:")
         yield _error("unknown-tool", place, f"the suite has no tool {shown(name)}", hint)
@@ -138,7 +138,7 @@ def _tool_named(name: str, place: Place, tools: Mapping[str, Tool], caller: _Cal
 
 
 def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -> Iterator[Remark]:
-    """Give where the beginning of a case is laid over a table or row that is not there, or calls no tool of the suite."""
+    """Yield errors where the world of a case changes a table or row that does not exist, or calls a tool that the suite lacks."""
     for index, patch in enumerate(case.world.rows):
         place: Place = ("world", "rows", index)
         if patch.table not in tables:
@@ -154,11 +154,12 @@ def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
+    """Return a remark with the severity "error"."""
     return Remark("error", rule, place, message, hint)
 
 
 def tool_of(noun: Noun) -> str | None:
-    """Return the tool that a noun names, if it does."""
+    """Return the name of the tool that a noun names; None if it names none."""
     if isinstance(noun, Recommends) and noun.of_tool is None:
         return None
     return (
@@ -169,7 +170,7 @@ def tool_of(noun: Noun) -> str | None:
 def _end_check(
     check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table] | None
 ) -> Iterator[Remark]:
-    """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with. ``tables``: None where they are not the suite's."""
+    """Yield errors where an end-state check names an unknown table or has no reference. ``tables``: None if not the suite's."""
     if isinstance(check, SameEnd):
         if case.truth.end is None:
             message = "same_end has nothing to compare with: the case has no truth.end"
@@ -179,7 +180,7 @@ def _end_check(
 
 
 def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
-    """Give where a match is bound to a call that no expected tool is, or that is its own."""
+    """Yield an error where a match is bound to the result of no single expected tool, or of its own."""
     if key is None:
         return
     if place[: len(_HOPS)] != _HOPS or place[_MATCH] != "match":
@@ -199,7 +200,7 @@ def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
 
 
 def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -> Iterator[Remark]:
-    """Give where no function has the name of a check, or it does not take the arguments."""
+    """Yield errors where no Python check has this name, or the check does not take the arguments."""
     checks = added_checks()
     if check.name not in checks:
         built_in = sorted(KINDS - {"python"})
@@ -223,7 +224,7 @@ def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -
 
 
 def _expected(case: Case) -> Iterator[Remark]:
-    """Give what is wrong between the expected tools: ids that stand twice, ``after`` and ``evidence`` that lead nowhere or in a circle."""
+    """Yield errors between expected tools: duplicate ids, and ``after`` or ``evidence`` that lead nowhere or form a cycle."""
     tools = case.truth.tools
     if not any(tool.id is not None or tool.after or tool.evidence for tool in tools):
         return  # mostly: tools that only have names
@@ -256,7 +257,7 @@ def _expected(case: Case) -> Iterator[Remark]:
 
 
 def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
-    """Give where a case names an unknown domain, and where the output of a right answer is not what it asks for."""
+    """Yield errors in a case itself: unknown domains, drafts in sequences, a declining "yes", dates, and output against the schema."""
     for index, domain in enumerate(case.domains):
         if domain not in manifest.domains:
             message = f"the manifest has no domain {shown(domain)}; it has: {', '.join(manifest.domains) or 'none'}"
@@ -286,7 +287,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
 
 
 def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:
-    """Give which interactions are dated before the one before them, or after the task; and that the task has no date where its dialogue needs one."""
+    """Yield errors where interactions are out of order or after the task, or the task lacks a date that its dialogue needs."""
     last, now = "", case.visible.context.now
     if carries and case.group is not None and now is None:
         message = "is missing: the suite carries dialogues (carry), and this is the date of this one"
@@ -302,7 +303,7 @@ def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:
 
 
 def is_before(first: str, second: str) -> bool:
-    """Return whether a day or moment is before another, by the local time of each; a day and a moment on it are at the same time."""
+    """Return whether a day or moment is earlier than another by local time; a day and a moment on it count as equal."""
     length = min(len(first), len(second), len("2026-05-02T10:00"))
     return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
 
@@ -310,7 +311,7 @@ def is_before(first: str, second: str) -> bool:
 def _output_check(
     check: Output | Matches, place: Place, schema: Mapping[str, Any], tools: Mapping[str, Tool]
 ) -> Iterator[Remark]:
-    """Give where a check on structured output asks for what the case's schema does not have, looks ids up that no tool declares, or has a pattern that is none."""
+    """Yield errors where an output check does not fit the schema, uses ids that no tool declares, or has an invalid pattern."""
     tool = tools.get(check.tool or "") if isinstance(check, Output) else None
     if tool is not None and not any(entities.id for entities in tool.entities if entities.sort != "leg"):
         message = f"the tool {tool.name} does not declare which ids its results list"
@@ -334,12 +335,12 @@ def _output_check(
 
 
 def path_below(path: str, schema: Mapping[str, Any], name: str) -> str:
-    """Return the path of what stands in the entries, or the only entry, at a path of an output."""
+    """Return the path of a member of the entries (or of the only entry) at a path of the output."""
     return ".".join(filter(None, (path, "*" if "items" in part_at(path, schema)[0] else "", name)))
 
 
 def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return the part of a schema at a path, empty where it leaves that open; and where the path leaves it, what it asks for there."""
+    """Return the part of a schema at a path, empty where the schema leaves it open, and a hint if the path leaves the schema."""
     left = ""
     for name in path.split(".") if path else ():
         properties = schema.get("properties", {})
@@ -350,7 +351,7 @@ def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], st
 
 
 def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:
-    """Give every noun inside a value with its place in the file, in the file's order.
+    """Yield every noun inside a value with its place in the file, in the order of the file.
 
     Args:
         value: where to look.
@@ -375,7 +376,7 @@ def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = Non
 
 @cache
 def _may_hold(kind: type[Any], sorts: frozenset[type[Noun]] | None) -> bool:
-    """Return whether a value of this type may be, or hold, a noun of some types."""
+    """Return whether a value of this type may be, or contain, a noun of some types."""
     if not issubclass(kind, Noun):
         return issubclass(kind, (tuple, dict))
     return sorts is None or kind in sorts or bool(_fields(kind, sorts))
@@ -383,7 +384,7 @@ def _may_hold(kind: type[Any], sorts: frozenset[type[Noun]] | None) -> bool:
 
 @cache
 def _fields(noun: type[Noun], sorts: frozenset[type[Noun]] | None) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a noun that may hold nouns of some types, with their names in a file."""
+    """Return the fields of a noun that may contain nouns of some types, each with its name in a file."""
     return tuple(
         (name, noun.model_fields[name].alias or name)
         for name, kind in types_of(noun).items()
@@ -393,7 +394,7 @@ def _fields(noun: type[Noun], sorts: frozenset[type[Noun]] | None) -> tuple[tupl
 
 @cache
 def _reached(noun: type[Noun]) -> frozenset[type[Noun]]:
-    """Return a type of nouns and all that nouns of it may hold, however deep."""
+    """Return a noun type and all noun types that it may contain, at any depth."""
     reached, waiting = {noun}, [noun]
     while waiting:
         for kind in types_of(waiting.pop()).values():
@@ -404,7 +405,7 @@ def _reached(noun: type[Noun]) -> frozenset[type[Noun]]:
 
 
 def _nouns_of(annotation: Any) -> set[type[Noun]]:
-    """Return the types of nouns that an annotation names."""
+    """Return the noun types in a type annotation."""
     if isinstance(annotation, type) and issubclass(annotation, Noun):
         return {annotation}
     return {noun for argument in get_args(annotation) for noun in _nouns_of(argument)}

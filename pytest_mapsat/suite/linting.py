@@ -66,7 +66,7 @@ _SHOWN_PATHS = 5
 
 
 class LintRule(NamedTuple):
-    """What lint looks for.
+    """One rule of lint.
 
     Attributes:
         severity: ``error``: a run would stop at it or learn nothing from it; ``warning``: probably a mistake; ``note``: good to know. A rule may be milder, or stricter,
@@ -83,13 +83,13 @@ class LintRule(NamedTuple):
 
 
 def remark(rule: str, place: DataPath, message: str, hint: str = "", severity: Severity | None = None) -> Remark:
-    """Return a remark by one of the rules; its severity is that of the rule unless another is given."""
+    """Return a remark by a rule of lint, with the severity of the rule unless another is given."""
     return Remark(severity or RULES[rule].severity, rule, place, message, hint)
 
 
 @dataclass(frozen=True)
 class LintFinding:
-    """One thing that lint found.
+    """One finding of lint.
 
     Attributes:
         severity: how bad it is.
@@ -103,7 +103,7 @@ class LintFinding:
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:
-        """What findings are sorted by: file, line, then the most severe first."""
+        """Return the sort key of the finding: file, line, then the most severe first."""
         problem = self.problem
         return problem.path, problem.line, _SEVERITIES.index(self.severity), self.rule, problem.message
 
@@ -116,7 +116,7 @@ class LintFinding:
 
 
 def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
-    """Load everything in a suite and return all findings, sorted by file and line. ``dialogues``: play and judge the oracles, too."""
+    """Load everything in a suite and return all findings, sorted by file and line. ``dialogues``: also play and judge oracles."""
     walk = _Walk(suite, dialogues=dialogues)
     for find in dict.fromkeys(rule.find for rule in RULES.values() if rule.looks_at in _OF_FILES):
         find(walk)
@@ -133,17 +133,17 @@ def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
 
 
 def findings_of(error: SuiteError, rule: str) -> list[LintFinding]:
-    """Return an error's problems as findings."""
+    """Return the problems of an error as findings of a rule, all with the severity "error"."""
     return [LintFinding("error", rule, problem) for problem in error.problems]
 
 
 def added_rules() -> list[str]:
-    """Return the names of the functions that installed packages add."""
+    """Return the names of the lint functions that installed packages add."""
     return [point.name for point in installed(GROUP)]
 
 
 class _Walk:
-    """A suite that is loaded once, and what is wrong with it."""
+    """Loads everything in a suite once and collects the findings."""
 
     def __init__(self, suite: Suite, *, dialogues: bool) -> None:
         self._suite = suite
@@ -156,23 +156,23 @@ class _Walk:
         self._finders += [(installed_function(GROUP, name, "rule of lint"), "package") for name in added_rules()]
 
     def _tell(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
-        """Add a finding by one of the rules at a file and line."""
+        """Add a finding of a rule at a file and line."""
         self._found(rule, Problem(shown_path(place[0]), place[1], message, hint))
 
     def _found(self, rule: str, *problems: Problem) -> None:
-        """Add problems as findings by one of the rules."""
+        """Add problems as findings of a rule."""
         self.findings += [LintFinding(RULES[rule].severity, rule, problem) for problem in problems]
 
     @contextmanager
     def _errors_as(self, rule: str) -> Iterator[None]:
-        """Make findings of the problems of what cannot be read."""
+        """Turn a SuiteError that is raised inside the context into findings of a rule."""
         try:
             yield
         except SuiteError as error:
             self.findings += findings_of(error, rule)
 
     def cases(self) -> None:
-        """Load the cases, and look at each."""
+        """Load all cases, apply the rules to each, and check the sequences and unused common requirements."""
         self._found("file", *self._suite.inventory.problems)
         if not self._suite.inventory.cases:
             self._tell("empty", (self._suite.root, 0), "the suite has no case files")
@@ -189,7 +189,7 @@ class _Walk:
         self._found("unused-requirement", *self._suite.common.unused())
 
     def _look_at(self, case: Case, entry: CaseEntry) -> None:
-        """Add what the rules find in a case."""
+        """Add what the rules for cases find in a case."""
         remarks = [(remark, part) for find, part in self._finders for remark in find(case, self._suite)]
         lines = self._suite.lines_of(entry) if remarks else DocumentLines(entry.line)
         for remark, part in remarks:
@@ -199,7 +199,7 @@ class _Walk:
             self.findings.append(LintFinding(remark.severity, remark.rule, problem))
 
     def recordings(self) -> None:
-        """Load the recordings, and look for those that are never served."""
+        """Load the recordings and find those that are never served, duplicated or in conflict."""
         with self._errors_as("recording"):
             for _, spans in sorted(self._suite.recording_spans().items()):
                 for span in spans:
@@ -233,14 +233,14 @@ class _Walk:
                     self._tell("conflict", place, message)
 
     def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
-        """Return whether a hook gives a sandbox for a case, or breaks, which is told where its oracle is played."""
+        """Return whether a hook makes a sandbox for any case; also True if a hook raises, which is reported elsewhere."""
         try:
             return any(call_user_code(hook, case, self._suite) for case in self._cases.values() for hook in hooks)
         except UserCodeError:
             return True
 
     def tools(self) -> None:
-        """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
+        """Find tools that nothing answers, tools without ``asks``, and parameters of types that no model knows."""
         namers = (nouns_in(case.truth, ("truth",), TOOL_NAMERS) for case in self._cases.values())
         expected = {tool_of(noun) for nouns in namers for _, noun in nouns}
         checks = [check for case in self._cases.values() for check in case.truth.checks for check in leaves(check)]
@@ -268,7 +268,7 @@ class _Walk:
                 self._tell("unknown-type", place, f"the tool {name}: {at}: {wrong}")
 
     def undeclared_fields(self) -> None:
-        """Tell tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
+        """Find tools that have result values with no declared meaning, so that no claim can be held against them."""
         recordings = [placed_recording.recording for placed_recording in self._recordings]
         results = [(recording.tool, recording.result) for recording in recordings if not recording.cut]
         results += [
@@ -288,7 +288,7 @@ class _Walk:
                 self._tell("undeclared-field", self._suite.tool_places[name], message, hint)
 
     def files(self) -> None:
-        """Tell what the manifest lacks, and files that are not read."""
+        """Find a wrong case count, a missing license, and files that are not read."""
         suite = self._suite
         if (miscounted := suite.miscounted()) is not None:
             self._found("case-count", miscounted)
@@ -298,7 +298,7 @@ class _Walk:
         self._found("not-read", *suite.inventory.unread)
 
     def labels(self) -> None:
-        """Tell what is wrong with labels of people; nothing where the cases that they are held against cannot be read."""
+        """Find wrong or outdated labels of people; nothing if there are errors, as cases may be missing."""
         if any(finding.severity == "error" for finding in self.findings):
             return
         with self._errors_as("label"):
@@ -308,7 +308,7 @@ class _Walk:
 
 
 def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a branch
-    """Give what the truth of a case lacks."""
+    """Yield remarks on what the truth of a case lacks: checks, requirements, an oracle, answers, a date or coordinates."""
     truth = case.truth
     unchecked = [requirement.id for requirement in truth.by_kind if not requirement.leaves]
     if unchecked:
@@ -341,7 +341,7 @@ def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a 
 
 
 def drafts(case: Case, _: Suite) -> Iterator[Remark]:
-    """Give what of a case is proposed and accepted by no person yet."""
+    """Yield a remark for each proposal in a case that no person has accepted yet."""
     hint = "mapsat review SUITE shows it beside its evidence; until then no run counts the case"
     for index, requirement in enumerate(case.truth.requirements):
         if requirement.draft:
@@ -354,7 +354,7 @@ def drafts(case: Case, _: Suite) -> Iterator[Remark]:
 
 
 def unasserted(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Give that a case has requirements and none that fails its item by what the suite asserts."""
+    """Yield a remark if a case has requirements but none of a kind that makes its item fail."""
     kinds = DEFAULT_ASSERTED if suite.manifest.asserted is None else suite.manifest.asserted
     if not case.truth.requirements or "none" in kinds or "success" in kinds:
         return
@@ -374,7 +374,7 @@ _HUGE = 1e100
 
 
 def unfulfillable(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Give what of a case no call of the suite's tools, and no output, can ever fulfil: errors for lint, which no run stops at."""
+    """Yield remarks on parts of a case that no tool call or output can ever fulfil; errors only in lint, not in a run."""
     for place, noun in nouns_in(case.truth, ("truth",), TOOL_NAMERS):
         if (tool := suite.tools.get(tool_of(noun) or "")) is not None:
             yield from _parameters(noun, place, tool)
@@ -391,7 +391,7 @@ def unfulfillable(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def never_failing(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Give the checks and matches of a case that hold whatever an agent does."""
+    """Yield a remark for each check and match of a case that holds whatever an agent does."""
     whole = {
         noun.table
         for _, noun in nouns_in(case.truth, ("truth",), frozenset({Exempt}))
@@ -406,7 +406,7 @@ def never_failing(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911  a line for each kind
-    """Return why a check or match always holds; empty where it may not."""
+    """Return why a check or match always holds; empty if it can fail."""
     match noun:
         case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
             return "" if noun.agreed else "at_least: 0 asks for no call, and without at_most any number is allowed"
@@ -434,7 +434,7 @@ def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 
 
 
 def deciding_nothing(case: Case, _: Suite) -> Iterator[Remark]:
-    """Give the checks in Python of a case in which nothing can fail: errors for lint; a run leaves their labels open."""
+    """Yield a remark for each Python check in which nothing can fail; an error only in lint, a run leaves its label open."""
     checks = added_checks()
     for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
         added = checks.get(noun.name) if isinstance(noun, PythonCheck) else None
@@ -444,7 +444,7 @@ def deciding_nothing(case: Case, _: Suite) -> Iterator[Remark]:
 
 
 def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Give the columns that the beginning of a case sets in a table, and that none of its rows has and no tool declares: no error, as a tool may look for a column that few rows have."""
+    """Yield a remark for each column that the world of a case sets but no row of its table has and no tool declares."""
     declared = {field for tool in suite.tools.values() for entities in tool.entities for field in entities.fields}
     for index, patch in enumerate(case.world.rows):
         if not patch.set or patch.table not in suite.tables:
@@ -458,7 +458,7 @@ def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
-    """Give the parameters that a noun names and its tool does not have, and matches that no argument can fulfil."""
+    """Yield remarks on parameters that a noun names but its tool lacks, and on matches that no argument can fulfil."""
     declared = tool.parameters.get("properties", {})
     # Expected tools and planned calls are read by metrics: a slip there passes no item.
     severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
@@ -488,7 +488,7 @@ def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
 
 
 def of_dialogue(case: Case, suite: Suite) -> Iterable[Remark]:
-    """Give what shows where the oracle is played; what plays it lives in a room above, and is found by its name."""
+    """Return the remarks from playing the oracle; the code is in a package above this one and is imported by name."""
     remarks: Iterable[Remark] = resolve_name("pytest_mapsat.proof.oracles:dialogue_remarks")(case, suite)
     return remarks
 

@@ -89,13 +89,13 @@ _SHAPING = 5000
 
 
 def find_suite(path: Path) -> Path | None:
-    """Return the nearest folder at or above ``path`` that holds a ``suite.yaml``, or None."""
+    """Return the nearest folder, ``path`` or one above it, that holds a ``suite.yaml``; None if there is none."""
     start = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
     return next((folder for folder in (start, *start.parents) if (folder / MANIFEST).is_file()), None)
 
 
 def open_suite(root: Path) -> Suite:
-    """Open the suite in the folder ``root``: the manifest, the tools and the tables are read and validated.
+    """Open the suite in the folder ``root``: read and validate the manifest, the tools and the tables.
 
     Raises:
         SuiteError: with the problems of manifest, tools and tables.
@@ -111,7 +111,7 @@ def open_suite(root: Path) -> Suite:
 
 
 def project_suite(root: Path) -> Suite:
-    """Return what stands for a suite of the cases in Python of a project that has none: it has no tools, and the same name in whatever folder, so that runs compare."""
+    """Return a suite for the Python cases of a project without one: no tools, and always the same name, so that runs compare."""
     return Suite(root, SuiteManifest(name="python-cases", version="0", schema_version=SUITE_SCHEMA))
 
 
@@ -179,12 +179,12 @@ class Suite:
         self._recording_reader.close()
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
-        """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
+        """Return the manifest file and the line of a key. The file is read again, as this is for error messages."""
         path = self._manifest_path
         return path, parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))[0].lines.at([key])
 
     def files(self) -> tuple[Path, ...]:
-        """Return the case files, sorted.
+        """Return the case files, sorted. The Python cases of the suite are not among them.
 
         Raises:
             SuiteError: when there is none, or when something in the folder must not be read.
@@ -196,11 +196,11 @@ class Suite:
         return self.inventory.cases
 
     def refuse_odd_files(self) -> None:
-        """Raise SuiteError where something in the folder must not be read, such as a link that leads out of it."""
+        """Raise SuiteError if something in the folder must not be read, such as a link that leads out of it."""
         raise_for_problems(self.inventory.problems)
 
     def holds_cases(self, path: Path) -> bool:
-        """Say whether a file is one of the suite's case files, by its place and name."""
+        """Return whether a path is that of a case file of the suite, by its place and name."""
         return path.is_relative_to(self.root) and role_of(path.relative_to(self.root)) == "cases"
 
     def entries(self, path: Path) -> tuple[CaseEntry, ...]:
@@ -229,7 +229,7 @@ class Suite:
             return self._listed[path]
 
     def declare(self, document: LocatedDocument, path: Path) -> CaseEntry:
-        """Add a case that a function in Python makes, written as one in YAML, and return its entry.
+        """Add a case made by a Python function, given in the form of a YAML case, and return its entry.
 
         Raises:
             SuiteError: with all its problems, among them that another case has its id.
@@ -245,7 +245,7 @@ class Suite:
         return entry
 
     def declare_listed(self, entry: CaseEntry) -> None:
-        """Add a case in Python of which another process has the rest. Raises SuiteError where another case has its id."""
+        """Add the entry of a Python case that another process holds. Raises SuiteError if another case has its id."""
         with self._lock:
             if self._in_python.get(entry.id, (None,))[0] != entry:
                 self._register((entry,))
@@ -254,35 +254,35 @@ class Suite:
 
     @property
     def in_python(self) -> tuple[CaseEntry, ...]:
-        """The cases in Python that have been added."""
+        """Return the entries of the Python cases added so far."""
         return tuple(entry for entry, _ in self._in_python.values())
 
     def withdraw(self, case_id: str) -> None:
-        """Take back a case in Python that its author has skipped."""
+        """Remove a Python case that its author has skipped."""
         self._in_python.pop(case_id, None)
 
     def listed(self, case_id: str) -> CaseEntry | None:
-        """Return the case of an id, where its file has been listed."""
+        """Return the entry with an id; None if there is none or its file has not been listed yet."""
         return self._by_id.get(case_id)
 
     @property
     def all_listed(self) -> bool:
-        """Whether the cases of all files were listed: a file that cannot be read never is."""
+        """Return whether the cases of all files have been listed; never true if a file cannot be read."""
         return len(self._listed) == len(self.inventory.cases)
 
     def readable(self) -> Iterator[CaseEntry]:
-        """Yield the cases of all files, then those in Python; of a file that cannot be read, which is told where it is collected, none."""
+        """Yield the cases of all files that can be read, then the Python cases; errors are reported at collection."""
         for path in self.inventory.cases:
             with suppress(SuiteError):
                 yield from self.entries(path)
         yield from self.in_python
 
     def accepted(self) -> Iterator[CaseEntry]:
-        """Yield the cases of all files that runs count: those that are no drafts."""
+        """Yield all cases that count in runs: those that are not drafts."""
         return (entry for entry in self.readable() if not entry.draft)
 
     def miscounted(self) -> Problem | None:
-        """Return that the suite has another number of cases, drafts apart, than its manifest says; None where it has as many, or the manifest says none."""
+        """Return the problem that the manifest gives another number of cases than there are without drafts; None if it is right."""
         number = sum(1 for _ in self.accepted())
         if self.manifest.cases in (None, number):
             return None
@@ -292,12 +292,12 @@ class Suite:
         return Problem(shown_path(path), line, f"cases: the manifest says {self.manifest.cases}, found {number}", hint)
 
     def earlier(self, case: Case) -> tuple[CaseEntry, ...]:
-        """Return the tasks that stand before a case in its sequence, in order; none for a case that stands alone."""
+        """Return the tasks before a case in its sequence, in order; empty if the case is in no sequence."""
         sequence = () if case.group is None else self.sequences.get(case.group.name, ())
         return tuple(entry for entry in sequence if case.group is not None and _place(entry) < case.group.order)
 
     def histories_before(self, case: Case) -> tuple[History, ...]:
-        """Return what passed before a case and before each earlier task of its sequence (H_1, ..., H_i), the case's own last.
+        """Return the interactions before each earlier task of the sequence (H_1, ...), and last those before the case itself.
 
         Raises:
             SuiteError: an earlier task cannot be read.
@@ -307,11 +307,11 @@ class Suite:
 
     @cached_property
     def sequences(self) -> Mapping[str, tuple[CaseEntry, ...]]:
-        """The sequences of all files that can be read: the cases of each in order, by its name."""
+        """Return the cases of each sequence in order, by its name, from all files that can be read."""
         return MappingProxyType(sequences_of(self.readable()))
 
     def refuse_broken_sequences(self, entries: Iterable[CaseEntry] | None = None) -> None:
-        """Check the sequences that some cases stand in, or all.
+        """Check the sequences that some cases belong to, or all sequences.
 
         Raises:
             SuiteError: a place is taken twice or missing, or dates go backwards.
@@ -327,7 +327,7 @@ class Suite:
         self._sound.update(unchecked)
 
     def dated(self, entry: CaseEntry) -> Dated:
-        """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
+        """Return the dated parts of a case, without validating the rest. Raises SuiteError."""
         self._refuse_changed(entry.path)
         if entry.id in self._in_python:
             return Dated.model_validate(self.load(entry).model_dump(mode="json", by_alias=True))
@@ -365,7 +365,7 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        """Give what keeps a case of this suite from being loaded."""
+        """Yield the errors that keep a case of this suite from being loaded."""
         added = self.sandboxes is not None
         return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=added)
 
@@ -378,14 +378,14 @@ class Suite:
         return tuple([placed.recording for placed in self.placed_recordings(case_id)])
 
     def placed_recordings(self, case_id: str) -> tuple[PlacedRecording, ...]:
-        """Return the case's recordings with their places. Raises SuiteError."""
+        """Return the recordings of a case, each with its file and line. Raises SuiteError."""
         spans = self.recording_spans().get(case_id, ())
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_recordings(spans, self._recording_reader))
 
     @cached_property
     def shapes(self) -> Mapping[str, Json]:
-        """A made-up result by tool, with every field that a computed answer of it may have; None where it computes none.
+        """Return for each tool a made-up result with every field that a computed answer may have; None if it computes none.
 
         Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once.
         """
@@ -398,7 +398,7 @@ class Suite:
         return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
 
     def recording_spans(self) -> Mapping[str, list[LineSpan]]:
-        """Return where the recordings of each case stand, cases of which the suite has none included. Raises SuiteError."""
+        """Return where the recordings of each case are, also of cases that the suite does not have. Raises SuiteError."""
         with self._lock:
             if self._spans is None:
                 self._refuse_changed(*self.inventory.recordings)
@@ -406,7 +406,7 @@ class Suite:
             return self._spans
 
     def fingerprint(self) -> str:
-        """Return a digest of the content of all files, 16 hex digits: wherever they lie, in whatever order.
+        """Return a digest of the content of all files of the suite, 16 hex digits, independent of their place and order.
 
         It is computed once and kept, however the files change: a run asks for it when its cases are collected. A file that
         cannot be read counts as just that.
@@ -419,11 +419,11 @@ class Suite:
             return self._fingerprint
 
     def digest_of(self, role: Literal["labels", "reviewed", "calibration"]) -> str:
-        """Return a digest of files that are no part of the fingerprint, empty where there are none: labels of people, those that come before every judge, the suite's own calibration table."""
+        """Return a digest of files outside the fingerprint, by role: labels, reviewed labels or calibration; empty if there are none."""
         return _joined({role: getattr(self.inventory, role)})
 
     def lines_of(self, entry: CaseEntry) -> DocumentLines:
-        """Return the lines of a case's parts. The file is read again: this is for error messages."""
+        """Return the lines of the parts of a case. The file is read again, as this is for error messages."""
         if entry.id in self._in_python:
             return DocumentLines(entry.line)
         if not is_yaml(entry.path):
@@ -434,7 +434,7 @@ class Suite:
         return self.common.spelt_out(documents[entry.offset], entry.path, []).lines
 
     def _refuse_changed(self, *paths: Path) -> None:
-        """Raise SuiteError where files are no longer what they were when they were listed."""
+        """Raise SuiteError if a file has changed since it was listed."""
         for path in paths:
             before, now = self._stamps.get(path), _stamp(path)
             if before is not None and now != before:
@@ -442,7 +442,7 @@ class Suite:
                 raise SuiteError(problem)
 
     def _list_yaml(self, path: Path) -> tuple[CaseEntry, ...]:
-        """Return the entries of a YAML file, each validated whole, and keep their data. Raises SuiteError."""
+        """Return the entries of the cases in a YAML file, all validated, and keep their data for ``load``. Raises SuiteError."""
         problems: list[Problem] = []
         entries: list[CaseEntry] = []
         kept: list[bytes] = []
@@ -459,7 +459,7 @@ class Suite:
     def _checked(
         self, document: LocatedDocument, path: Path, problems: list[Problem]
     ) -> tuple[LocatedDocument, Case] | None:
-        """Return a case spelt out, as data and whole, or None where it is none; all that is wrong with it is added."""
+        """Return a case as spelt-out data and as a Case; None if it is invalid. Everything wrong is added to ``problems``."""
         written = self._spelt_out(document, path, problems)
         case = None if written is None else case_of(written, path, problems)
         if written is None or case is None:
@@ -471,7 +471,7 @@ class Suite:
         return written, case
 
     def _register(self, entries: tuple[CaseEntry, ...]) -> None:
-        """Remember the ids, or refuse all entries when one of them is taken, with both places."""
+        """Note the ids of some entries. Raises SuiteError, and notes none, if an id is already taken."""
         mine: dict[str, CaseEntry] = {}
         problems = []
         for entry in entries:
@@ -484,7 +484,7 @@ class Suite:
         self._by_id.update(mine)
 
     def _spelt_out(self, document: LocatedDocument, path: Path, problems: list[Problem]) -> LocatedDocument | None:
-        """Return a case's data as if it had been written in full, or None after adding its problems."""
+        """Return the data of a case with all defaults filled in; None after adding its problems."""
         if (problem := not_a_case(document, shown_path(path))) is not None:
             problems.append(problem)
             return None
@@ -493,7 +493,7 @@ class Suite:
         return document if len(problems) == wrong else None
 
     def _document(self, entry: CaseEntry, problems: list[Problem]) -> LocatedDocument:
-        """Return a case's data, spelt out; of one in YAML without the lines of its parts."""
+        """Return the spelt-out data of a case; for a YAML case without the lines of its parts."""
         lines = DocumentLines(entry.line)
         offset, length = entry.offset, entry.length
         if not is_yaml(entry.path):
@@ -510,7 +510,7 @@ _Stamp = tuple[int, int, int]
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """Return what tells that a file has changed; None where it cannot be asked."""
+    """Return size, time and inode of a file, by which a change is noticed; None if the file cannot be accessed."""
     try:
         status = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
     except OSError:
@@ -519,20 +519,20 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _change(before: _Stamp, now: _Stamp | None) -> str:
-    """Return in words how a file has changed."""
+    """Return a text that says how a file has changed."""
     if now is None:
         return "it is gone"
     return f"from {before[0]} to {now[0]} bytes" if now[0] != before[0] else "it was written again"
 
 
 def placed(remark: Remark, path: Path, lines: DocumentLines) -> Problem:
-    """Return a remark as a problem in its file."""
+    """Return a remark as a problem with its file and line."""
     message = f"{dotted(remark.place)}: {remark.message}"
     return lines.problem(shown_path(path), remark.place, message, remark.hint)
 
 
 def _joined(files: Mapping[str, Sequence[Path]]) -> str:
-    """Return a digest of the content of some files by role, 16 hex digits; empty where there are none."""
+    """Return a digest of the content of files by role, 16 hex digits; empty if there are no files."""
     parts = []
     for role, paths in files.items():
         for path in paths:
@@ -566,12 +566,12 @@ class Dated(Noun):
 
     @property
     def now(self) -> str:
-        """The moment of the task; empty where the case has none."""
+        """Return the time of the task; empty if the case has none."""
         return self.visible.context.now or ""
 
 
 def sequences_of(entries: Iterable[CaseEntry]) -> dict[str, tuple[CaseEntry, ...]]:
-    """Return the cases that stand in a sequence, by its name and in its order."""
+    """Return the cases that belong to sequences, by the name of the sequence and in its order."""
     sequences: dict[str, list[CaseEntry]] = {}
     for entry in entries:
         if entry.group is not None:
@@ -580,12 +580,12 @@ def sequences_of(entries: Iterable[CaseEntry]) -> dict[str, tuple[CaseEntry, ...
 
 
 def _place(entry: CaseEntry) -> int:
-    """Return the place of a case in its sequence, 0 where it stands in none."""
+    """Return the place of a case in its sequence; 0 if it belongs to none."""
     return 0 if entry.group is None else entry.group.order
 
 
 def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator[tuple[CaseEntry, Remark]]:
-    """Yield the problems between the tasks of a sequence, each with the case that has it.
+    """Yield the problems in the order and the dates of a sequence's tasks, each with the case that has it.
 
     Args:
         name: the sequence.
@@ -652,12 +652,12 @@ _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDING
 
 
 def is_yaml(path: PurePath) -> bool:
-    """Say whether the name is that of a YAML file."""
+    """Return whether a file name is that of a YAML file."""
     return path.name.endswith(YAML_ENDINGS)
 
 
 def role_of(relative: PurePath) -> Role | None:
-    """Return what a file at this place below the suite's folder is, or None for what is no part of a suite."""
+    """Return the role of a file at a path below the suite's folder; None if it is not part of the suite."""
     if any(part.startswith(".") for part in relative.parts):
         return None
     if len(relative.parts) > 1 and relative.parts[0] == DATA:
@@ -674,7 +674,7 @@ def role_of(relative: PurePath) -> Role | None:
 
 @dataclass(frozen=True)
 class Inventory:
-    """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
+    """The files of a suite by role, each role sorted by path, and the problems of files that are not read.
 
     ``labels`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
     ``unread`` are files that look like cases but for their ending, each with what to do, and those in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or
@@ -693,7 +693,7 @@ class Inventory:
 
     @property
     def reviewed(self) -> tuple[Path, ...]:
-        """The labels that a review keeps, none or one file."""
+        """Return the file of labels that a review keeps, as a tuple of one; empty if there is none."""
         return tuple(path for path in self.labels if (path.parent.name, path.name) == (LABELS, REVIEWED))
 
 
@@ -705,7 +705,7 @@ _PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
 
 
 def take_inventory(root: Path) -> Inventory:
-    """Return all files below ``root`` by role; the order of the files on disk does not matter."""
+    """Return all files below ``root`` by role, sorted, with the problems of files that must not be read."""
     problems: list[Problem] = []
     by_role: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     unread: list[Problem] = []
@@ -737,16 +737,17 @@ def take_inventory(root: Path) -> Inventory:
 
 
 def _looks_like_cases(path: Path) -> bool:
-    """Return whether the name of a file is one of cases, also where it was put aside."""
+    """Return whether a file name looks like one of cases, also with a suffix such as ".bak"."""
     name = path.name.lower().removesuffix(".gz")
     name = next((name.removesuffix(ending) for ending in _PUT_ASIDE if name.endswith(ending)), name)
     return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
 
 
 def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
-    """Yield the files below a folder that are in no folder of another suite; what cannot be listed is added to the problems."""
+    """Yield the files below a folder, except those of nested suites; folders that cannot be listed are added to ``problems``."""
 
     def unreadable(error: OSError) -> None:
+        """Add a problem for a folder that cannot be listed."""
         problems.append(Problem(shown_path(Path(error.filename)), 0, f"cannot list the folder: {error.strerror}"))
 
     for folder, names, files in os.walk(root, onerror=unreadable):
@@ -756,7 +757,7 @@ def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
 
 
 def _is_entered(folder: Path, problems: list[Problem]) -> bool:
-    """Return whether a folder belongs to the suite; a link is added to the problems."""
+    """Return whether files are to be looked for in a folder; a symbolic link is added to ``problems`` and not entered."""
     if folder.name.startswith(".") or folder.name == "__pycache__":
         return False
     if folder.is_symlink():
@@ -767,7 +768,7 @@ def _is_entered(folder: Path, problems: list[Problem]) -> bool:
 
 
 def refusal(root: Path, path: Path) -> Problem | None:
-    """Return why the file must not be read as part of the suite at ``root``, or None."""
+    """Return the problem why a file must not be read as part of the suite at ``root``; None if it may be read."""
     if _HALVES.search(str(path.relative_to(root))):  # its node id could not be sent to a worker
         return Problem(shown_path(path), 0, "has a name that is not UTF-8", "rename it")
     # Not resolve(), which raises RuntimeError at a loop of links.
@@ -785,7 +786,7 @@ def refusal(root: Path, path: Path) -> Problem | None:
 
 
 def read_answers(suite: Suite) -> tuple[PlacedNoun[PeopleLabels], ...]:
-    """Return the labels of people that hold the dialogue itself, in the order of files and lines.
+    """Return the labels by people that contain the dialogue itself, in the order of files and lines.
 
     Raises:
         SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
@@ -818,7 +819,7 @@ def read_answers(suite: Suite) -> tuple[PlacedNoun[PeopleLabels], ...]:
 
 
 def is_labels(path: Path) -> bool:
-    """Return whether a path is one of labels of people: a folder, or JSON lines that have them."""
+    """Return whether a path holds labels by people: a folder, or a JSONL file with labels in its first line."""
     if path.is_dir():
         return True
     try:
@@ -830,7 +831,7 @@ def is_labels(path: Path) -> bool:
 
 
 def stale_labels(suite: Suite) -> Iterator[Problem]:
-    """Give the labels that came before every judge and can no longer count, whatever an agent says. Raises SuiteError."""
+    """Yield the problems of reviewed labels that can no longer count, whatever an agent says. Raises SuiteError."""
     entries, load = _entries(suite) if suite.inventory.reviewed else {}, cache(suite.load)
     for path in suite.inventory.reviewed:
         for placed in read_nouns(path, PeopleLabels):
@@ -839,14 +840,14 @@ def stale_labels(suite: Suite) -> Iterator[Problem]:
 
 
 def _entries(suite: Suite) -> dict[str, CaseEntry]:
-    """Return the cases of a suite by id. Raises SuiteError."""
+    """Return the entries of all cases of a suite by id. Raises SuiteError."""
     return {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
 
 
 def _misfits(
     placed: PlacedNoun[PeopleLabels], entries: Mapping[str, CaseEntry], load: Callable[[CaseEntry], Case]
 ) -> Iterator[Problem]:
-    """Give where the labels of an answer do not fit its case. Raises SuiteError."""
+    """Yield the problems of labels that do not fit their case. Raises SuiteError if the case cannot be loaded."""
     labels = placed.noun
     if labels.case not in entries:
         message = f"the suite has no case {shown(labels.case)}"

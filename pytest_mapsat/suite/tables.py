@@ -62,7 +62,7 @@ Spot = tuple[Path, int]
 
 
 def columns_of(table: Table) -> Mapping[str, None]:
-    """Return the columns of a table, in the order in which they first stand."""
+    """Return the columns of a table, in the order in which they first occur."""
     rows = table.rows
     return dict.fromkeys(rows.columns if isinstance(rows, FileRows) else chain.from_iterable(rows))
 
@@ -70,7 +70,7 @@ def columns_of(table: Table) -> Mapping[str, None]:
 def read_state(
     paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})
 ) -> Mapping[str, Table]:
-    """Return the tables of these files, sorted. Files of one name in folders of their own make one table; rows in the order of files and lines.
+    """Return the tables in these files, sorted by name; files of the same name form one table, rows in order of files and lines.
 
     Args:
         paths: the files.
@@ -97,7 +97,7 @@ def read_state(
 
 
 def _large(named_paths: Sequence[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
-    """Return the files of the tables that stay in them: large, not packed, and with the columns that the tool names, so that a wrong tool is told by its own line."""
+    """Return the files of the tables that stay on disk: large, not compressed, and with the column of parts that the tool names."""
     files = {name: [path for other, path in named_paths if other == name] for name in ranked}
     return {
         name: listed
@@ -107,7 +107,7 @@ def _large(named_paths: Sequence[tuple[str, Path]], ranked: Mapping[str, tuple[s
 
 
 def _has_column(path: Path, column: str) -> bool:
-    """Return whether one of the first rows of a file has a column, or none can be read."""
+    """Return whether one of the first rows of a file has a column; also True if no row can be read."""
     rows: list[JsonObject] = []
     for line in islice(read_lines(path, limits.ROW_BYTES), _FIRST_ROWS):
         document = document_of(line.data, shown_path(path), line.number, [])
@@ -116,7 +116,7 @@ def _has_column(path: Path, column: str) -> bool:
 
 
 def _size(path: Path) -> float:
-    """Return how many bytes a file has, and that it is too small to stay where it is packed or cannot be read."""
+    """Return the size of a file in bytes; minus infinity if it is compressed or cannot be accessed, so that it is read whole."""
     try:
         return float("-inf") if path.name.endswith(".gz") else path.stat().st_size
     except OSError:
@@ -124,7 +124,7 @@ def _size(path: Path) -> float:
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
-    """Add the rows of a file, each with its place, to those of its table; what is wrong is added to the problems."""
+    """Add the rows of a file, each with its file and line, to ``rows``, and what is wrong to ``problems``."""
     name = shown_path(path)
     for line in read_lines(path, limits.ROW_BYTES):
         if len(rows) >= limits.TABLE_ROWS:
@@ -148,7 +148,7 @@ _CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})",
 
 @dataclass(slots=True)
 class LineSpan:
-    """Lines of one case that stand one after another in one file."""
+    """Consecutive lines of one case in one file."""
 
     path: Path
     line: int
@@ -158,7 +158,7 @@ class LineSpan:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRecording:
-    """A recording and where it stands."""
+    """A recording with its file and line."""
 
     recording: Recording
     path: Path
@@ -166,7 +166,7 @@ class PlacedRecording:
 
 
 def index_recordings(paths: Sequence[Path]) -> dict[str, list[LineSpan]]:
-    """Return the spans of each case's recordings, in the order of files and lines. A line that begins as we write it is only scanned.
+    """Return the spans of each case's recordings, in file and line order. Lines that begin in canonical form are only scanned.
 
     Raises:
         SuiteError: a file, or a line that had to be read, cannot be.
@@ -194,7 +194,7 @@ def index_recordings(paths: Sequence[Path]) -> dict[str, list[LineSpan]]:
 
 
 class SpanReader:
-    """Reads spans of one file after another. Thread-safe.
+    """Reads spans of files, one file after another. Thread-safe.
 
     The file read last is kept open: the spans of a run come in the order of its cases, and a packed file that is read in
     order is unpacked once.
@@ -205,7 +205,7 @@ class SpanReader:
         self._kept: tuple[Path, IO[bytes]] | None = None
 
     def read(self, path: Path, offset: int, length: int) -> bytes:
-        """Return ``length`` unpacked bytes from ``offset``, fewer where the file has become shorter."""
+        """Return ``length`` uncompressed bytes from ``offset``; fewer if the file has become shorter."""
         try:
             with self._lock:
                 file = self._open(path)
@@ -215,7 +215,7 @@ class SpanReader:
             raise unreadable(path, error) from error
 
     def _open(self, path: Path) -> IO[bytes]:
-        """Return the file, opened where another one was read last."""
+        """Return the file, open for reading; the file that was open before is closed if it is another."""
         kept = self._kept
         # Mostly it is the very path: comparing two costs more than reading.
         if kept is not None and (kept[0] is path or kept[0] == path):
@@ -237,7 +237,7 @@ class SpanReader:
 
 
 def read_recordings(spans: Sequence[LineSpan], reader: SpanReader) -> Iterator[PlacedRecording]:
-    """Give the recordings of the spans, validated. Raises SuiteError."""
+    """Yield the recordings in some spans, validated. Raises SuiteError."""
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []
@@ -258,7 +258,7 @@ RequestKey = tuple[str, str, str, str]
 
 
 def request_key(recording: Recording, tool: Tool | None) -> RequestKey:
-    """Return what two recordings share that answer the same request: case, tool, the writes before it, and canonical arguments."""
+    """Return a key that recordings of the same request share: case, tool, writes before it, canonical arguments."""
     key = canonical_json(recording.arguments)
     if tool is not None:
         with suppress(ValueError):  # arguments that the tool cannot take are told by lint
@@ -277,7 +277,7 @@ _WORD_LISTS = ("words", "absent", "near", "spelt")
 
 
 def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
-    """Return the tools of these files by name, sorted, each with its file and line. Raises SuiteError."""
+    """Return the tools in these files by name, sorted, each with its file and line. Raises SuiteError."""
     tools: dict[str, tuple[Tool, Path, int]] = {}
     problems: list[Problem] = []
     for path in paths:
@@ -309,7 +309,7 @@ def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
 
 
 def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
-    """Return the tables that ranked tools search, each with the columns of the id and of the part. Raises SuiteError for tools that do not agree."""
+    """Return the tables that ranked tools search, with their id and part columns. Raises SuiteError if tools contradict."""
     tables: dict[str, tuple[str, str]] = {}
     problems: list[Problem] = []
     for name, (tool, path, line) in tools.items():
@@ -323,7 +323,7 @@ def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
 
 
 def answer_problems(tools: Tools, tables: Mapping[str, Table]) -> Iterator[Problem]:
-    """Give what is wrong between the tools of a suite and its tables, each with its file and line."""
+    """Yield the problems between the ``answer`` blocks of tools and the tables, each with its file and line."""
     word_tables: set[str] = set()
     way_tables: dict[str, RoutesAnswer] = {}
     for tool, path, line in tools.values():
@@ -346,7 +346,7 @@ def answer_problems(tools: Tools, tables: Mapping[str, Table]) -> Iterator[Probl
 
 
 class _Block:
-    """The ``answer`` block of one tool."""
+    """Checks the ``answer`` block of one tool against the suite's tools and tables."""
 
     def __init__(self, tool: Tool, tools: Tools, tables: Mapping[str, Table], word_tables: set[str]) -> None:
         self._tool = tool
@@ -355,7 +355,7 @@ class _Block:
         self._word_tables = word_tables
 
     def wrong(self) -> Iterator[_Wrong]:
-        """Give all complaints."""
+        """Yield everything that is wrong with the block, each as a message and a hint."""
         answer = self._tool.answer
         if isinstance(answer, RowsAnswer):
             yield from self._rows(answer)
@@ -370,7 +370,7 @@ class _Block:
             yield from self._knows_routes(answer.routes, answer.mode)
 
     def _rows(self, answer: RowsAnswer) -> Iterator[_Wrong]:
-        """Give the complaints of an answer that filters rows."""
+        """Yield what is wrong with an answer that filters rows."""
         yield from self._parameters(*answer.where, *answer.echo.values(), answer.page.number, answer.page.size)
         computed = answer.compute.keys()
         shown_columns = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
@@ -398,14 +398,14 @@ class _Block:
                 yield from self._columns(answer.table, (field.column,))
 
     def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
-        """Give the complaints of an answer that ranks rows."""
+        """Yield what is wrong with an answer that ranks rows."""
         parameters = (answer.text, *answer.where, *answer.echo.values())
         yield from self._parameters(*parameters, answer.page.number, answer.page.size)
         yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
         yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
-        """Give the complaints of an answer by routes."""
+        """Yield what is wrong with an answer that gives routes."""
         yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
         yield from self._columns(
             answer.ways, (WAY_NAME, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
@@ -414,21 +414,21 @@ class _Block:
             yield from self._reference(answer.ends)
 
     def _reference(self, reference: Reference) -> Iterator[_Wrong]:
-        """Give the complaints of how a value names a row."""
+        """Yield what is wrong with a reference, which says how a value names a row."""
         yield from self._columns(
             reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
         )
         yield from self._words(reference.words)
 
     def _words(self, table: str | None) -> Iterator[_Wrong]:
-        """Give that there is no table of words of this name."""
+        """Yield an error if there is no table of words of this name; note the table as one of words."""
         if table is not None:
             yield from self._columns(table, ())
             if table in self._tables:
                 self._word_tables.add(table)
 
     def _columns(self, table: str, columns: Iterable[str | None]) -> Iterator[_Wrong]:
-        """Give the columns that no row of a table has, or the table itself where there is none."""
+        """Yield an error for each column that no row of a table has and no tool declares, or for an unknown table."""
         if table not in self._tables:
             known = did_you_mean(table, self._tables, "there is")
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
@@ -441,14 +441,14 @@ class _Block:
                 yield f"no row of the table {table} has a column {shown(column)}", did_you_mean(column, there, "it has")
 
     def _parameters(self, *names: str | None) -> Iterator[_Wrong]:
-        """Give the names that are none of the tool's parameters."""
+        """Yield an error for each name that is not a parameter of the tool."""
         declared = self._tool.parameters.get("properties", {})
         for name in dict.fromkeys(filter(None, names)):
             if name not in declared:
                 yield f"the tool has no parameter {shown(name)}", did_you_mean(name, declared)
 
     def _knows_routes(self, name: str, mode: str) -> Iterator[_Wrong]:
-        """Give that another tool has no routes, or none of this way of travelling."""
+        """Yield an error if another tool does not answer with routes, or not for this mode."""
         other = self._tools.get(name)
         answer = other[0].answer if other else None
         if not isinstance(answer, RoutesAnswer):
@@ -458,7 +458,7 @@ class _Block:
 
 
 def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
-    """Give what a function finds wrong with the rows of a table, each at its line."""
+    """Yield what a function finds wrong with each row of a table, with the line of the row."""
     for row, (path, line) in zip(tables[name].rows, tables[name].spots, strict=True):
         message = wrong(row)
         if message:
@@ -466,7 +466,7 @@ def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject
 
 
 def _keys_wrong(table: str, keys: Keys, tables: Mapping[str, Table]) -> Iterator[Problem]:
-    """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
+    """Yield a problem for each row of a ranked table with a missing id or part, or a duplicate id."""
     if table not in tables or not isinstance(tables[table].spots, tuple):
         return  # the tool is wrong, which a problem of its own tells; a large table is held to its keys when it is read
     if keys.part not in columns_of(tables[table]):
@@ -480,7 +480,7 @@ def _keys_wrong(table: str, keys: Keys, tables: Mapping[str, Table]) -> Iterator
 
 
 def _word_wrong(row: JsonObject) -> str:
-    """Return what keeps a row from being one of words, empty where nothing does."""
+    """Return what is wrong with a row of a table of words; empty if nothing is."""
     lists = [name for name in _WORD_LISTS if name in row]
     pairs = (("sort", "words"), ("word", "spelt"))
     if not lists or any(
@@ -495,7 +495,7 @@ def _word_wrong(row: JsonObject) -> str:
 
 
 def _timetable_wrong(row: JsonObject, column: str) -> str:
-    """Return what keeps a column from holding a timetable, empty where nothing does."""
+    """Return what is wrong with a timetable in a column of a row; empty if nothing is, or the row has none."""
     hours = row.get(column)
     if column not in row or (isinstance(hours, dict) and all(_hour(*hour) for hour in hours.items())):
         return ""
@@ -503,13 +503,13 @@ def _timetable_wrong(row: JsonObject, column: str) -> str:
 
 
 def _hour(hour: str, minutes: Json) -> bool:
-    """Return whether an hour and its minutes are those of a timetable."""
+    """Return whether an hour and its list of minutes are valid in a timetable."""
     listed = minutes if isinstance(minutes, list) else [None]
     return all(isinstance(minute, str) and _CLOCK.fullmatch(f"{hour}:{minute}") is not None for minute in listed)
 
 
 def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
-    """Return what keeps a row from being a way, empty where nothing does."""
+    """Return what is wrong with a row of a table of ways; empty if nothing is."""
     for column in ("from", "to"):
         if point_of(row.get(column)) is None:
             return f'{column}: found {shown(row.get(column))}, expected a point: "lon,lat"'

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def write_cases(path: Path, cases: Iterable[Case]) -> None:
-    """Write cases as JSONL, in the order given; each line begins with the header that a listing scans."""
+    """Write cases as JSONL, in the order given; each line begins with the header fields that listing scans."""
     write_rows(path, map(case_json, cases))
 
 
@@ -59,7 +59,7 @@ def write_manifest(path: Path, manifest: SuiteManifest) -> None:
 
 
 def case_json(case: Case) -> JsonObject:
-    """Return a case as JSON data with its header first, defaults in the header included."""
+    """Return a case as JSON data that begins with all header fields, including those at their defaults."""
     data = case.to_json()
     own = {"domains": list(case.domains), "group": data.get("group")}
     header = {name: own[name] if name in own else getattr(case, name) for name in HEADER}
@@ -74,14 +74,14 @@ def write_rows(path: Path, values: Iterable[JsonObject]) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Put a file in place whole, or leave what was there."""
+    """Write a file, which appears only when complete; on failure the old content stays."""
     with replacing(path) as file:
         file.write(data)
 
 
 @contextmanager
 def new_folder(dest: Path) -> Iterator[Path]:
-    """Give a folder beside ``dest`` that becomes ``dest`` when all went well.
+    """Yield a temporary folder next to ``dest`` that is renamed to ``dest`` on success and removed on failure.
 
     Raises:
         UsageError: when ``dest`` exists and is not an empty folder, or cannot be made.
@@ -109,13 +109,14 @@ def new_folder(dest: Path) -> Iterator[Path]:
 
 
 def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
-    """Return YAML text that this package reads as the same value."""
+    """Return a value as YAML that this package reads back as the same value."""
     import yaml  # noqa: PLC0415  heavy
 
     class Dumper(yaml.SafeDumper):
-        """Quotes whatever would not be read as text, and writes no aliases."""
+        """A YAML dumper that quotes texts which would be read as something else, and writes no aliases."""
 
         def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  the base class's signature
+            """Return True: no aliases are written."""
             return True
 
     Dumper.add_representer(str, _represent_text)
@@ -124,12 +125,12 @@ def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Return a text as YAML, in quotes where it would be read as something else."""
+    """Return a text as a YAML node, in quotes if it would otherwise be read as something else."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if _reads_as_itself(text) else '"')
 
 
 def _reads_as_itself(text: str) -> bool:
-    """Return whether a bare text is read as text."""
+    """Return whether YAML reads a text without quotes as a text."""
     try:
         return isinstance(scalar(text), str)
     except ValueError:
@@ -205,25 +206,25 @@ class ImportLog:
     not_carried: Counter[str] = field(default_factory=Counter)
 
     def note(self, kind: str, place: str, message: str, *, leaves: str = "", count: int = 1) -> None:
-        """Add a note; ``leaves`` says what of the source is not carried over, ``count`` how many."""
+        """Add a note; ``leaves`` names things of the source that are not carried over, ``count`` says how many."""
         self.notes.append(Note(kind, place, message))
         if leaves:
             self.leave(leaves, count)
 
     def leave(self, what: str, count: int = 1) -> None:
-        """Count things that are not carried over."""
+        """Count things of the source that are not carried over."""
         self.not_carried[what] += count
 
     def case(self, data: JsonObject, place: str) -> Case | None:
-        """Return a case of its data, or None after noting why it cannot be one."""
+        """Return a case made of data; None after noting why the data is invalid."""
         return self._valid(Case, data, place, "case")
 
     def recording(self, data: JsonObject, place: str) -> Recording | None:
-        """Return a recording of its data, or None after noting why it cannot be one."""
+        """Return a recording made of data; None after noting why the data is invalid."""
         return self._valid(Recording, data, place, "recording")
 
     def _valid(self, kind: type[_Noun], data: JsonObject, place: str, word: str) -> _Noun | None:
-        """Return data as a noun, or None after noting why it is left out."""
+        """Return data as a noun of a type; None after noting why it is left out."""
         problems: list[Problem] = []
         noun = validate(kind, LocatedDocument(data, DocumentLines(0)), place, problems)
         if isinstance(noun, Case) and (problem := id_problem(noun.id, place, 0)) is not None:
@@ -233,7 +234,7 @@ class ImportLog:
         return None if problems else noun
 
     def nothing(self, source: Path, message: str) -> SuiteError:
-        """Return the error of an import that no case came of: why parts of the source were left out, else the message."""
+        """Return the error of an import without any case: why parts of the source were left out, else the message."""
         left_out = [note for note in self.notes if note.kind in ("unparsable", "refused")][: limits.PROBLEMS]
         problems = [Problem(note.place, 0, note.message) for note in left_out]
         return SuiteError(*problems or [Problem(shown_path(source), 0, message)])
@@ -241,7 +242,7 @@ class ImportLog:
     def report(
         self, folder: Path, format_name: str, *, cases: int, tools: int, by_tool: Counter[str], orphans: int = 0
     ) -> ImportReport:
-        """Return the report of the import, which is also written into the suite."""
+        """Write the report of the import into the suite's folder as ``import.json`` and return it."""
         report = ImportReport(
             format=format_name,
             cases=cases,
@@ -260,12 +261,12 @@ Importer = Callable[[Path, Path], ImportReport]
 
 
 def import_formats() -> Iterator[str]:
-    """Yield the formats that ``mapsat import`` knows, sorted."""
+    """Yield the formats that ``mapsat import`` can read, sorted, each once."""
     yield from dict.fromkeys(point.name for point in installed(GROUP))
 
 
 def importer_of(name: str) -> Importer:
-    """Return the importer of a format.
+    """Return the importer of a format, which checks that it returns an ImportReport.
 
     Raises:
         UsageError: no package adds it, two packages do, or it cannot be loaded.
@@ -273,6 +274,7 @@ def importer_of(name: str) -> Importer:
     importer = installed_function(GROUP, name, "importer of the format")
 
     def run(src: Path, dest: Path) -> ImportReport:
+        """Run the importer and return its report. Raises UsageError if it returns anything else."""
         report = importer(src, dest)
         if not isinstance(report, ImportReport):
             raise UsageError(f"{GROUP}: {name} returned {shown(report)}, expected an ImportReport")
@@ -282,7 +284,7 @@ def importer_of(name: str) -> Importer:
 
 
 def bare_tool(name: str, parameters: Iterable[str]) -> Tool:
-    """Return the spec of a tool that is known by its name and the parameters of its calls only.
+    """Return a tool for which only the name and the parameters used in calls are known.
 
     Raises:
         ValueError: no tool can be called so.
@@ -296,12 +298,12 @@ _UNDESCRIBED = "(the source does not describe this tool)"
 
 
 def is_bare(tool: Tool) -> bool:
-    """Return whether a tool still has the spec that ``bare_tool`` gave it."""
+    """Return whether a tool still has the description that ``bare_tool`` gave it."""
     return tool.description.endswith(_UNDESCRIBED)
 
 
 def tools_of(text: str) -> dict[str, Tool]:
-    """Return the tools that a YAML text of an importer's own package describes, by name, sorted; anchors are fine there."""
+    """Return the tools in YAML text of an importer's own package, by name, sorted; YAML anchors are allowed."""
     import yaml  # noqa: PLC0415  heavy
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -310,6 +312,6 @@ def tools_of(text: str) -> dict[str, Tool]:
 
 
 def telling_words(sentences: Iterable[str]) -> list[str]:
-    """Return the words of questions, each once, that name what they ask for: what the scripted user's answer to them listens for."""
+    """Return the distinct words of questions that say what is asked for, which the scripted user listens for."""
     words = (word for sentence in sentences for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
     return list(dict.fromkeys(words))
