@@ -91,7 +91,7 @@ def _shape_of(function: Any) -> Shape:
         return Shape(returns=function.__name__ == "<lambda>")
     nodes = list(_own_nodes(definition.body))
     values = {ast.unparse(node.value) for node in nodes if isinstance(node, ast.Return) and node.value} - {"None"}
-    dropped = [node for node in nodes if isinstance(node, ast.Expr) and only_tells(node.value)]
+    dropped = [node for node in nodes if isinstance(node, ast.Expr) and has_no_effect(node.value)]
     may_fail = any(isinstance(node, ast.Raise | ast.Call) for node in nodes)
     may_fail |= any(isinstance(node, ast.Assert) and not always_holds(node.test) for node in nodes)
     forgets = ""
@@ -122,14 +122,14 @@ def always_holds(test: ast.expr) -> bool:
     return (isinstance(test, ast.Constant) and bool(test.value)) or (isinstance(test, ast.Tuple) and bool(test.elts))
 
 
-def only_tells(value: ast.expr) -> bool:
+def has_no_effect(value: ast.expr) -> bool:
     """Return whether an expression only computes a truth value, so that it has no effect as a statement."""
     import ast  # noqa: PLC0415
 
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Name) and value.func.id in _TELLING
     if isinstance(value, ast.BoolOp):
-        return all(map(only_tells, value.values))
+        return all(map(has_no_effect, value.values))
     return isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
 
 

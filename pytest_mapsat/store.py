@@ -93,49 +93,49 @@ class Store:
         self.folder = folder
         self._owner = get_ident()
         self._depth = local()
-        with self._told():
+        with self._errors_as_store_error():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._entries = _library().open(folder, size_limit)
 
     def get(self, key: str) -> Json:
         """Return the value under a key; None if there is none. Raises StoreError."""
-        with self._told():
+        with self._errors_as_store_error():
             data = self._entries.get(key)
         return None if data is None else self._value(data)
 
     def put(self, key: str, value: Json) -> None:
         """Store a value under a key, replacing any other."""
-        with self._told():
+        with self._errors_as_store_error():
             self._entries.set(key, _packed(value))
 
     def add(self, key: str, value: Json) -> bool:
         """Store a value unless the key has one; return whether it was stored."""
-        with self._told():
+        with self._errors_as_store_error():
             return bool(self._entries.add(key, _packed(value)))
 
     def names(self) -> Iterator[str]:
         """Yield all keys, sorted."""
-        with self._told():
+        with self._errors_as_store_error():
             yield from (key for key in self._entries.iterkeys() if isinstance(key, str))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold a transaction while the block runs: no other process writes, and the block's writes apply together or not at all."""
-        with self._told(), self._entries.transact():
+        with self._errors_as_store_error(), self._entries.transact():
             yield
 
     def __len__(self) -> int:
-        with self._told():
+        with self._errors_as_store_error():
             return len(self._entries)
 
     def size(self) -> int:
         """Return the size of the store in bytes."""
-        with self._told():
+        with self._errors_as_store_error():
             return int(self._entries.volume())
 
     def delete(self, key: str) -> None:
         """Delete the value under a key, if there is one."""
-        with self._told():
+        with self._errors_as_store_error():
             self._entries.delete(key)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Store:
             raise StoreError(f"{shown_path(self.folder)}: an entry is damaged: {error}; {_CLEAR}") from None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_as_store_error(self) -> Iterator[None]:
         """Turn database and file errors in the block into StoreError; close the connection of any thread but the owner's."""
         depth = self._depth.value = getattr(self._depth, "value", 0) + 1
         try:

@@ -33,8 +33,8 @@ from pytest_mapsat.model import (
     Unlike,
     Usage,
     digest,
-    lighten,
     listed,
+    share_field_sets,
     trajectory_digest,
 )
 from pytest_mapsat.options import fields_that_change
@@ -173,7 +173,7 @@ def reduced_card(card: Scorecard) -> Scorecard:
     }
     kept = _Compared.model_construct(**fields)
     kept._labels = _LABELS.dump_json(card.labels, exclude_defaults=True)  # noqa: SLF001  ours
-    lighten(kept)
+    share_field_sets(kept)
     return kept
 
 
@@ -187,7 +187,7 @@ def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
 def _shared_noun(sort: Callable[..., Noun], /, **fields: Any) -> Any:
     """Return an object of a class with these fields, cached because many scorecards have equal ones."""
     noun = sort(**fields)
-    lighten(noun)
+    share_field_sets(noun)
     return noun
 
 

@@ -23,7 +23,7 @@ else:
         "base": (
             "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DATE_PATTERN DEFAULT_ASSERTED Family FieldUnit FigureRole InfrastructureError Json "
             "JsonObject MapsatError Membership MetricName Mode NotRecordedError Noun OptimisedError Problem RequirementKind SCALARS SOFT_LEVELS SuiteError TimeRole "
-            "UsageError all_true any_true canonical_json did_you_mean digest hint_at json_size lighten listed noun_digest same "
+            "UsageError all_true any_true canonical_json did_you_mean digest hint_at json_size share_field_sets listed noun_digest same "
             "shown types_of"
         ),
         "match": (

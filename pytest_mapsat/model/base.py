@@ -121,7 +121,7 @@ def same(first: Json, other: Json) -> bool:
     return isinstance(first, bool) == isinstance(other, bool) and bool(first == other)
 
 
-def lighten(noun: Noun) -> None:
+def share_field_sets(noun: Noun) -> None:
     """Make a noun, and the nouns in it, share with others of their type what pydantic stores for each, to save memory.
 
     That is the set of the fields that were given, of up to 2 KB: half of a scorecard. All fields count as given from then on.
@@ -132,7 +132,7 @@ def lighten(noun: Noun) -> None:
             continue
         for item in value if isinstance(value, tuple) else (value,):
             if type(item) not in _PLAIN and isinstance(item, Noun):
-                lighten(item)
+                share_field_sets(item)
 
 
 @cache

@@ -208,7 +208,7 @@ class Requirement(Noun):
 
     @field_validator("source", "weight", "evidence", "levels")
     @classmethod
-    def _of_the_unstated(cls, value: object, info: ValidationInfo) -> object:
+    def _only_hard_or_soft(cls, value: object, info: ValidationInfo) -> object:
         """Return a field's value unchanged. Raises ValueError if the requirement is neither hard nor soft."""
         if (kind := info.data.get("kind", "hard")) not in ("hard", "soft"):
             raise ValueError(f"only hard and soft requirements have it, and this is of kind {kind}")

@@ -104,7 +104,7 @@ class Misread(Noun):
     bounds: dict[MetricName, Bounds] = Field(default_factory=dict)
 
 
-def _of_today(kind: str) -> str:
+def _refuse_old_kind(kind: str) -> str:
     """Return the kind unchanged. Raises ValueError for the kinds of older files, explicit and implicit."""
     if kind in ("explicit", "implicit"):
         raise ValueError(f"found {kind!r}, expected one of {', '.join(get_args(RequirementKind))}")
@@ -123,7 +123,7 @@ def outcome_word(outcome: Outcome, *, lost: bool) -> str:
 
 
 #: The kinds of requirements, and kinds of a judge's own; not those that had other names before.
-LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_of_today)]
+LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_refuse_old_kind)]
 #: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, of the things that replies name, of the replies as a whole.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"

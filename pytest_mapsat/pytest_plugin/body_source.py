@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 
 from pytest_mapsat.formats import DocumentLines, shown_path
 from pytest_mapsat.model import Problem, RequirementKind, shown
-from pytest_mapsat.registry import always_holds, only_tells
+from pytest_mapsat.registry import always_holds, has_no_effect
 
 KINDS = get_args(RequirementKind)
 #: What an episode is asked: to ask is to assert nothing.
@@ -115,7 +115,7 @@ class _BodyReader:
     def _look(self, node: ast.AST, inside: WrittenBlock | None) -> None:
         """Note the blocks below a syntax node, and what is wrong with them; ``inside``: the block around the node."""
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Expr) and (only_tells(child.value) or _asks(child.value)):
+            if isinstance(child, ast.Expr) and (has_no_effect(child.value) or _asks(child.value)):
                 message = "it tells whether something holds, and what comes of it is lost"
                 self._wrong(child.lineno, message, "write assert")
             blocks = list(_blocks_of(child))
@@ -211,4 +211,4 @@ def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
 
 def _cannot_fail(value: ast.expr) -> bool:
     """Return whether a call that is a whole statement can fail nothing."""
-    return _asks(value) or only_tells(value) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "print")
+    return _asks(value) or has_no_effect(value) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "print")

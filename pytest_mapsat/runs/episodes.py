@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
     Scorecard,
     SuiteInfo,
     UsageError,
-    lighten,
+    share_field_sets,
 )
 from pytest_mapsat.options import fields_that_change
 
@@ -330,7 +330,7 @@ class Ledger:
                 self.tally.add(card)
             key = (card.id, card.trial, card.agent, number, card.attempt)
             kept = without_turns(card)
-            lighten(kept)
+            share_field_sets(kept)
             self._ended[key] = Ended(kept, episode.place, episode.line)
 
     def in_order(self) -> list[Ended]:

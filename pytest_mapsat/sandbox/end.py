@@ -46,13 +46,13 @@ from .state import (
     State,
     Table,
     Writing,
-    as_seen,
     face,
     fresh,
     frozen,
     key_text,
     net_changes,
     unknown_table,
+    with_overlays,
 )
 
 #: So many new rows may refer to each other in a chain and still be told apart by the last of them.
@@ -312,7 +312,7 @@ def end_of(trajectory: Trajectory, case: Case | None, suite: SandboxSuite | None
 
 def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
     """Return the tables that the episodes of a case start from."""
-    return as_seen(suite.tables, case.world.rows)
+    return with_overlays(suite.tables, case.world.rows)
 
 
 def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:

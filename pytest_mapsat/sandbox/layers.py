@@ -37,7 +37,7 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, defined_at, d
 
 from .resolver import Resolver, SandboxAnswer
 from .spec import BadArgumentsError, SpecCall, UnanswerableError, argument_problems, spec_of
-from .state import NoSuchRowError, State, Table, as_seen, fresh, net_changes, plain
+from .state import NoSuchRowError, State, Table, fresh, net_changes, plain, with_overlays
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -138,7 +138,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
 
     def begun() -> Sandbox:
         """Make the sandbox, play the calls that the case begins with, and return the sandbox."""
-        sandbox = data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data, misses=misses)
+        sandbox = data() if make is None else PythonSandbox(make, with_overlays(tables, overlays), data, misses=misses)
         sandbox.begin(case)
         return sandbox
 
@@ -167,7 +167,7 @@ def installed_sandboxes() -> tuple[SandboxHook, ...]:
             partial(_of_port, point) if is_ours(point) else call_user_code(point.load) for point in installed(GROUP)
         )
     except UserCodeError as broken:
-        raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
+        raise _sandbox_error(f"{GROUP}: a package cannot be loaded", broken) from None
 
 
 def _of_port(point: EntryPoint, case: Case, suite: SandboxSuite) -> SandboxFactory | None:
@@ -196,7 +196,7 @@ def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> Sand
         try:
             factory: object = call_user_code(hook, case, suite)
         except UserCodeError as broken:
-            raise _broke("the sandbox could not be looked up", broken) from None
+            raise _sandbox_error("the sandbox could not be looked up", broken) from None
         if factory is None:
             continue
         if not callable(factory):
@@ -347,7 +347,7 @@ class PythonSandbox:
                 instance = call_user_code(make, self._state)
             methods = {name: call_user_code(getattr, instance, name, None) for name in self.tools}
         except UserCodeError as broken:
-            raise _broke("the sandbox could not be made", broken) from None
+            raise _sandbox_error("the sandbox could not be made", broken) from None
         self._object = instance
         self._methods: dict[str, Callable[..., Json]] = {
             name: method for name, method in methods.items() if callable(method)
@@ -358,7 +358,7 @@ class PythonSandbox:
         self._state.writing.allowed = False
 
     @cached_property
-    def _below(self) -> RecordedSandbox:
+    def _data_sandbox(self) -> RecordedSandbox:
         """Return the sandbox of the suite's data that answers tools without a method, given the rows written so far."""
         return self._data(self._state.overlays())
 
@@ -378,9 +378,9 @@ class PythonSandbox:
         method = self._methods.get(name) if isinstance(name, str) else None
         if method is None or not isinstance(arguments, Mapping):
             # A recording made after the same writes, else one that bears none.
-            answer = self._below.call(name, arguments, writes=self._writes)
-            answer = self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
-            if answer.status == "miss" and not self._misses and not self._below.may_answer(name):
+            answer = self._data_sandbox.call(name, arguments, writes=self._writes)
+            answer = self._data_sandbox.call(name, arguments) if self._writes and answer.status == "miss" else answer
+            if answer.status == "miss" and not self._misses and not self._data_sandbox.may_answer(name):
                 raise InfrastructureError(self._without_method(name))
             return answer
         tool = self.tools[name]
@@ -411,13 +411,13 @@ class PythonSandbox:
                 return _refusal(tool, broken.error)
             if isinstance(broken.error, NoSuchRowError):
                 return _error(f"{tool.name}: {broken.error.told}")
-            raise _broke(f"the sandbox broke in {tool.name}", broken, method) from None
+            raise _sandbox_error(f"the sandbox broke in {tool.name}", broken, method) from None
         finally:
             writing.allowed = False
         changed = writing.done()
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
-            self.__dict__.pop("_below", None)
+            self.__dict__.pop("_data_sandbox", None)
         return SandboxAnswer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 
@@ -474,7 +474,7 @@ def _error(message: str) -> SandboxAnswer:
     return SandboxAnswer({"status": "error", "message": message}, "error")
 
 
-def _broke(what: str, broken: UserCodeError, function: object = None) -> InfrastructureError:
+def _sandbox_error(what: str, broken: UserCodeError, function: object = None) -> InfrastructureError:
     """Return an InfrastructureError that says what failed, with the error and its place in the user's code."""
     place = place_of(broken.error) or defined_at(function)
     if isinstance(broken.error, MapsatError):

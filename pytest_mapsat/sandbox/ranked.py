@@ -41,7 +41,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import AskedBound, Denials, Opening, Vocabulary, conditions_of
 
 from .large import Arrays, FileRows, Keys, Parts, hashed, kept_arrays
-from .rows import Ground, TableCall, canonical_values
+from .rows import CaseTables, TableCall, canonical_values
 from .search import Wordbook, is_run, split
 from .spec import SpecCall, ToolSpec, UnanswerableError, spec_of
 from .state import fresh
@@ -733,7 +733,7 @@ class RankedCall(TableCall[RankedAnswer]):
 
     def __init__(
         self,
-        ground: Ground,
+        ground: CaseTables,
         answer: RankedAnswer,
         spec: ToolSpec,
         call: SpecCall,
@@ -776,7 +776,7 @@ class RankedCall(TableCall[RankedAnswer]):
             most = min(self._whole(page.size, limit), limit) * self._whole(page.number, 1)
         part, skip = self._searched(text)
         index = self._parts.index(part)
-        return part, self._query(text, part, skip).ordered(self._kept(index), min(most, index.count))
+        return part, self._query(text, part, skip).ordered(self._all_filters_mask(index), min(most, index.count))
 
     def _searched(self, text: str) -> tuple[str, list[tuple[int, int]]]:
         """Return the part that the call searches, and the places in its text that name a part. Raises UnanswerableError."""
@@ -845,15 +845,15 @@ class RankedCall(TableCall[RankedAnswer]):
             at += len(several)
         return places
 
-    def _kept(self, index: PartIndex) -> np.ndarray | None:
+    def _all_filters_mask(self, index: PartIndex) -> np.ndarray | None:
         """Return a mask of the rows that pass all filters of the call; None if it has no filters."""
         mask: np.ndarray | None = None
         for name, rule, given in self._filters():
-            left = self._left(index, name, rule, given)
+            left = self._filter_mask(index, name, rule, given)
             mask = left if mask is None else mask & left
         return mask
 
-    def _left(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
+    def _filter_mask(self, index: PartIndex, name: str, rule: Any, given: Json) -> np.ndarray:
         """Return a mask of the rows of a part that pass one filter."""
         if isinstance(rule, EqualTo):
             match = self._spec.rule(name)
@@ -885,7 +885,7 @@ class Ranker:
             raise UsageError(f"{shown(tool)} is no tool that ranks; there is {', '.join(ranked) or 'none'}")
         self.answer, self._spec = answer, spec_of(suite.tools[tool])
         self._tables = suite.tables
-        self._ground = Ground(suite.tables, (), Context())
+        self._ground = CaseTables(suite.tables, (), Context())
         self._parts = ranked_parts(self._ground, answer)
         self._vocabulary = vocabulary_of(suite.manifest)
         self.parts: tuple[str, ...] = tuple(self._parts.places)
@@ -919,14 +919,14 @@ class Ranker:
         Raises:
             ValueError: the tool would refuse the call; the message says why.
         """
-        ranked = self._call(Ground(self._tables, (), context), self._spec.read(dict(arguments)))
+        ranked = self._call(CaseTables(self._tables, (), context), self._spec.read(dict(arguments)))
         return ranked.order(1)[0]
 
     def rows(self, part: str) -> Iterator[JsonObject]:
         """Yield the rows of a part, in the order of their ids; one at a time, however many there are."""
         return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
 
-    def _call(self, ground: Ground, call: SpecCall, part: str = "") -> RankedCall:
+    def _call(self, ground: CaseTables, call: SpecCall, part: str = "") -> RankedCall:
         """Return the object that answers a call of the tool."""
         return RankedCall(ground, self.answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part)
 
@@ -936,7 +936,7 @@ def vocabulary_of(manifest: SuiteManifest) -> Vocabulary:
     return Vocabulary(manifest.vocabulary, manifest.currency)
 
 
-def ranked_parts(ground: Ground, answer: RankedAnswer) -> RankedParts:
+def ranked_parts(ground: CaseTables, answer: RankedAnswer) -> RankedParts:
     """Return the parts of a ranked table as a case sees it; cases that do not change the table share them."""
     words = ground.view(answer.words).parts[0].table.rows if answer.words else ()
 

@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .rows import AT_START, BEYOND_M, WHOLE, Ground, PointIndex, RowsCall, place_of
+from .rows import AT_START, BEYOND_M, WHOLE, CaseTables, PointIndex, RowsCall, place_of
 from .search import texts
 from .spec import SpecCall, ToolSpec, UnanswerableError, members
 from .state import Table, fresh
@@ -72,7 +72,7 @@ class Computed:
         self._tools = tools
         self._manifest = manifest
         self._ranked: dict[str, RankedParts] = {}
-        self._ground = Ground(tables, overlays, context)
+        self._ground = CaseTables(tables, overlays, context)
         self._routers: dict[str, Router] = {}
 
     def result(self, spec: ToolSpec, call: SpecCall) -> tuple[Json, str]:
@@ -230,7 +230,7 @@ class Network:
 class Router:
     """Finds the routes that one tool gives in one case."""
 
-    def __init__(self, ground: Ground, answer: RoutesAnswer) -> None:
+    def __init__(self, ground: CaseTables, answer: RoutesAnswer) -> None:
         self._ground = ground
         self._answer = answer
         self._networks: dict[tuple[str, frozenset[str]], Network] = {}
@@ -320,7 +320,7 @@ def _is_closed(span: Json, minute: int | None) -> bool:
     return start <= minute < end if start <= end else minute >= start or minute < end
 
 
-def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: ToolSpec, call: SpecCall) -> JsonObject:
+def _round_trip(ground: CaseTables, router: Router, answer: RoundAnswer, spec: ToolSpec, call: SpecCall) -> JsonObject:
     """Return the shortest round trip of a call; on a tie, the one with the better-ranked stops first. Raises UnanswerableError."""
     spots: dict[str | None, Point] = {None: router.end(spec.given(call, answer.start), answer.start)}
     rows: dict[str, JsonObject] = {}

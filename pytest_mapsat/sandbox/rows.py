@@ -124,7 +124,7 @@ class RowPlace(NamedTuple):
     row: JsonObject
 
 
-class Ground:
+class CaseTables:
     """What all computed answers of a case share: its tables with overlays, its time of day, and how a value is looked up as a row."""
 
     def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
@@ -244,7 +244,7 @@ def _place(row: JsonObject, reference: Reference) -> RowPlace:
     return RowPlace(str(row.get(reference.id, "")), at, row)
 
 
-def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tuple[RowPlace, Point]:
+def place_of(ground: CaseTables, value: Json, reference: Reference, name: str) -> tuple[RowPlace, Point]:
     """Return the one place that a value means, and its point. Raises UnanswerableError if it means none or several."""
     places = [(place, place.point) for place in ground.places(value, reference) if place.point is not None]
     if not places:
@@ -262,7 +262,7 @@ Answer = TypeVar("Answer", RowsAnswer, RankedAnswer)
 class TableCall(Generic[Answer]):
     """One call of a tool that answers with rows of a table: its arguments, its filters and the page that it wants."""
 
-    def __init__(self, ground: Ground, answer: Answer, spec: ToolSpec, call: SpecCall) -> None:
+    def __init__(self, ground: CaseTables, answer: Answer, spec: ToolSpec, call: SpecCall) -> None:
         self._ground = ground
         self._answer: Answer = answer
         self._spec = spec
@@ -353,7 +353,7 @@ class RowsCall(TableCall[RowsAnswer]):
 
     def __init__(
         self,
-        ground: Ground,
+        ground: CaseTables,
         answer: RowsAnswer,
         spec: ToolSpec,
         call: SpecCall,

@@ -323,7 +323,7 @@ class SearchIndex:
         asked = self._book.read(text)
         exact = [hit for hit in self._exact(text) if hit.row not in gone]
         mentioned = {} if exact else self._mentioned(text, gone)
-        hits = _within(exact, scope) if exact else self._about(asked, mentioned, scope) if mentioned else []
+        hits = _within(exact, scope) if exact else self._named_or_near(asked, mentioned, scope) if mentioned else []
         if hits or ((exact or mentioned) and self._is_proper(text, asked)):
             return hits
         if self._sorted and asked.sorts:
@@ -379,7 +379,7 @@ class SearchIndex:
                     if self.entries[at].proper[self.entries[at].names.index(name)]:
                         yield name, at
 
-    def _about(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[RowHit]:
+    def _named_or_near(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[RowHit]:
         """Return hits for the named rows; if the text also asks for another sort, for the rows of that sort near them."""
         others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
         if others and self._sorted:

@@ -86,7 +86,7 @@ def as_text(value: Json) -> str:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UnfitError("text")
-    amount = _sure(number(value), "text or a finite number")
+    amount = _or_unfit(number(value), "text or a finite number")
     return str(int(amount)) if amount.is_integer() else repr(amount)
 
 
@@ -110,7 +110,7 @@ def unpacked(text: str) -> Json:
 _Trim = Callable[[str], str]
 
 
-def _sure(form: Canonical, expected: str) -> Canonical:
+def _or_unfit(form: Canonical, expected: str) -> Canonical:
     """Return a canonical form, or raise UnfitError if it is None."""
     if form is None:
         raise UnfitError(expected)
@@ -130,12 +130,14 @@ def _set(value: Json, trim: _Trim) -> Canonical:
 def _degrees(value: Json, bound: float) -> Canonical:
     """Return a value as degrees within a bound. Raises UnfitError if it is none or out of range."""
     degrees = number(value)
-    return _sure(None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}")
+    return _or_unfit(
+        None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}"
+    )
 
 
 def _point(value: Json) -> Canonical:
     """Return a value as a point. Raises UnfitError if it is none."""
-    return _sure(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
+    return _or_unfit(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
 
 
 def _points(value: Json, _trim: _Trim) -> Canonical:
@@ -155,7 +157,7 @@ def _points(value: Json, _trim: _Trim) -> Canonical:
 def _time(value: Json, _trim: _Trim) -> Canonical:
     """Return a value as an ISO date, time or moment. Raises UnfitError if it is none."""
     at = moment(value if isinstance(value, str) else number(value))
-    return _sure(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
+    return _or_unfit(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
 
 
 def _json(value: Json, _trim: _Trim) -> Canonical:
@@ -181,8 +183,8 @@ def _sorted_out(value: Json) -> Json:
 _FORMS: dict[ParameterType, Callable[[Json, _Trim], Canonical]] = {
     "text": lambda value, _: normalise(as_text(value)) or None,
     "place": _word,
-    "number": lambda value, _: _sure(number(value), "a number"),
-    "boolean": lambda value, _: _sure(boolean(value), "true or false"),
+    "number": lambda value, _: _or_unfit(number(value), "a number"),
+    "boolean": lambda value, _: _or_unfit(boolean(value), "true or false"),
     "enum": _word,
     "set": _set,
     "id": lambda value, _: as_text(value).strip() or None,

@@ -89,9 +89,11 @@ class View:
         gone: set[int] = set()
         added: list[JsonObject] = []
         for overlay in overlays:
-            added = [row for row in (_laid_on(row, overlay) for row in added) if row is not None] + list(overlay.add)
+            added = [row for row in (_apply_overlay(row, overlay) for row in added) if row is not None] + list(
+                overlay.add
+            )
             for at in _rows_of(table, overlay):
-                row = None if at in gone else _laid_on(changed.get(at, table.rows[at]), overlay)
+                row = None if at in gone else _apply_overlay(changed.get(at, table.rows[at]), overlay)
                 if row is None:
                     gone.add(at)
                     changed.pop(at, None)
@@ -114,7 +116,7 @@ class View:
         yield from (row for _, row in sorted(placed, key=lambda pair: pair[0]))
 
 
-def as_seen(tables: Mapping[str, Table], overlays: Sequence[RowPatch]) -> dict[str, Table]:
+def with_overlays(tables: Mapping[str, Table], overlays: Sequence[RowPatch]) -> dict[str, Table]:
     """Return the tables with overlays applied; a table without overlays is shared as it is."""
     laid: dict[str, list[RowPatch]] = {}
     for overlay in overlays:
@@ -125,7 +127,7 @@ def as_seen(tables: Mapping[str, Table], overlays: Sequence[RowPatch]) -> dict[s
     }
 
 
-def _laid_on(row: JsonObject, overlay: RowPatch) -> JsonObject | None:
+def _apply_overlay(row: JsonObject, overlay: RowPatch) -> JsonObject | None:
     """Return a row as changed by an overlay; None if the overlay hides it."""
     if not _is_about(overlay, row):
         return row
@@ -542,10 +544,10 @@ class Written(str):
 
 def face(row: JsonObject, decimals: tuple[str, ...]) -> Row:
     """Return a row in the form that Python code reads. ``decimals``: its columns of decimal numbers."""
-    return Row({name: _face(value, decimal=name in decimals) for name, value in row.items()})
+    return Row({name: _python_value(value, decimal=name in decimals) for name, value in row.items()})
 
 
-def _face(value: Json, *, decimal: bool) -> Any:
+def _python_value(value: Json, *, decimal: bool) -> Any:
     """Return a value in the form that Python code reads: a decimal as Amount, a text as Written, anything else frozen."""
     if decimal and value is not None:
         with suppress(InvalidOperation):  # SQLite keeps what it is given, whatever the type

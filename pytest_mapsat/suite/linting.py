@@ -155,11 +155,11 @@ class _Walk:
         self._finders: list[tuple[Callable[[Case, Suite], Iterable[Remark]], str]] = [*finders]
         self._finders += [(installed_function(GROUP, name, "rule of lint"), "package") for name in added_rules()]
 
-    def _tell(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
+    def _add_at(self, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
         """Add a finding of a rule at a file and line."""
-        self._found(rule, Problem(shown_path(place[0]), place[1], message, hint))
+        self._add_problems(rule, Problem(shown_path(place[0]), place[1], message, hint))
 
-    def _found(self, rule: str, *problems: Problem) -> None:
+    def _add_problems(self, rule: str, *problems: Problem) -> None:
         """Add problems as findings of a rule."""
         self.findings += [LintFinding(RULES[rule].severity, rule, problem) for problem in problems]
 
@@ -173,9 +173,9 @@ class _Walk:
 
     def cases(self) -> None:
         """Load all cases, apply the rules to each, and check the sequences and unused common requirements."""
-        self._found("file", *self._suite.inventory.problems)
+        self._add_problems("file", *self._suite.inventory.problems)
         if not self._suite.inventory.cases:
-            self._tell("empty", (self._suite.root, 0), "the suite has no case files")
+            self._add_at("empty", (self._suite.root, 0), "the suite has no case files")
         for path in self._suite.inventory.cases:
             entries: Sequence[CaseEntry] = ()
             with self._errors_as("case"):
@@ -186,7 +186,7 @@ class _Walk:
                     self._look_at(case, entry)
         with self._errors_as("sequence"):
             self._suite.refuse_broken_sequences()
-        self._found("unused-requirement", *self._suite.common.unused())
+        self._add_problems("unused-requirement", *self._suite.common.unused())
 
     def _look_at(self, case: Case, entry: CaseEntry) -> None:
         """Add what the rules for cases find in a case."""
@@ -210,11 +210,11 @@ class _Walk:
             recording, place = placed_recording.recording, (placed_recording.path, placed_recording.line)
             if recording.case not in self._cases:
                 message = f"the suite has no case {shown(recording.case)}: it is never served"
-                self._tell("orphan", place, message)
+                self._add_at("orphan", place, message)
             tool = self._suite.tools.get(recording.tool)
             if tool is None:
                 message = f"the suite has no tool {shown(recording.tool)}: it is never served"
-                self._tell("unknown-tool", place, message, did_you_mean(recording.tool, self._suite.tools))
+                self._add_at("unknown-tool", place, message, did_you_mean(recording.tool, self._suite.tools))
             parameters = recording.arguments if tool is None else tool.parameters.get("properties", {})
             for name in sorted(recording.arguments.keys() - parameters.keys()):
                 message = f"the tool {recording.tool} has no parameter {shown(name)}"
@@ -227,10 +227,10 @@ class _Walk:
             for at, placed_recording in enumerate(several[1:], 1):
                 place = placed_recording.path, placed_recording.line
                 if len(set(results[at - 1 :])) == 1:
-                    self._tell("duplicate-recording", place, f"the same recording stands in {where}")
+                    self._add_at("duplicate-recording", place, f"the same recording stands in {where}")
                 else:
                     message = f"{where} records another result of the same request: they answer in order, then the last"
-                    self._tell("conflict", place, message)
+                    self._add_at("conflict", place, message)
 
     def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
         """Return whether a hook makes a sandbox for any case; also True if a hook raises, which is reported elsewhere."""
@@ -255,17 +255,17 @@ class _Walk:
             if not elsewhere and name not in recorded and tool.answer is None:
                 if name in expected:
                     message = f"the tool {name} has no recording: every call misses"
-                    self._tell("no-recordings", place, message, hint)
+                    self._add_at("no-recordings", place, message, hint)
                 else:
                     message = f"the tool {name} is not used: no recording, and no case expects it"
-                    self._tell("unused-tool", place, message)
+                    self._add_at("unused-tool", place, message)
             if name in agreed and tool.effect == "write" and not tool.asks:
                 words = [word for act in sorted(acts_of(name, tool.description)) for word in words_of(act)]
                 message = f"a check wants agreement to calls of {name}, and the tool does not say with which words it is asked for"
-                self._tell("no-asks", place, message, f"add asks: [{', '.join(words) or 'cancel, 取消'}]")
+                self._add_at("no-asks", place, message, f"add asks: [{', '.join(words) or 'cancel, 取消'}]")
             for part, wrong in unknown_types(tool.parameters):
                 at = ".".join(map(str, ("parameters", *part)))
-                self._tell("unknown-type", place, f"the tool {name}: {at}: {wrong}")
+                self._add_at("unknown-type", place, f"the tool {name}: {at}: {wrong}")
 
     def undeclared_fields(self) -> None:
         """Find tools that have result values with no declared meaning, so that no claim can be held against them."""
@@ -285,17 +285,17 @@ class _Walk:
                     f"the tool {name} does not declare {listed(shown_paths, _SHOWN_PATHS)}: no claim is held against it"
                 )
                 hint = "say in fields what it means, or that it is ignored"
-                self._tell("undeclared-field", self._suite.tool_places[name], message, hint)
+                self._add_at("undeclared-field", self._suite.tool_places[name], message, hint)
 
     def files(self) -> None:
         """Find a wrong case count, a missing license, and files that are not read."""
         suite = self._suite
         if (miscounted := suite.miscounted()) is not None:
-            self._found("case-count", miscounted)
+            self._add_problems("case-count", miscounted)
         if suite.manifest.license is None:
             hint = "others may use it only where license: says under which"
-            self._tell("no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
-        self._found("not-read", *suite.inventory.unread)
+            self._add_at("no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
+        self._add_problems("not-read", *suite.inventory.unread)
 
     def labels(self) -> None:
         """Find wrong or outdated labels of people; nothing if there are errors, as cases may be missing."""
@@ -304,7 +304,7 @@ class _Walk:
         with self._errors_as("label"):
             read_answers(self._suite)
         with self._errors_as("label"):
-            self._found("label", *stale_labels(self._suite))
+            self._add_problems("label", *stale_labels(self._suite))
 
 
 def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a branch

@@ -27,7 +27,7 @@ from pytest_mapsat.model import (
     Step,
     Trajectory,
     Turn,
-    lighten,
+    share_field_sets,
 )
 from pytest_mapsat.printed import visible
 from pytest_mapsat.reports import changes, view
@@ -449,7 +449,7 @@ def opening(card: Scorecard) -> Scorecard:
             "misread": None,  # the means stand in the run's summary
         }
     )
-    lighten(kept)
+    share_field_sets(kept)
     return kept
 
 
