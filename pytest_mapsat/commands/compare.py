@@ -80,7 +80,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def _memories(options: argparse.Namespace) -> int:
-    """Show runs of several memories beside each other; they must be alike in everything else but their agents."""
+    """Print a table of runs that differ only in agent and memory. Raises UsageError for any other difference."""
     for path in options.runs:
         refuse_journal(path)
     runs = [read_run(path, dialogues=False) for path in options.runs]
@@ -101,6 +101,7 @@ def _memories(options: argparse.Namespace) -> int:
 
 
 def _accepted(options: argparse.Namespace) -> int:
+    """Write the new run as the baseline and return the exit status."""
     accept(options.runs[1], options.runs[0])
     if not options.json:
         shared.write([f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it"])
@@ -108,6 +109,7 @@ def _accepted(options: argparse.Namespace) -> int:
 
 
 def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
+    """Yield the result of ``--aa`` as lines: the false alarms in all, then by rule."""
     comparisons, ended = alarms["comparisons"], alarms["outcomes"]
     yield (
         f"one agent held against itself, {comparisons} comparisons: {ended['failed']} failed "
@@ -194,12 +196,14 @@ def run_regrade(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
 
     def work(bodies: Regrading[Run | Batched] | None, suites: Sequence[Suite]) -> Run | Batched:
+        """Judge the saved run again by the opened suites, through batch files if these were asked for."""
         for suite in suites:
             suite.sandboxes = added.sandboxes
         for warning in changed_suites(saved, suites, changes):
             shared.tell(f"warning: {warning}")
 
         def regraded(client: ModelClient | None) -> Run:
+            """Return the run judged again, with a client for judges that ask models."""
             sets, root = added.metric_sets, Path.cwd()
             return regrade(
                 saved, suites, changes, root=root, metric_sets=sets, baselines=baselines, client=client, bodies=bodies
@@ -223,10 +227,12 @@ def run_regrade(options: argparse.Namespace) -> int:
 
 
 def _changes(options: argparse.Namespace) -> Changes:
+    """Return what the options ask to grade differently. Raises UsageError."""
     from pytest_mapsat.runs.regrade import Changes
     from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 
     def read(name: str, parse: Callable[[str], Any]) -> Any:
+        """Return the parsed value of an option; None if it was not given. Raises UsageError."""
         text = getattr(options, name.replace("-", "_"))
         try:
             return None if text is None else parse(text)
@@ -246,7 +252,7 @@ def _changes(options: argparse.Namespace) -> Changes:
 
 
 def _batched(regraded: Callable[[ModelClient], Run], options: argparse.Namespace) -> Batched:
-    """Return the run judged with what the cache and a batch hold; what is wrong with rows is told."""
+    """Return the run judged with the cache and the batch files, after printing problems with rows."""
     from pytest_mapsat.llm import Cache
     from pytest_mapsat.runs.regrade import regrade_in_batches
 

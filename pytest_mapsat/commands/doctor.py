@@ -41,7 +41,7 @@ Outcome = Literal["ok", "warning", "failed", "skipped"]
 
 
 class Diagnosis(NamedTuple):
-    """What one check found.
+    """The finding of one check.
 
     Attributes:
         outcome: a warning is worth knowing and breaks nothing; skipped: the check could not tell.
@@ -55,7 +55,7 @@ class Diagnosis(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """What an agent did in one episode, as two episodes are compared.
+    """What an agent did in one episode, in a form that can be compared.
 
     Attributes:
         replies: its texts.
@@ -69,7 +69,7 @@ class Behaviour(NamedTuple):
 
 
 def behaviour_of(trajectory: Trajectory) -> Behaviour:
-    """Return what the agent did in an episode."""
+    """Return what the agent did in an episode: its replies, its calls and any fault."""
     replies = tuple(turn.text for turn in trajectory.turns if turn.role == "agent")
     calls = tuple(json.dumps([step.tool, step.arguments], sort_keys=True) for step in trajectory.calls)
     if (fault := trajectory.fault) is None:
@@ -80,12 +80,12 @@ def behaviour_of(trajectory: Trajectory) -> Behaviour:
 
 @dataclass(frozen=True)
 class _Speaker:
-    """A user who says some further messages, and ends the dialogue."""
+    """A user who sends some further messages and then ends the dialogue."""
 
     messages: tuple[str, ...] = ()
 
     def reply(self, turns: Sequence[Turn], hands: Hands) -> UserMove:  # noqa: ARG002  # the protocol's argument
-
+        """Return the next message, or the end of the dialogue after the last one."""
         spoken = sum(turn.role == "user" for turn in turns) - 1
         if spoken < len(self.messages):
             return UserMove(self.messages[spoken])
@@ -94,19 +94,19 @@ class _Speaker:
 
 @dataclass(frozen=True)
 class _BrokenTools:
-    """A sandbox all of whose tools are out of order."""
+    """A sandbox in which every tool fails."""
 
     tools: Mapping[str, Tool]
     setup: tuple[()] = ()
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:  # noqa: ARG002  # the protocol's arguments
-
+        """Return an error for any call."""
         return SandboxAnswer({"status": "error", "message": "the service is out of order"}, "error")
 
 
 @dataclass
 class Examination:
-    """An agent, the cases that it is asked about, and how its episodes are run.
+    """An agent under examination, with the cases it is asked about and how episodes run.
 
     Attributes:
         spec: the agent's spec.
@@ -127,7 +127,7 @@ class Examination:
     def play(
         self, case: Case | None = None, *, more: tuple[str, ...] = (), sandbox: Sandbox | None = None, trial: int = 1
     ) -> Trajectory:
-        """Return one episode.
+        """Play one episode and return its trajectory.
 
         Args:
             case: the case; the first by default.
@@ -145,7 +145,7 @@ class Examination:
 
 
 def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[tuple[str, Diagnosis]]:
-    """Yield each check, as users read it, with what it finds; the later ones are left out where the agent gives no first reply.
+    """Yield the title and finding of each check; only the first checks if the agent gives no reply.
 
     Args:
         examination: the agent and its cases.
@@ -172,6 +172,7 @@ def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[t
 
 
 def _replies(trajectory: Trajectory, examination: Examination) -> Diagnosis:
+    """Check that the agent gives a reply and calls tools that the suite has."""
     behaviour = behaviour_of(trajectory)
     if behaviour.fault:
         return Diagnosis("failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
@@ -189,6 +190,7 @@ def _replies(trajectory: Trajectory, examination: Examination) -> Diagnosis:
 
 
 def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Diagnosis:
+    """Check that two episodes of one case are equal; ``keeps``: kept state is known to make them differ."""
     if reference == again:
         return Diagnosis("ok", "the same calls and words")
     if keeps:
@@ -199,6 +201,7 @@ def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Diag
 
 
 def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Diagnosis:
+    """Check that the agent carries nothing from one case to the next; skipped if its answers vary anyway."""
     if kept := _kept(examination, reference, steady=steady, keeps=keeps):
         advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
         return Diagnosis("failed", kept, advice)
@@ -210,11 +213,12 @@ def _separate_cases(examination: Examination, reference: Behaviour, *, steady: b
 
 
 def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> str:
-    """Return what shows that something of one session reaches another; empty where nothing does."""
+    """Return a description of state that leaks from one session into another; empty if none was found."""
     case, other = [*examination.cases, _asking(examination.cases[0], _ASKED_CANARY)][:2]
     repeat = _AGAIN["zh" if case.language.startswith("zh") else "en"]
 
     def after(*cases: Case) -> Behaviour:
+        """Return how a new session answers a request to repeat, after these cases were played."""
         for played in cases:
             examination.play(played)
         return behaviour_of(examination.play(_asking(case, repeat)))
@@ -235,6 +239,7 @@ def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps
 
 
 def _remembers(examination: Examination, reference: Behaviour) -> Diagnosis:
+    """Check that a second message gets another reply in a dialogue than alone, so that the agent knows its earlier turn."""
     case = examination.cases[0]
     message = _AGAIN["zh" if case.language.startswith("zh") else "en"]
     dialogue = behaviour_of(examination.play(more=(message,)))
@@ -251,10 +256,12 @@ def _remembers(examination: Examination, reference: Behaviour) -> Diagnosis:
 
 
 def _asking(case: Case, message: str) -> Case:
+    """Return a case with another query."""
     return case.model_copy(update={"visible": case.visible.model_copy(update={"query": message})})
 
 
 def _tool_error(examination: Examination, reference: Behaviour) -> Diagnosis:
+    """Check that the agent replies differently when all tools fail; skipped if it called none."""
     if not reference.calls:
         return Diagnosis("skipped", "it called no tool")
     broken = behaviour_of(examination.play(sandbox=_BrokenTools(examination.suite.tools)))
@@ -268,6 +275,7 @@ def _tool_error(examination: Examination, reference: Behaviour) -> Diagnosis:
 
 
 def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) -> Diagnosis:
+    """Check that episodes that run at the same time end in order and, with ``steady``, as they do alone."""
     cases = examination.cases
     if steady:
         expected = [reference, *(behaviour_of(examination.play(case)) for case in cases[1:])]
@@ -290,7 +298,7 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
 
 
 def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Diagnosis]:
-    """Have the first case answered by an agent in a new interpreter; nothing in this one can then be the reason why it works."""
+    """Run the first case in a new interpreter, where no state of this process can help; return behaviour and finding."""
     request = {
         "spec": examination.spec,
         "suite": str(examination.suite.root),
@@ -326,7 +334,7 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
 
 
 def answer_once() -> None:
-    """Answer one case, in the process that ``_in_fresh_process`` starts: the request comes on standard input as JSON, what was done is the last line written."""
+    """Play one case given as JSON on standard input, and print the behaviour; ``_in_fresh_process`` starts this."""
     request = json.loads(sys.stdin.read())
     try:
         suite = open_suite(Path(request["suite"]))
@@ -387,7 +395,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
-    """Return the suite that was named, that of the project, or the one that comes with the package; and the modules that go with it."""
+    """Return the suite to use (named, of the project, or packaged), and the modules to load with it."""
     root = find_suite(shared.suites_of(options)[0])
     if root is not None:
         return open_suite(root), options.plugins
@@ -399,11 +407,12 @@ def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
 
 
 def _entries(suite: Suite) -> list[CaseEntry]:
+    """Return the entries of all cases in a suite."""
     return [entry for file in suite.inventory.cases for entry in suite.entries(file)]
 
 
 def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
-    """Return the case to ask about first, and another one where the suite has one with another query."""
+    """Return the case to ask about first, then one with another query if the suite has one."""
     entries = _entries(suite)
     first = suite.load(shared.named_case(entries, name, suite.root))
     others = (case for case in map(suite.load, entries) if case.visible.query != first.visible.query)
@@ -411,11 +420,13 @@ def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
 
 
 def _lines(check: str, finding: Diagnosis) -> Iterator[str]:
+    """Yield a finding as wrapped lines, with its advice if it has some."""
     yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", shared.width(), hang=9)
     if finding.advice:
         yield from wrap(f"-> {printable(finding.advice)}", shared.width(), indent=" " * 9, hang=3)
 
 
 def _quoted(text: str) -> str:
+    """Return a text on one line in quotes, cut if it is long."""
     words = " ".join(text.split())
     return f'"{words[:_QUOTED]}..."' if len(words) > _QUOTED else f'"{words}"'

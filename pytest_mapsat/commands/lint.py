@@ -75,7 +75,7 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _LintPart(NamedTuple):
-    """What is told besides the findings: as JSON and as lines, and whether it makes the exit status 1."""
+    """An optional part of lint's output: its JSON data, its lines, and whether it makes the exit status 1."""
 
     name: str
     data: Any
@@ -105,7 +105,7 @@ def run_lint(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    """Print the table of rules, then the functions that packages add, which have rules of their own."""
+    """Print the table of lint rules, then the rule functions of installed packages; return the exit status."""
     names = ("severity", "looks_at", "about")
     data = [{"id": id_} | {name: getattr(rule, name) for name in names} for id_, rule in RULES.items()]
     lines = [f"{row['id']:20} {row['severity']:8} {row['looks_at']:12} {row['about']}" for row in data]
@@ -116,6 +116,7 @@ def _list(options: argparse.Namespace) -> int:
 def _parts(
     options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
 ) -> Iterator[_LintPart]:
+    """Yield the parts that options ask for; ``sound``: whether the suite has no errors, without which most are left out."""
     from pytest_mapsat.runs.regrade import open_suites
 
     if options.mutants:
@@ -148,12 +149,14 @@ def _parts(
 
 
 def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
+    """Return the suite at or above a path, with the sandboxes set."""
     suite = open_suite(find_suite(path) or path)
     suite.sandboxes = sandboxes
     return suite
 
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
+    """Return the lint findings for the suite at a path. Raises UsageError if there is nothing there."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
@@ -164,7 +167,7 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
 
 
 def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
-    """Give each finding once, with the other places where it is found: a slip in a tool shows in every case that calls it."""
+    """Yield each distinct finding once, followed by other places that have it; then the counts by severity."""
     places: dict[tuple[str, ...], tuple[LintFinding, dict[str, None]]] = {}
     for finding in findings:
         problem = finding.problem
@@ -184,7 +187,7 @@ def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
 
 
 def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook]) -> proof.Proof:
-    """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
+    """Return how the checks judge mutants of all loadable cases; empty if the suite has errors outside its cases."""
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
         return proof.Proof(())
     suite = _opened(path, sandboxes)
@@ -197,7 +200,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
 
 
 def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> proof.Agreement:
-    """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
+    """Return how checks agree with labelled answers; writes run and calibration if asked. Raises UsageError, SuiteError."""
     from pytest_mapsat.runs.people_labels import judge_answers
 
     suite = _opened(options.suite, sandboxes)
@@ -219,12 +222,12 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
 
 
 def _reopened(path: Path, plugins: Sequence[str]) -> Suite:
-    """Return the suite as another process opens it."""
+    """Return the suite at a path with the sandboxes of plugins, for a process of the pool."""
     return _opened(path, shared.load_added(plugins, [path]).sandboxes)
 
 
 def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> proof.SuiteWorth:
-    """Return what the baselines make of a sound suite. Raises SuiteError."""
+    """Return the baselines' results on a sound suite. Raises SuiteError."""
     from pytest_mapsat.runs.baselines import play_baselines
 
     suite = _opened(options.suite, sandboxes)
@@ -236,7 +239,7 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> pro
 
 
 def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:
-    """Write the data card of a suite; with ``--check`` return whether it stands there already. Raises UsageError."""
+    """Write a suite's data card and return True; with ``--check`` return whether the file is up to date. Raises UsageError."""
     path, text = options.card, proof.card_text(worth)
     try:
         if not options.check:
@@ -258,7 +261,7 @@ def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:
 
 
 def _calibrate(suite: Suite, agreement: proof.Agreement) -> None:
-    """Write the table of the suite's own failures by cell."""
+    """Write the calibration table from the suite's labelled answers. Raises UsageError if an exact check contradicts a label."""
     from pytest_mapsat.judges import calibrate
 
     against = [label for label in agreement.wrong if label.exact]
@@ -283,6 +286,7 @@ def _calibrate(suite: Suite, agreement: proof.Agreement) -> None:
 
 
 def _offer_lines(offers: Sequence[RecordingOffer]) -> Iterator[str]:
+    """Yield the recordings and synonyms offered for missed calls as lines, then their number."""
     for offer in offers:
         yield from (*offer.lines(), "")
     yield f"{shared.counted(sum(offer.times for offer in offers), 'call')} missed, {len(offers)} different"

@@ -116,7 +116,7 @@ def run_record(options: argparse.Namespace) -> int:
 
 
 def _of_run(options: argparse.Namespace, root: Path) -> int:
-    """Keep what tables answered in a saved run as recordings of a copy of the suite."""
+    """Copy the suite with the answers that tables gave in a saved run as recordings; return the exit status."""
     kept = recorded_copy(open_suite(root), options.to, read_saved(Path(options.tools)))
     if options.json:
         shared.write_json({"recordings": kept.to_json(), "problems": []})
@@ -126,7 +126,7 @@ def _of_run(options: argparse.Namespace, root: Path) -> int:
 
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
-    """Return the cases to play, in the suite's order, none where the suite has none yet; and what is wrong with files that cannot be read."""
+    """Return the cases to play in the suite's order, and the problems of files that cannot be read. Raises UsageError."""
     entries_by_id: dict[str, CaseEntry] = {}
     problems: list[str] = []
     for file in suite.inventory.cases:
@@ -144,7 +144,7 @@ def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], lis
 def _played(
     own: OwnTools, suite: Suite, entries: list[CaseEntry], source: Source, *, by_oracle: bool
 ) -> tuple[list[Recording], list[str], set[str]]:
-    """Play the cases with the tools; return the answers, what went wrong, and what was redacted."""
+    """Play the cases with the user's tools; return the recordings, the problems, and the redacted fields."""
     recordings: list[Recording] = []
     problems: list[str] = []
     redacted: set[str] = set()
@@ -168,7 +168,7 @@ def _played(
 
 
 def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]:
-    """Play one case, and return what kept a call from being answered, or the episode from its end."""
+    """Play one case, and return the problems of its calls and its fault, if any."""
     trajectory = run_episode(case, source, make_user("scripted", case), sandbox)
     broken = ((step.tool, step.result["message"]) for step in trajectory.calls if step.status == "error")
     errors = [f"case {case.id}: {tool}: {words}" for tool, words in broken if words not in sandbox.problems]
@@ -178,7 +178,7 @@ def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]
 
 
 def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
-    """Return what a recording cannot do for the tools that write, or seem to."""
+    """Return warnings about recorded tools that write, or seem to: a recording changes nothing."""
     called = {recording.tool for recording in recordings}
     writing = sorted(name for name in called if suite.tools[name].effect == "write")
     seeming = sorted(name for name in called - {*writing} if changes_something(name))
@@ -190,6 +190,7 @@ def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
 
 
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
+    """Print how many recordings were added, what was redacted, and what was not kept."""
     counts = [f"{shared.counted(kept.added, 'recording')} added"]
     counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
@@ -218,6 +219,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _address(text: str) -> tuple[str, int]:
+    """Return the host and the port in an argument HOST:PORT. Raises ArgumentTypeError."""
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004
         raise argparse.ArgumentTypeError(f"found {text!r}, expected HOST:PORT, as in 127.0.0.1:8765")
@@ -246,7 +248,7 @@ def run_serve(options: argparse.Namespace) -> int:
 
 
 def _case(options: argparse.Namespace) -> tuple[Suite, Case]:
-    """Return the case that was asked for, and its suite."""
+    """Return the suite and the case that options name. Raises UsageError."""
     root = find_suite(options.suite)
     if root is None:
         raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
@@ -258,7 +260,7 @@ def _case(options: argparse.Namespace) -> tuple[Suite, Case]:
 
 
 def _tell_command(options: argparse.Namespace, case: Case) -> None:
-    """Tell how a client is configured that starts this command itself."""
+    """Print the settings for an MCP client that starts this command itself."""
     arguments = ["serve", str(options.suite.resolve()), "--case", case.id]
     arguments += [argument for plugin in options.plugins for argument in ("-p", plugin)]
     server = {"command": sys.argv[0], "args": arguments, "cwd": str(Path.cwd())}
@@ -269,6 +271,7 @@ def _tell_command(options: argparse.Namespace, case: Case) -> None:
 
 
 def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
+    """Print the settings for an MCP client that connects over HTTP; warns if the host is not this computer."""
     if host not in _LOOPBACK:
         shared.tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
@@ -278,7 +281,7 @@ def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
 
 @dataclass
 class _Calls:
-    """The calls of a client, which is in the place of an agent: each is printed on standard error with what answered it."""
+    """Answers the calls of an MCP client from a sandbox, and prints each on standard error with what answered it."""
 
     sandbox: Sandbox
     file: TextIO | None
@@ -287,11 +290,11 @@ class _Calls:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The tools that an agent may call: those of the user and of the world are for no client."""
+        """The tools that an agent may call, without those of the user and the world."""
         return {name: tool for name, tool in self.sandbox.tools.items() if tool.for_agent}
 
     def answer(self, name: str, arguments: JsonObject) -> Json:
-        """Answer a call; what breaks the sandbox is an error of the call, and the server goes on."""
+        """Return the result of a call; a broken sandbox gives an error result, and the server goes on."""
         name = tool_name(self.tools, name)
         with self._lock:
             try:
@@ -304,6 +307,7 @@ class _Calls:
             return answer.result
 
     def _tell(self, step: Step) -> None:
+        """Print a call with what answered it, and write it to the file if there is one."""
         shared.tell(f"{cut(call_text(step.tool, step.arguments), _SHOWN)}  [{answered_by(step)}]")
         for note in call_notes(step):
             shared.tell(f"  {note}")

@@ -68,6 +68,7 @@ def add_review_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _required(text: str) -> tuple[dict[str, float], float]:
+    """Return the required rates and the confidence level in an argument. Raises ArgumentTypeError."""
     try:
         return proof.parse_required(text)
     except ValueError as error:
@@ -101,6 +102,7 @@ def run_review(options: argparse.Namespace) -> int:
 
 
 def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
+    """Return the review of a saved run, after warnings about changed suites."""
     from pytest_mapsat.runs.people_labels import Review
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites
 
@@ -111,6 +113,7 @@ def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
 
 
 def _listed(questions: Sequence[ReviewQuestion]) -> Iterator[str]:
+    """Yield each open question as wrapped lines, then their number."""
     from pytest_mapsat.runs.people_labels import dialogue_name
 
     for question in questions:
@@ -124,7 +127,7 @@ def _listed(questions: Sequence[ReviewQuestion]) -> Iterator[str]:
 
 
 def _ask(review: Review) -> int:
-    """Put the open questions one by one; each decision is kept at once. Return how many were taken."""
+    """Ask the open questions one by one, keep each decision at once, and return the number of decisions."""
     asked, taken = review.open, 0
     for number, question in enumerate(asked, 1):
         shared.write(_question_lines(question, number, len(asked)))
@@ -138,7 +141,7 @@ def _ask(review: Review) -> int:
 
 
 def _question_lines(question: ReviewQuestion, number: int, total: int) -> Iterator[str]:
-    """Yield a question as lines: what was asked, what is required, what was said, and the calls that matter."""
+    """Yield a question as lines: the dialogue, the calls that matter, the judge's reason and the requirement."""
     from pytest_mapsat.runs.people_labels import dialogue_name
 
     card, label = question.card, question.label
@@ -157,6 +160,7 @@ def _question_lines(question: ReviewQuestion, number: int, total: int) -> Iterat
 
 
 def _calls(calls: Sequence[Step]) -> list[str]:
+    """Return the first calls with their results as lines, and how many more there are."""
     lines = [
         f"{_cut(call_text(call.tool, call.arguments))} -> {_cut(json.dumps(call.result, ensure_ascii=False))}"
         for call in calls[:_CALLS]
@@ -165,18 +169,19 @@ def _calls(calls: Sequence[Step]) -> list[str]:
 
 
 def _cut(text: str) -> str:
+    """Return a text cut to what is shown, with the number of characters left out."""
     return text if len(text) <= _LONG else f"{text[:_LONG]} (and {len(text) - _LONG} more characters)"
 
 
 def _part(name: str, *paragraphs: str) -> Iterator[str]:
-    """Yield paragraphs behind a name; nothing that a reply holds can steer the terminal."""
+    """Yield paragraphs as lines after a label, without control characters that could steer the terminal."""
     for number, paragraph in enumerate(paragraphs):
         label = f"{'' if number else name:11}"
         yield from (line.text for line in labelled(label, printable(paragraph), columns(_WIDTH)))
 
 
 def _typed(prompt: str) -> str:
-    """Ask, and return the line that was typed; empty at the end of the input. What does not come from a terminal leaves the line of the prompt open: it ends here."""
+    """Print a prompt and return the typed line; empty at the end of the input. Ends the line if no terminal echoes it."""
     sys.stdout.write(prompt)
     sys.stdout.flush()
     line = sys.stdin.readline()
@@ -186,7 +191,7 @@ def _typed(prompt: str) -> str:
 
 
 def _key(requirement: Requirement) -> tuple[str, str]:
-    """Return the key that was typed, and the reason behind it. The end of the input quits."""
+    """Return the typed key and the reason after it, asking again if invalid; ``q`` at the end of the input."""
     while True:
         line = _typed(f"{_KEYS} > ")
         if not line:
@@ -203,6 +208,7 @@ def _key(requirement: Requirement) -> tuple[str, str]:
 
 
 def _review_proposals(options: argparse.Namespace) -> int:
+    """List the proposals of a suite's drafts, or take decisions on them; return the exit status."""
     of_runs = ("suite", "labels", "with_dialogues", "agreement", "require", "save")
     if given := [name for name in of_runs if getattr(options, name)]:
         raise UsageError(f"--{given[0].replace('_', '-')} goes with a run, and {options.run} is of a suite")
@@ -222,13 +228,14 @@ def _review_proposals(options: argparse.Namespace) -> int:
 
 
 def _proposed(proposal: making.Proposal) -> str:
+    """Return a proposal in one line: the requirement, or what the user says."""
     part = proposal.part
     words = f"{part.kind}: {part.text}" if isinstance(part, Requirement) else f"the user says: {part.say}"
     return printable(_cut(words))
 
 
 def _logged(review: making.ProposalReview, proposal: making.Proposal) -> Iterator[dict[str, str]]:
-    """Yield what the log has: each labelled reply to the case, its next words of the user, and what the check finds in it."""
+    """Yield each labelled reply to a proposal's case, with the user's next words and the outcome of the proposal's check."""
     from pytest_mapsat.runs.people_labels import judge_answers
 
     answers = [placed for placed in read_answers(review.suite) if placed.noun.case == proposal.case.id]
@@ -250,7 +257,7 @@ def _logged(review: making.ProposalReview, proposal: making.Proposal) -> Iterato
 
 
 def _decide(review: making.ProposalReview) -> int:
-    """Put the proposals one by one; each decision is kept at once. Return how many were decided."""
+    """Ask about the proposals one by one, keep each decision at once, and return the number of decisions."""
     asked, taken = review.open, 0
     for number, earlier in enumerate(asked, 1):
         proposal = next(each for each in review.open if (each.case.id, each.name) == (earlier.case.id, earlier.name))
@@ -273,7 +280,7 @@ def _decide(review: making.ProposalReview) -> int:
 
 
 def _choice() -> tuple[str, dict[str, object]]:
-    """Return what was typed: the outcome, or s or q, and what goes with it. The end of the input quits."""
+    """Return the typed outcome (or ``s``, ``q``) and its details, asking again if invalid; ``q`` at the end of the input."""
     outcomes = {"a": "accepted", "c": "changed", "d": "dropped"}
     while True:
         line = _typed("a accept, c change (kind= text= value=), d drop, s skip, q quit > ")
@@ -296,7 +303,7 @@ def _choice() -> tuple[str, dict[str, object]]:
 
 
 def _proposal_lines(review: making.ProposalReview, proposal: making.Proposal, number: int, total: int) -> Iterator[str]:
-    """Yield a proposal as lines: its evidence with the places in the log, then what was replied and said there."""
+    """Yield a proposal as lines: query, logged replies and reactions, evidence with places, check, and the proposal."""
     part = proposal.part
     yield ""
     yield f"[{number}/{total}] case {proposal.case.id}: {proposal.name} is proposed ({shown_path(proposal.entry.path)}:{proposal.line})"
@@ -320,6 +327,7 @@ def _proposal_lines(review: making.ProposalReview, proposal: making.Proposal, nu
 
 
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
+    """Measure the judge of a run against known labels, write a certificate if asked; return the exit status."""
     from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
 

@@ -32,13 +32,13 @@ SUITE = Path("benchmark_cases")
 
 
 def starts() -> Path:
-    """Return the folder of what ``mapsat init`` writes: a checkout has it among the examples, a wheel as data of the package."""
+    """Return the folder of the templates for ``mapsat init``, in a checkout or in an installed package."""
     package = Path(__file__).parents[1]
     return packed if (packed := package / "starts").is_dir() else package.parent / "examples" / "starts"
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> None:
-    """Add options of a run, without ``--mapsat-``, as the table of options has them. What is not given is None.
+    """Add options of a run to a command, named without ``--mapsat-``; an option that is not given is None.
 
     Args:
         parser: the parser of a command.
@@ -57,7 +57,10 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> N
 
 
 def _reader(option: Option) -> Callable[[str], Any]:
+    """Return the function that parses the argument of an option."""
+
     def read(text: str) -> Any:
+        """Return the value of an argument. Raises ArgumentTypeError."""
         try:
             return Path(text) if option.kind == "path" else option.read(text)
         except ValueError as error:
@@ -67,7 +70,7 @@ def _reader(option: Option) -> Callable[[str], Any]:
 
 
 def add_run(parser: argparse.ArgumentParser, about: str = "a file that --mapsat-save wrote, or a journal") -> None:
-    """Add the argument that names a saved run. ``about``: its help."""
+    """Add the positional argument for a saved run; ``about``: its help."""
     parser.add_argument("run", metavar="RUN", type=Path, help=about)
 
 
@@ -77,13 +80,13 @@ def add_suite(
     *,
     action: Literal["append", "store"] = "append",
 ) -> None:
-    """Add the option that names suites, or one of them; ``suites_of`` gives them."""
+    """Add the option ``--suite``, for use with ``suites_of``."""
     about = f"{about} (default: mapsat_cases of the ini file, else {SUITE})"
     parser.add_argument("--suite", metavar="PATH", type=Path, action=action, help=about)
 
 
 def suites_of(options: argparse.Namespace) -> list[Path]:
-    """Return the suites that ``--suite`` names; else those of ``mapsat_cases`` in pytest's ini file, as a run here has them; else ``benchmark_cases``.
+    """Return the suites of ``--suite``, else of ``mapsat_cases`` in pytest's ini file, else ``benchmark_cases``.
 
     Raises:
         UsageError: the ini file cannot be read.
@@ -100,13 +103,13 @@ def suites_of(options: argparse.Namespace) -> list[Path]:
 
 
 def suite_paths(options: argparse.Namespace, nodeids: Iterable[str]) -> list[Path]:
-    """Return the suites that the options name; none for a run of cases in Python alone, unless one is named."""
+    """Return the suites that options name; empty if all cases are in Python and ``--suite`` is not given."""
     in_python = {nodeid.partition("::")[0].endswith(".py") for nodeid in nodeids} == {True}
     return [] if in_python and options.suite is None else list(suites_of(options))
 
 
 def named_case(entries: Iterable[CaseEntry], name: str | None, place: object) -> CaseEntry:
-    """Return the case of a name, or the first of all.
+    """Return the entry of the case with this name, or the first one for None.
 
     Raises:
         UsageError: there is none at the place.
@@ -118,46 +121,46 @@ def named_case(entries: Iterable[CaseEntry], name: str | None, place: object) ->
 
 
 def counted(number: int, noun: str) -> str:
-    """Return how many of a thing there are, in words."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names modules with checks, metrics and sandboxes."""
+    """Add the option ``-p`` for modules with checks, metrics and sandboxes."""
     about = "a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)"
     parser.add_argument("-p", dest="plugins", metavar="MODULE", action="append", default=[], help=about)
 
 
 def write(lines: Iterable[object]) -> None:
-    """Print lines."""
+    """Print lines to standard output."""
     sys.stdout.write("".join(f"{printed(line)}\n" for line in lines))
     sys.stdout.flush()
 
 
 def write_json(value: Any, **options: Any) -> None:
-    """Print a value as JSON."""
+    """Print a value as JSON to standard output."""
     sys.stdout.write(printed_json(json.dumps(value, ensure_ascii=False, indent=2, **options)) + "\n")
     sys.stdout.flush()
 
 
 def respond(options: argparse.Namespace, data: Any, lines: Iterable[object]) -> int:
-    """Print a result as JSON where ``--json`` asks for it, else as lines. Return the exit status of a command that did its work."""
+    """Print a result as JSON with ``--json``, else as lines; return the exit status OK."""
     write_json(data) if options.json else write(lines)
     return OK
 
 
 def tell(message: object) -> None:
-    """Print a line that is no result, such as a warning."""
+    """Print a message that is no result, such as a warning, to standard error."""
     sys.stderr.write(f"mapsat: {printed(message)}\n")
 
 
 def width() -> int:
-    """Return how wide a table of a run may be."""
+    """Return the width for tables: that of the terminal, and at least 60."""
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
 def deliver_run(run: Run, *, as_json: bool, saved: Path | None) -> int:
-    """Save a run where that is asked for, print what came of it, without its episodes, and return the exit status.
+    """Save a run if asked, print its summary without episodes, and return the exit status.
 
     Args:
         run: the run.
@@ -178,19 +181,19 @@ def deliver_run(run: Run, *, as_json: bool, saved: Path | None) -> int:
 
 
 def status_of(run: Run) -> int:
-    """Return the exit status that a run means."""
+    """Return the exit status for a run: OK if its gate passed, else FINDINGS."""
     return OK if run.gate.outcome == "passed" else FINDINGS
 
 
 class Added(NamedTuple):
-    """What others add outside pytest: metric sets by name, ours included, and what looks for sandboxes."""
+    """What packages and modules add: all metric sets by name, ours included, and the sandbox hooks."""
 
     metric_sets: Mapping[str, MetricSet]
     sandboxes: tuple[SandboxHook, ...]
 
 
 def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
-    """Return what installed packages add, and what the hooks of some modules do, called without a configuration of pytest.
+    """Return the metric sets and sandboxes of installed packages and of modules; hooks are called without a pytest config.
 
     Args:
         modules: files that end in ``.py``, or names, found from the current folder first; each has a hook of ours, or adds checks. None: the conftests
@@ -230,7 +233,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
 
 
 def _conftests(suites: Sequence[Path]) -> list[Path]:
-    """Return the conftests from the root of the current project down to some suites, outer ones first; none outside of the project."""
+    """Return the existing conftests from the project's root down to the current folder and the suites, outer ones first."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if any((folder / name).is_file() for name in _ROOTS)), here)
     below = [path.resolve() for path in (here, *suites) if path.resolve().is_relative_to(root)]
@@ -240,6 +243,7 @@ def _conftests(suites: Sequence[Path]) -> list[Path]:
 
 
 def _module(name: str) -> Any:
+    """Return the loaded module with a name, or in a ``.py`` file. Raises UsageError."""
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     load = load_file if name.endswith(".py") else importlib.import_module
@@ -247,7 +251,7 @@ def _module(name: str) -> Any:
 
 
 def _called(what: str, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
-    """Return what a function of the user returns. Raises UsageError, which begins with ``what``, where it breaks."""
+    """Call a function of the user and return its result. Raises UsageError, which begins with ``what``, if it raises."""
     try:
         return call_user_code(function, *arguments, **options)
     except UserCodeError as broken:

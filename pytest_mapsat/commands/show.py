@@ -53,13 +53,14 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def _line(card: Scorecard) -> str:
+    """Return an episode in one line: outcome, case, trial, agent and reason."""
     agent = f" ({card.agent})" if card.agent else ""
     trial = f"-t{card.trial}" if card.trial > 1 else ""
     return reports.printable(f"{card.outcome:<12}{card.id}{trial}{agent}" + (f": {card.reason}" if card.reason else ""))
 
 
 def _cards(saved: Run, case: str | None) -> list[Scorecard]:
-    """Return the episodes that were asked for. Raises UsageError where the run has none."""
+    """Return a run's scorecards of a case (all for None). Raises UsageError if the run has none of it."""
     cards = [card for card in saved.cases if case in (None, card.id, f"{card.id}-t{card.trial}")]
     if not cards and case is not None:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))
@@ -99,6 +100,7 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _write_reports(path: Path, wanted: list[str]) -> int:
+    """Write reports of a saved run and return the exit status. Raises UsageError if one would overwrite the run."""
     targets = reports.parse_reports(wanted, Path.cwd())
     files = [target.path for target in targets if target.path is not None]
     if any(file.exists() and path.exists() and file.samefile(path) for file in files):
@@ -110,7 +112,7 @@ def _write_reports(path: Path, wanted: list[str]) -> int:
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
-    """Return runs with their names: each its agent's, with the file where two runs are by one agent."""
+    """Return runs with names: the agent's, with the file's name added if several runs have the same agent."""
     runs = [(path, read_run(path)) for path in paths]
     agents = [saved.manifest.agent for _, saved in runs]
     return [

@@ -36,7 +36,7 @@ _STARTS = ("service", "function", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
-    """Return the files of a start by where each goes; None: the suite of a small shop."""
+    """Return the template files of a start by target path; None: the suite of a small shop."""
     home, alone = shared.starts(), start in (None, "service", "function")
     folder = home / ((start or "shop") if alone else "framework")
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
@@ -48,7 +48,7 @@ def _places(start: str | None) -> dict[str, Path]:
 
 
 def _start(text: str) -> str:
-    """Read what ``--for`` is given; names of Python packages are taken, too."""
+    """Return the start that ``--for`` names, also by the name of a Python package. Raises ArgumentTypeError."""
     name = text.lower().replace("_", "-")
     if name not in _STARTS:
         longer = [start for start in _STARTS if name in start]
@@ -85,7 +85,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _missing(start: str | None) -> Iterator[str]:
-    """Yield what a start of ``--for`` needs besides, and is not there."""
+    """Yield notes on what a start of ``--for`` needs and is not installed."""
     if start == "service" and importlib.util.find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
@@ -98,7 +98,7 @@ def _missing(start: str | None) -> Iterator[str]:
 
 
 def _write(folder: Path, places: Mapping[str, Path], elsewhere: str) -> None:
-    """Write all files, or none: what was written is taken away again where one fails. ``elsewhere``: a command that writes them into a new folder."""
+    """Write all files, or none. Raises UsageError, with ``elsewhere`` as a command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
         there = f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten"
@@ -179,7 +179,7 @@ def run_build(options: argparse.Namespace) -> int:
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
-    """Return what can be done now with a new world that has no cases."""
+    """Return lines on what to do next with a new world without cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.kind == "city" else "no cases yet: write some"]
     of_logs = f"next: mapsat cases {logs} CASES makes cases of its logs"
@@ -248,7 +248,7 @@ def run_draft(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _model(options: argparse.Namespace) -> Iterator[making.ProposingModel | None]:
-    """Give the model of ``--propose``, None without this option; ``--cache`` and ``--max-cost`` are kept to."""
+    """Yield the model of ``--propose``, with ``--cache`` and ``--max-cost`` applied; None without the option."""
     if options.propose is None:
         yield None
         return

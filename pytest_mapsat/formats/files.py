@@ -20,7 +20,7 @@ from pytest_mapsat.model import Problem, SuiteError, UsageError, hint_at
 
 
 class FileLimits:
-    """How much of a file is read before it is refused. Generous for real files, small for a bomb."""
+    """How much of a file is read before it is refused; generous for real files, small enough to stop a decompression bomb."""
 
     MIB = 1024 * 1024
 
@@ -73,14 +73,14 @@ NOT_REGULAR = "is not a regular file"
 
 
 def raise_for_problems(problems: Sequence[Problem]) -> None:
-    """Raise SuiteError with problems, up to a limit; do nothing where there are none."""
+    """Raise SuiteError with the problems, up to a limit; do nothing if there are none."""
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
 
 
 @lru_cache(maxsize=1024)
 def shown_path(path: Path) -> str:
-    """Return the path as the user would type it, printable: relative to the current folder where it lies below.
+    """Return a path for messages, printable, and relative if it is below the current folder.
 
     Remembered, as every case and recording of a run asks for it in case it has a problem; a run does not change its folder.
     """
@@ -96,14 +96,14 @@ def printable(name: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    """Return a character as Python writes it in a text: what cannot be printed by its number."""
+    """Return a printable character unchanged, any other one as a backslash escape."""
     if ord(character) in _BYTES_OF_NAMES:
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 def require_file(path: Path, name: str) -> None:
-    """Check that a file which the user named is there.
+    """Check that a file which the user named exists and is a regular file.
 
     Args:
         path: the file.
@@ -123,7 +123,7 @@ def require_file(path: Path, name: str) -> None:
 
 
 def _similar_names(path: Path) -> str:
-    """Return a hint at files beside a missing one whose names are similar; empty where there are none."""
+    """Return a hint that names files in the same folder with similar names; empty if there are none."""
     try:
         return hint_at(path.name, sorted(entry.name for entry in path.parent.iterdir()))
     except OSError:
@@ -135,17 +135,17 @@ READ_ERRORS = (OSError, EOFError, zlib.error)
 
 
 def unreadable(path: Path, error: BaseException, name: str = "") -> SuiteError:
-    """Return the error for a file that the system, or gzip, does not give."""
+    """Return the SuiteError for a file that the system or gzip cannot read."""
     return SuiteError(Problem(name or shown_path(path), 0, f"cannot be read: {_reason_of(error)}"))
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return why a file could not be read, in the words of the system."""
+    """Return the system's message for an error in reading a file."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a regular file for reading, one whose name ends in ``.gz`` unpacked.
+    """Open a regular file for reading, with decompression if its name ends in ``.gz``.
 
     Raises:
         OSError: when it cannot be opened, or is a folder, a device or a pipe, which could be read without end.
@@ -159,7 +159,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open a regular file for ``open``; raise OSError for a folder, a device or a pipe."""
+    """Open a regular file (an opener for ``open``). Raises OSError for a folder, a device or a pipe."""
     # Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -169,7 +169,7 @@ def _open_regular(path: str, flags: int) -> int:
 
 
 def read_bytes(path: Path, limit: int, name: str = "") -> bytes:
-    """Return a file's bytes.
+    """Return a file's bytes, decompressed if its name ends in ``.gz``, up to a limit.
 
     Args:
         path: the file.
@@ -190,7 +190,7 @@ def read_bytes(path: Path, limit: int, name: str = "") -> bytes:
 
 
 class RawLine(NamedTuple):
-    """One line of a file: its 1-based number, its offset among the unpacked bytes, and its bytes."""
+    """One line of a file: its 1-based number, its offset in the decompressed bytes, and its bytes."""
 
     number: int
     offset: int
@@ -200,7 +200,7 @@ class RawLine(NamedTuple):
 def read_lines(
     path: Path, line_limit: int, name: str = "", *, blank: bool = False, most: int | None = None
 ) -> Iterator[RawLine]:
-    """Give every line.
+    """Yield the lines of a file, decompressed if its name ends in ``.gz``.
 
     Args:
         path: the file, compressed or not.
@@ -235,12 +235,12 @@ def read_lines(
 
 
 def _limit_error(path: Path, name: str, line: int, message: str) -> SuiteError:
-    """Return the error of a file that goes beyond a limit on a line."""
+    """Return the SuiteError for a file that exceeds a limit on a line."""
     return SuiteError(Problem(name or shown_path(path), line, message, "split the file"))
 
 
 def content_digest(path: Path) -> str:
-    """Return the SHA-256 of the content; a packed file's is that of what it holds."""
+    """Return the SHA-256 of a file's content, decompressed if its name ends in ``.gz``."""
     sha = hashlib.sha256()
     total = 0
     try:
@@ -257,7 +257,7 @@ def content_digest(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path, *, like: Path | None = None) -> Iterator[IO[bytes]]:
-    """Give a file in the same folder that takes the path's place when all went well; else nothing is changed.
+    """Yield a new file that replaces the one at a path if the block succeeds; otherwise nothing changes.
 
     A symbolic link stays: the file that it leads to is replaced. A file that is replaced hands on its permissions.
 
@@ -289,7 +289,7 @@ def replacing(path: Path, *, like: Path | None = None) -> Iterator[IO[bytes]]:
 
 
 def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], object] = lambda: None) -> None:
-    """Put new files into a folder, all or none: where one cannot be written or ``accept`` raises, they go again, and the folders that were made for them.
+    """Write new files into a folder; if one fails or ``accept`` raises, remove them and the folders made for them again.
 
     Args:
         folder: the folder.
@@ -314,7 +314,7 @@ def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], obj
 
 
 def _open_beside(target: Path) -> tuple[int, str]:
-    """Open a new file in the target's folder; without a name where the system can, so that no kill leaves one behind."""
+    """Open a new file in the target's folder and return its handle and name; unnamed ("") where the system can do so."""
     with suppress(AttributeError, OSError):
         Path("/proc/self/fd").stat()  # where a nameless file is found again
         return os.open(target.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), ""
@@ -322,7 +322,7 @@ def _open_beside(target: Path) -> tuple[int, str]:
 
 
 def _named(handle: int, target: Path) -> str:
-    """Give a nameless file its name: the target's, or one beside it where the target exists."""
+    """Link an unnamed file into the target's folder, under a temporary name if the target exists; return its path."""
     folder = os.open(target.parent, os.O_RDONLY)
     try:
         for name in (target.name, f".{target.name[:100]}.{os.getpid()}.part"):
@@ -336,7 +336,7 @@ def _named(handle: int, target: Path) -> str:
 
 
 def _mode_at(target: Path) -> int:
-    """Return the permissions for a file at this place."""
+    """Return the permissions for a new file at a path: those of the file there, else the default ones."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
@@ -349,7 +349,7 @@ def _mode_at(target: Path) -> int:
 
 
 def umask() -> int:
-    """Return the process's mask; temporary files and folders ignore it."""
+    """Return the umask of the process, which temporary files and folders ignore."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

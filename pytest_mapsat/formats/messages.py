@@ -36,7 +36,7 @@ _INPUTS = ("task", "query", "question", "prompt", "input", "message", "text", "c
 
 
 class Unknown:
-    """The value of what a span does not hold."""
+    """The type of UNKNOWN, which marks a value that a span does not contain."""
 
 
 UNKNOWN = Unknown()
@@ -44,7 +44,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class CallPart:
-    """A call in a message: ``arguments`` is UNKNOWN where they are missing, or are no object."""
+    """A tool call in a message; ``arguments`` is UNKNOWN if they are missing or not an object."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A result in a message: ``value`` is UNKNOWN where it is missing."""
+    """A tool result in a message; ``value`` is UNKNOWN if it is missing."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ class ResultPart:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message: ``role`` is user, assistant, tool or system; ``text`` is None where it is missing."""
+    """A chat message; ``role`` is user, assistant, tool or system; ``text`` is None if it is missing."""
 
     role: str
     text: str | None
@@ -72,7 +72,7 @@ class ChatMessage:
 
 
 def data_of(value: Json) -> Json | Unknown:
-    """Return a value of an attribute as data: JSON text and Python literals are read, a text that was cut off is UNKNOWN, any other text stays."""
+    """Return an attribute's value, with JSON and Python literals parsed; UNKNOWN if it is None, hidden or cut off."""
     if value is None or value in HIDDEN:
         return UNKNOWN
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
@@ -89,12 +89,12 @@ def data_of(value: Json) -> Json | Unknown:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether a text only begins as JSON does: in brackets, but with no name in quotes behind them."""
+    """Return whether a text that begins like JSON is prose: in quotes, or in brackets without a quoted name after them."""
     return re.match(r'\s*(?:"|\[\s*[^\s"{\[])', text) is not None
 
 
 def arguments_of(value: Json) -> JsonObject | Unknown:
-    """Return the arguments of a call, out of what an instrumentation wrote of them: those of a Python function are the ones by name."""
+    """Return a call's arguments from what an instrumentation recorded; UNKNOWN if that is no object of named arguments."""
     data = data_of(value)
     if not isinstance(data, dict):
         return UNKNOWN
@@ -106,7 +106,7 @@ def arguments_of(value: Json) -> JsonObject | Unknown:
 
 
 def read_messages(value: Json, role: str, *, loose: bool = True) -> list[ChatMessage] | None:
-    """Return the messages of a value; None where it is missing or was cut off.
+    """Return the chat messages in a value of any known form; None if it is missing, cut off or no message.
 
     Args:
         value: JSON text, a list of messages, one of them, an object that holds such a list, or the words of one.
@@ -133,18 +133,18 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[ChatMes
 
 
 def _words(data: JsonObject) -> str:
-    """Return the words of an input or output that holds no message: one of its texts, else the whole as JSON."""
+    """Return the text of an input or output without messages: one of its text fields, else all of it as JSON."""
     text = next((data[key] for key in _INPUTS if isinstance(data.get(key), str)), None)
     return json.dumps(data, ensure_ascii=False) if text is None else text
 
 
 def _has_messages(data: JsonObject, key: str) -> bool:
-    """Return whether an object holds messages under a key: a list, or the one text that it has."""
+    """Return whether an object has messages under a key: a list, or a text that is its only member."""
     return isinstance(data.get(key), list) or (isinstance(data.get(key), str) and len(data) == 1)
 
 
 def _message(data: Json, role: str) -> Iterator[ChatMessage]:
-    """Yield the messages that one member of a list is; ``role``: of one that has none."""
+    """Yield the messages in one member of a list; ``role`` is used for messages without a role."""
     if isinstance(data, str):
         yield ChatMessage(role, data)
         return
@@ -176,7 +176,7 @@ _PARTS_OF = {"user-prompt": "user", "tool-return": "tool", "retry-prompt": "tool
 
 
 def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPart], list[str]]:
-    """Return the text of a message, None where it has none, and its calls, results and thoughts."""
+    """Return the text of a message (None if it has none), and its calls, results and thoughts."""
     content = next((data[key] for key in ("parts", "content", "contents", "text") if data.get(key) is not None), None)
     if isinstance(content, dict):
         content = content.get("parts", [content])
@@ -205,14 +205,14 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
 
 
 def _folded(kind: Any) -> str:
-    """Return the name of a kind without case, ``-`` and ``_``."""
+    """Return the name of a part's kind in lower case, without ``-`` and ``_``."""
     return str(kind).replace("_", "").replace("-", "").lower()
 
 
 def _take_part(
     part: JsonObject, texts: list[str], calls: list[CallPart], results: list[ResultPart], thoughts: list[str]
 ) -> None:
-    """Put one part of a message where it belongs: among its texts, calls, results or thoughts."""
+    """Add one part of a message to the list of its texts, calls, results or thoughts."""
     kind = str(part.get("type") or part.get("kind") or part.get("part_kind") or "text")
     text = next((part[key] for key in ("content", "text", "thinking") if isinstance(part.get(key), str)), "")
     if _folded(kind) in _CALLS:
@@ -227,7 +227,7 @@ def _take_part(
 
 
 def _call(data: JsonObject) -> CallPart:
-    """Return a call in a message, in the form of any vendor."""
+    """Return a tool call from any vendor's form."""
     data = {**data, **(data["tool_call"] if isinstance(data.get("tool_call"), dict) else {})}
     inner = data["function"] if isinstance(data.get("function"), dict) else data
     value = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
@@ -235,25 +235,25 @@ def _call(data: JsonObject) -> CallPart:
 
 
 def _tool(part: JsonObject) -> str:
-    """Return the name of the tool in a call or a result."""
+    """Return the tool's name in a call or a result; empty if it is missing."""
     return next((part[key] for key in ("name", "tool_name", "toolName") if isinstance(part.get(key), str)), "")
 
 
 def _id(data: JsonObject) -> str:
-    """Return the id of a call, in a call or a result."""
+    """Return the id of the call in a call or a result; empty if it is missing."""
     names = ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
     return str(next((data[name] for name in names if data.get(name)), ""))
 
 
 def _result(value: Json | Unknown) -> Json | Unknown:
-    """Return a result in a message as data: the text of content blocks that hold nothing else is read as one."""
+    """Return a tool result in a message as data; content blocks of text alone are joined and parsed."""
     if isinstance(value, dict) and value.keys() == {"type", "value"}:  # the AI SDK
         return value["value"]
     return value if isinstance(value, Unknown) else data_of(_joined_blocks(value))
 
 
 def _joined_blocks(value: Json) -> Json:
-    """Return the text of content blocks that hold nothing else; any other value as it is."""
+    """Return the joined text of a list of text blocks; any other value unchanged."""
     if (
         isinstance(value, list)
         and value
@@ -264,7 +264,7 @@ def _joined_blocks(value: Json) -> Json:
 
 
 def result_of(value: Json) -> Json | Unknown:
-    """Return what a tool gave, out of what an instrumentation wrote of it: a message of a tool holds it as its content."""
+    """Return a tool's result from what an instrumentation recorded, unwrapped from the frameworks' message objects."""
     data = data_of(value)
     if isinstance(data, dict) and data.keys() == {
         "output",
@@ -282,7 +282,7 @@ def result_of(value: Json) -> Json | Unknown:
 
 
 def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:
-    """Return what attributes hold under ``PREFIX.0.name``, ``PREFIX.1.name``, ... as a list of objects; a list that stands there itself is it.
+    """Return attributes ``PREFIX.0.name``, ``PREFIX.1.name``, ... as a list of objects; a list at PREFIX itself is used as is.
 
     Numbered names further in become lists, too.
     """
@@ -301,6 +301,7 @@ def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:
 
 
 def _as_list(tree: dict[str, Any]) -> Any:
+    """Return a tree of keys with every mapping of numeric keys turned into a list."""
     data = {key: _as_list(value) if isinstance(value, dict) else value for key, value in tree.items()}
     if data and all(key.isdecimal() and len(key) < 8 for key in data):  # noqa: PLR2004  no number of a message is longer
         return [data[key] for key in sorted(data, key=int)]
@@ -315,7 +316,7 @@ _PEEKED, _HEAD = 40, 200
 
 
 def layout_of(path: Path, name: str) -> Layout:
-    """Return how a recorded file is laid out, by its first lines: a saved run, JSON lines of dialogues or spans, spans, or else a table.
+    """Return the layout of a recorded file (``run``, ``lines``, ``spans`` or ``table``), judged by its first lines.
 
     Args:
         path: the file.
@@ -345,6 +346,6 @@ def layout_of(path: Path, name: str) -> Layout:
 
 
 def layouts(lines: str, columns: Sequence[str]) -> str:
-    """Return in words the layouts that are read, given what stands on a line, and the columns of a table."""
+    """Return a description of the supported layouts, for error messages; ``lines``: what is on a line; ``columns``: of a table."""
     table = f"a CSV with the columns {', '.join(columns)}" if columns else "a CSV"
     return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), or {table}'

@@ -51,7 +51,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 @dataclass(frozen=True, slots=True)
 class OtlpSpan:
-    """One span.
+    """One OpenTelemetry span, with the attributes that concern conversations.
 
     Attributes:
         trace: the id of its trace, as the file has it.
@@ -80,12 +80,12 @@ class OtlpSpan:
     again: int = 0
 
     def first(self, names: Iterable[str]) -> Json:
-        """Return the value of the first attribute of these names that is there and says something; None where none is."""
+        """Return the first non-empty attribute under one of these names; None if there is none."""
         return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
 
 
 class Gathered(NamedTuple):
-    """The spans of one conversation, in the order of their times: its case, trial and session, where spans tell them."""
+    """The spans of one conversation by start time, with its case, trial and session if the spans have them."""
 
     case: str
     trial: int
@@ -94,12 +94,12 @@ class Gathered(NamedTuple):
 
 
 def looks_like_spans(text: str) -> bool:
-    """Return whether a text, the first part of a file, is that of spans."""
+    """Return whether the beginning of a file looks like spans."""
     return _LOOKS_LIKE_SPANS.search(text) is not None
 
 
 def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
-    """Give the spans of a file by conversation, in the order in which these begin in the file.
+    """Yield the spans of a file grouped by conversation, in the order in which the conversations first appear.
 
     A conversation is what has one case (``mapsat.case``, ``mapsat.trial``), else one session, else one trace. A span
     without its own stands in the conversation of the span around it, or in the only one of its trace.
@@ -134,7 +134,7 @@ def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
 
 
 def _conversation(database: Connection, key: str, name: str) -> Gathered:
-    """Return the spans of one conversation; ``key``: its case, session or trace."""
+    """Return the spans of one conversation from the database; ``key``: its case, session or trace with a prefix letter."""
     rows = database.execute(
         "SELECT case_, session, line, id, again, body FROM span WHERE seq IN (SELECT seq FROM part WHERE key = ?) ORDER BY start, seq",
         (key,),
@@ -155,7 +155,7 @@ def _conversation(database: Connection, key: str, name: str) -> Gathered:
 
 
 def _insert(database: Connection, span: OtlpSpan) -> int:
-    """Keep a span, unless one of the same id is kept; its body holds all but what other columns hold."""
+    """Store a span in the database unless its id is there already, in which case the repetition is noted; return 1."""
     body = {name: getattr(span, name) for name in OtlpSpan.__slots__ if name not in ("line", "again")}
     case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
     case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
@@ -171,7 +171,7 @@ def _insert(database: Connection, span: OtlpSpan) -> int:
 
 
 def _inherit(database: Connection, trace: str) -> None:
-    """Give the spans of a trace that name no case or session those of the nearest span around them, or the only ones of the trace."""
+    """Give spans without a case or session those of the nearest span around them, or the only ones of the trace."""
     rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
     for place, column in ((2, "case_"), (3, "session")):
         own: dict[str, str] = {row[0]: row[place] for row in rows}
@@ -196,7 +196,7 @@ def _inherit(database: Connection, trace: str) -> None:
 
 
 def _spans(path: Path, name: str) -> Iterator[OtlpSpan]:
-    """Yield the spans of a file, each with its line."""
+    """Yield the spans of a file, each with its line number."""
     for first, text, value in _values(path, name):
         lines: dict[str, int] = {}
         line = counted = 0
@@ -210,11 +210,12 @@ def _spans(path: Path, name: str) -> Iterator[OtlpSpan]:
 
 
 def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
-    """Give the JSON values of a file, each with its first line, and its text where it goes over several: one after the other, with or without line ends in them."""
+    """Yield the JSON values of a file, each after its first line number and, if it spans several lines, its text, else ""."""
     begun: list[RawLine] = []
     size = 0
 
     def whole() -> tuple[int, str, Json]:
+        """Return the value collected so far, after its first line number and its text. Raises SuiteError."""
         text = decode(b"".join(raw.data for raw in begun), name, begun[0].number)
         return begun[0].number, text, located_json(text, name, begun[0].number, depth=limits.RUN_DEPTH, hint=_CUT_OFF)
 
@@ -239,7 +240,7 @@ def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
 
 
 def _parsed(text: str, name: str, line: int) -> Json:
-    """Return the data of one line.
+    """Return the JSON data of one line of a file of spans.
 
     Raises:
         JSONDecodeError: the value may go on in the next line.
@@ -254,7 +255,7 @@ def _parsed(text: str, name: str, line: int) -> Json:
 
 
 def spans_in(value: Json) -> list[OtlpSpan]:
-    """Return the spans in a document of OTLP JSON that was received; those without ids are left out.
+    """Return the spans in an OTLP JSON document that was received, without those that lack ids.
 
     Raises:
         SuiteError: it holds no spans.
@@ -267,7 +268,7 @@ def spans_in(value: Json) -> list[OtlpSpan]:
 
 
 def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
-    """Yield the objects of spans in a document, in whatever layers they stand."""
+    """Yield the span objects in a document, at any level of batches and scopes. Raises SuiteError if it has none."""
     if isinstance(value, list):
         for member in value:
             yield from _raw_spans(member, name, line)
@@ -289,12 +290,12 @@ def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
 
 
 def _objects(value: Json) -> list[JsonObject]:
-    """Return the objects of a list; none where it is no list."""
+    """Return the members of a list that are objects; empty if the value is no list."""
     return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
 def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> OtlpSpan | None:
-    """Return a span out of its object; None for one that is still under way."""
+    """Return a span from its JSON object; None if it is still pending. Raises SuiteError without ids."""
     context = data.get("context")
     own = {**data, **(context if isinstance(context, dict) else {})}
     span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
@@ -323,7 +324,7 @@ def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> O
 
 
 def _identity(data: JsonObject, names: Iterable[str]) -> str:
-    """Return an id without ``0x``; empty for one of zeros, or where it is missing."""
+    """Return the id under the first of some keys without ``0x``; empty if it is missing or all zeros."""
     value = next((data[name] for name in names if isinstance(data.get(name), str)), "")
     return value.removeprefix("0x").strip("0") and value.removeprefix("0x")
 
@@ -337,7 +338,7 @@ def _is_error(data: JsonObject) -> bool:
 
 
 def _nanoseconds(data: JsonObject, names: Iterable[str]) -> int:
-    """Return a time in nanoseconds since 1970, however it is written; 0 where it is missing or makes no sense."""
+    """Return a time in any notation as nanoseconds since 1970; 0 if it is missing or invalid."""
     value = next((data[name] for name in names if data.get(name)), 0)
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):  # noqa: PLR2004  seconds, nanoseconds
         value = value[0] * _SECOND + value[1]
@@ -351,7 +352,7 @@ def _nanoseconds(data: JsonObject, names: Iterable[str]) -> int:
 
 
 def _attributes(value: Json) -> JsonObject:
-    """Return attributes by dotted names: a list of OTLP's keys and values, or an object, nested or not."""
+    """Return attributes by dotted name, from OTLP's list of keys and values or from an object, nested or not."""
     if isinstance(value, list):
         pairs = [(item.get("key"), _any_value(item.get("value"))) for item in _objects(value)]
         return {key: member for key, member in pairs if isinstance(key, str)}
@@ -359,7 +360,7 @@ def _attributes(value: Json) -> JsonObject:
 
 
 def _any_value(value: Json) -> Json:
-    """Return what OTLP's AnyValue holds."""
+    """Return the value in OTLP's AnyValue; None if it is malformed."""
     if not isinstance(value, dict) or len(value) != 1:
         return None
     ((kind, content),) = value.items()
@@ -376,7 +377,7 @@ def _any_value(value: Json) -> Json:
 
 
 def _dotted(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
-    """Yield the attributes in an object by dotted names."""
+    """Yield the attributes in an object under dotted names; ``above``: the prefix of the names."""
     for key, member in value.items():
         name = f"{above}{key}"
         if isinstance(member, dict) and member and name.partition(".")[0] in _NESTED:

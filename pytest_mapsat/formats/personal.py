@@ -177,7 +177,7 @@ _OF_NAMES = frozenset({
 
 @dataclass(frozen=True)
 class PersonalDatum:
-    """A value that tells of a person: what it is, where it stands, and its beginning."""
+    """A piece of personal data: its kind, its place, and its first characters."""
 
     kind: PersonalKind
     place: str
@@ -189,6 +189,8 @@ class PersonalDatum:
 
 @dataclass(frozen=True)
 class _Hit:
+    """A piece of personal data found in a text: start, end, kind and text."""
+
     start: int
     end: int
     kind: PersonalKind
@@ -196,11 +198,12 @@ class _Hit:
 
     @property
     def key(self) -> str:
+        """The key that all spellings of the value share; see ``_key``."""
         return _key(self.kind, self.text)
 
 
 class PersonalData:
-    """What is personal in the parts of a conversation: ``look`` through all of them first, then ``clean`` each.
+    """Finds and replaces personal data: call ``look`` on all parts of a conversation first, then ``clean`` on each.
 
     Attributes:
         found: each value with each of its places, in the order of the look.
@@ -215,7 +218,7 @@ class PersonalData:
         self._lengths: dict[str, tuple[int, ...]] = {}
 
     def look(self, value: Json, place: str, *, again: bool = True) -> None:
-        """Take in the personal data in a value.
+        """Find the personal data in a value, add them to ``found`` and remember them for ``clean``.
 
         Args:
             value: a text, or JSON data.
@@ -228,12 +231,13 @@ class PersonalData:
             del self.found[before:]
 
     def clean(self, value: Json) -> Json:
-        """Return a value with an alias in the place of each value that was found, wherever it stands: in texts, keys, numbers, and JSON in texts."""
+        """Return a value with all personal data found so far replaced by aliases: in texts, keys, numbers and JSON in texts."""
         return self._cleaned(value, 0)
 
     # -- finding
 
     def _look(self, value: Json, place: str, field: str, *, home: bool, depth: int) -> None:
+        """Find personal data in a value and its members; ``home``: whether a point in it is somebody's home."""
         if isinstance(value, Mapping):
             home = home or any(
                 _words(key) & _OF_NAMES and isinstance(name, str) and _HOME_NAME.fullmatch(name)
@@ -258,6 +262,7 @@ class PersonalData:
             self._look_at_text(str(value), place, field, home=False)
 
     def _look_at_text(self, text: str, place: str, field: str, *, home: bool) -> None:
+        """Find personal data in a text, and points that it calls home."""
         flat = _flat(text)
         for hit in _hits(flat, field):
             self._learn(hit, place)
@@ -267,12 +272,13 @@ class PersonalData:
                 self._learn_home(float(pair[1]), float(pair[2]), place)
 
     def _take_points(self, members: list[Json], place: str, *, home: bool) -> None:
-        """Take the point that two of the members are, where they stand for home."""
+        """Remember the first two coordinates among the members as a home, if ``home`` is set."""
         exact = [number for number in map(_degrees, members) if number is not None]
         if home and len(exact) >= 2:  # noqa: PLR2004  two coordinates
             self._learn_home(exact[0], exact[1], place)
 
     def _learn(self, hit: _Hit, place: str) -> None:
+        """Add a value to ``found``, and give it an alias if it is new."""
         if (hit.kind, hit.key) not in self._aliases:
             self._counts[hit.kind] += 1
             self._aliases[hit.kind, hit.key] = f"{_ALIASES[hit.kind]}-{self._counts[hit.kind]}"
@@ -280,6 +286,7 @@ class PersonalData:
         self.found.append(PersonalDatum(hit.kind, place, hit.text[:2]))
 
     def _learn_home(self, first: float, second: float, place: str) -> None:
+        """Add a home position to ``found``, and remember it if it is new."""
         if (first, second) not in self._homes:
             self._homes.append((first, second))
         self.found.append(PersonalDatum("home position", place, f"{int(first)}."))
@@ -287,6 +294,7 @@ class PersonalData:
     # -- replacing
 
     def _cleaned(self, value: Json, depth: int) -> Json:
+        """Return a value with personal data replaced by aliases and home coordinates rounded, at any depth."""
         if isinstance(value, Mapping):
             cleaned: dict[str, Json] = {}
             for number, (key, member) in enumerate(zip(value, self._cleaned([*value.values()], depth), strict=True)):
@@ -310,6 +318,7 @@ class PersonalData:
         return _rounded(value) if isinstance(value, float) and any(value in home for home in self._homes) else value
 
     def _clean_text(self, text: str) -> str:
+        """Return a text with personal data replaced by aliases and home coordinates rounded."""
         flat, parts, at = _flat(text), [], 0
         spans = [*self._aliases_in(flat)] if self._aliases else []
         for pair in _PAIR.finditer(flat) if self._homes else ():
@@ -322,7 +331,7 @@ class PersonalData:
         return "".join([*parts, text[at:]])
 
     def _aliases_in(self, flat: str) -> Iterator[tuple[int, int, str]]:
-        """Yield where values that were found stand in a text, however they are written, each with its alias."""
+        """Yield start, end and alias of each known value in a text, in any spelling."""
         forms: tuple[tuple[re.Pattern[str], PersonalKind], ...] = (
             (_MAILS, "e-mail address"), (_SPOKEN, "telephone number"), (_SPOKEN_ZH, "telephone number"),
         )  # fmt: skip
@@ -338,7 +347,7 @@ class PersonalData:
             yield from self._numbers(flat, run)
 
     def _numbers(self, flat: str, run: re.Match[str]) -> Iterator[tuple[int, int, str]]:
-        """Yield the known numbers in a run of digits and signs, with the code of a country before them."""
+        """Yield start, end and alias of known card and telephone numbers in a run of digits, including any country code."""
         places = [run.start() + place for place, char in enumerate(run.group()) if char.isdecimal()]
         digits = "".join(flat[place] for place in places)
         kinds: tuple[PersonalKind, ...] = ("card number", "telephone number")
@@ -357,7 +366,7 @@ class PersonalData:
                     yield places[first] - len(code) - (len(begin.group()) if begin is not None else 0), end, alias
 
     def _at_home(self, members: list[Json]) -> set[int]:
-        """Return the places of the members that are, two of them together, a point at home."""
+        """Return the indices of members that together are the coordinates of a known home; empty if none are."""
         degrees = {place: number for place, member in enumerate(members) if (number := _degrees(member)) is not None}
         for pair in self._homes:
             near = [
@@ -370,20 +379,20 @@ class PersonalData:
 
 
 def _any_of(kind: PersonalKind, keys: list[str]) -> re.Pattern[str]:
-    """Return a pattern of the values with these keys, however they are spaced."""
+    """Return a pattern that matches any of the keys, with any spacing between their characters."""
     between = "" if kind in _AS_IT_IS else r"[\s·•.\-]{0,2}"
     spellings = "|".join(between.join(map(re.escape, key)) for key in keys)
     return re.compile(rf"(?<![A-Za-z0-9])(?:{spellings or '(?!)'})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def _words(key: Any) -> frozenset[str]:
-    """Return the words of a key, also all of them as one: ``phoneNumber``, ``contact_phone``, ``home-address``."""
+    """Return the lower-case words in a key, such as ``phoneNumber`` or ``home-address``, and all of them as one word."""
     parts = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _flat(str(key))).lower())
     return frozenset([*parts, "".join(parts)])
 
 
 def _flat(text: str) -> str:
-    """Return a text of the same length with full-width characters as plain ones."""
+    """Return a text with full-width characters replaced by plain ones; its length stays the same."""
     if text.isascii():
         return text
     return "".join(
@@ -393,7 +402,7 @@ def _flat(text: str) -> str:
 
 
 def _hits(flat: str, field: str) -> Iterator[_Hit]:
-    """Yield what is personal in a text, the longest first where two overlap; ``field``: the key that it stands under."""
+    """Yield the personal data in a text, preferring the longest of overlapping ones; ``field``: the key of the text."""
     if not _MAY_BE.search(flat):
         return
     words = _words(field)
@@ -426,7 +435,7 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
 
 
 def _papers(flat: str, field: str, words: frozenset[str]) -> list[_Hit]:
-    """Return the numbers of accounts, papers and machines, and the secrets in a text."""
+    """Return the account, passport and identity numbers, IP addresses and secrets in a text."""
     hits = [hit for hit in _matches(_ACCOUNTS, flat, "account number") if _is_account(hit.key)]
     hits += [hit for hit in _matches(_ADDRESSES, flat, "IP address") if _is_address(hit.text)]
     secrets = [*_matches(KEYS, flat, "secret"), *_matches(_PASSWORDS, flat, "secret", 1)]
@@ -445,36 +454,36 @@ def _papers(flat: str, field: str, words: frozenset[str]) -> list[_Hit]:
 
 
 def _matches(pattern: re.Pattern[str], flat: str, kind: PersonalKind, group: int = 0) -> Iterator[_Hit]:
-    """Yield where a pattern matches a text, as values of a kind."""
+    """Yield each match of a pattern in a text as a hit of a kind."""
     return (_Hit(*match.span(group), kind, match[group]) for match in pattern.finditer(flat))
 
 
 def _is_named_plate(text: str) -> bool:
-    """Return whether a text may be a number plate: letters and digits, and few."""
+    """Return whether a text in a field for plates can be a number plate: 4 to 9 characters with letters and digits."""
     letters = re.sub(r"[\s\-·]", "", text)
     return 4 <= len(letters) <= 9 and any(map(str.isdigit, letters)) and any(map(str.isalpha, letters))  # noqa: PLR2004
 
 
 def _is_phone(hit: _Hit) -> bool:
-    """Return whether what looks like a telephone number is neither a date nor a number with decimals."""
+    """Return whether a hit has a telephone number's count of digits, and is neither a date nor a decimal number."""
     count = len(_digits(hit.text))
     return _LEAST <= count <= _MOST + 1 and not _DATE.fullmatch(hit.text) and not _DECIMAL.fullmatch(hit.text)
 
 
 def _is_card(text: str) -> bool:
-    """Return whether a number is one of a card, by its length and its check digit."""
+    """Return whether a number is a card number, by its length and check digit (Luhn)."""
     digits = [int(digit) for digit in _digits(text)]
     doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
     return len(digits) in _CARD and (sum(digits[-1::-2]) + doubled) % 10 == 0
 
 
 def _is_account(key: str) -> bool:
-    """Return whether letters and digits are an IBAN by their check digits (ISO 13616: modulo 97)."""
+    """Return whether a text is an IBAN, by its check digits (ISO 13616: modulo 97)."""
     return int("".join(str(int(char, 36)) for char in key[4:] + key[:4])) % 97 == 1
 
 
 def _is_address(text: str) -> bool:
-    """Return whether a text is the address of a machine on some network."""
+    """Return whether a text is an IP address other than a loopback or unspecified one."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -483,7 +492,7 @@ def _is_address(text: str) -> bool:
 
 
 def _digits(text: str) -> str:
-    """Return the digits of a text, spoken ones too."""
+    """Return the digits of a text, also of one that spells them as words."""
     if _SPOKEN.fullmatch(text):
         spoken = ""
         times = 1
@@ -496,7 +505,7 @@ def _digits(text: str) -> str:
 
 
 def _key(kind: PersonalKind, text: str) -> str:
-    """Return what two spellings of one value share."""
+    """Return a normalised form of a value that is the same for all its spellings."""
     if kind == "telephone number":
         digits = _digits(_EXTENSION.split(text)[0])
         return digits.lstrip("0")[-_TELLING:] or digits
@@ -512,20 +521,20 @@ def _key(kind: PersonalKind, text: str) -> str:
 
 
 def _degrees(value: Json) -> float | None:
-    """Return a number, or a text that is one, with so many decimals that it tells a place exactly; None for anything else."""
+    """Return a coordinate with enough decimals to give an exact place; None for any other value."""
     text = _flat(str(value)).strip() if isinstance(value, (float, str)) else ""
     exact = re.fullmatch(rf"-?\d{{1,3}}\.\d{{{_EXACT},}}", text) is not None and abs(float(text)) <= 180  # noqa: PLR2004
     return float(text) if exact else None
 
 
 def _rounded(value: Json) -> Json:
-    """Return a coordinate with so few decimals that it tells no house."""
+    """Return a coordinate rounded so that it no longer identifies a house."""
     number = round(float(value), _ROUGH)
     return str(number) if isinstance(value, str) else number
 
 
 def _json_in(text: str) -> Json:
-    """Return the object or list that a text is as JSON; None for any other text."""
+    """Return the JSON object or list in a text; None if the text is anything else."""
     if text.lstrip()[:1] in ("{", "["):
         with suppress(ValueError):
             return parse_json(text)

@@ -51,7 +51,7 @@ DataPath = Sequence[str | int]
 
 @dataclass(slots=True)
 class DocumentLines:
-    """The line of one part, and those of its children. Data of one line (JSONL) has no children.
+    """The line number of a part of a document, and those of its children; data from one line (JSONL) have no children.
 
     ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
     """
@@ -62,11 +62,11 @@ class DocumentLines:
     used_at: int = 0
 
     def at(self, path: DataPath) -> int:
-        """Return the line of the part at ``path``, or of the nearest part above it that is known."""
+        """Return the line of the part at ``path``, or of the nearest part above it with a known line."""
         return self.problem("", path, "").line
 
     def problem(self, path: str, place: DataPath, message: str, hint: str = "") -> Problem:
-        """Return a problem of the part at ``place`` of a document in the file ``path``.
+        """Return a problem at the part ``place`` of a document in the file ``path``.
 
         It stands in the part's own file: where that is another one, the message tells which line of the document takes it from there.
         """
@@ -85,7 +85,7 @@ class DocumentLines:
 
 @dataclass(frozen=True, slots=True)
 class LocatedDocument:
-    """A document, or one element of one."""
+    """A document, or an element of one, with its line numbers."""
 
     data: Json
     lines: DocumentLines
@@ -129,7 +129,7 @@ def validate(
     *,
     written: type[BaseModel] | None = None,
 ) -> ModelT | None:
-    """Return the value, or None after adding everything that is wrong to ``problems``.
+    """Return the document as the model, or None after adding everything wrong with it to ``problems``.
 
     Args:
         model: what the document should be.
@@ -160,7 +160,7 @@ def validate(
 
 
 def _details_meant(details: Sequence[Any], data: Json) -> list[Any]:
-    """Return the details, up to a limit, without those of the forms of a value that it was not meant to have: a mapping is no failed list."""
+    """Return pydantic's details, up to a limit, without type errors of union members that the value was not meant for."""
     placed = [(_data_path(detail["loc"], data, missing=detail["type"] == "missing"), detail) for detail in details]
     of_meant = [place for place, detail in placed if not detail["type"].endswith("_type")]
     above = {place[:end] for place in of_meant for end in range(len(place) + 1)}
@@ -169,13 +169,13 @@ def _details_meant(details: Sequence[Any], data: Json) -> list[Any]:
 
 
 def dotted(path: DataPath) -> str:
-    """Return a path as a user reads it: ``truth.implicit[2].check``."""
+    """Return a path in the notation of messages: ``truth.implicit[2].check``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
 
 class _Wrong(NamedTuple):
-    """Something that pydantic refuses: where, its word for it, what is wrong, and a hint."""
+    """An error of pydantic's: its place, its type, a message and a hint."""
 
     place: tuple[str | int, ...]
     kind: str
@@ -184,7 +184,7 @@ class _Wrong(NamedTuple):
 
 
 def _wrong(model: type[BaseModel], detail: Any, data: Json) -> _Wrong:
-    """Return one complaint of pydantic's: its place, kind, message and hint."""
+    """Return one detail of a ValidationError with its place in the data, a message and a hint."""
     place = _data_path(detail["loc"], data, missing=detail["type"] == "missing")
     if detail["type"].startswith("union_tag") and (tag := _tag_of(detail)) is not None:
         near = get_close_matches(tag, map(str, detail["input"]), n=1) if isinstance(detail["input"], dict) else []
@@ -193,7 +193,7 @@ def _wrong(model: type[BaseModel], detail: Any, data: Json) -> _Wrong:
 
 
 def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
-    """Return one problem for each slip: a misspelt field is missing as well."""
+    """Merge errors with the same cause: a misspelt field is both unknown and missing."""
     left = list(wrong)
     for parent in dict.fromkeys(problem.place[:-1] for problem in wrong if problem.message == _UNKNOWN):
         here = [problem for problem in left if problem.place[:-1] == parent]
@@ -214,13 +214,13 @@ def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
 
 
 def _tag_of(detail: Any) -> str | None:
-    """Return the union's tag field: pydantic quotes it in the context."""
+    """Return the tag field of a union in a pydantic detail (``kind`` or ``op``); None if it is another one."""
     name = str(detail.get("ctx", {}).get("discriminator", "")).strip("'")
     return name if name in _TAGS else None
 
 
 def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> tuple[str | int, ...]:
-    """Return the place in the data: pydantic's location without the tags of unions, the marks of keys and what a short form stands for."""
+    """Return pydantic's location as a path in the data, without union tags and other parts that the data do not have."""
     path: list[str | int] = []
     parts = list(location)
     tag = None
@@ -237,7 +237,7 @@ def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> t
 
 
 def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) -> tuple[str, str]:
-    """Return what is wrong, and the hint."""
+    """Return the message and the hint for a pydantic detail."""
     kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     match kind:
         case "missing":
@@ -264,7 +264,7 @@ def _explain(model: type[BaseModel], detail: Any, place: Sequence[str | int]) ->
 def _unknown_field(
     model: type[BaseModel], place: Sequence[str | int], location: Sequence[str | int]
 ) -> tuple[str, str]:
-    """Return what to say of a field that no noun has, and the hint."""
+    """Return the message and the hint for an unknown field: its new name, a similar name, or all known names."""
     nouns, name = _nouns_at(model, place[:-1], location), str(place[-1])
     if new := next((noun.renamed[name] for noun in nouns if issubclass(noun, Noun) and name in noun.renamed), ""):
         return f"is now {new}", ""
@@ -273,7 +273,7 @@ def _unknown_field(
 
 
 def _wrong_value(value: Json, wanted: str | None, message: str) -> tuple[str, str]:
-    """Return what to say of a value of another type, and the hint."""
+    """Return the message and the hint for a value of the wrong type; ``wanted``: the right type in words, or None."""
     if wanted is None:
         return f"found {_in_words(value)}: {message[:1].lower()}{message[1:]}", ""
     hint = "put it in quotes" if wanted == "text" and isinstance(value, (int, float)) else ""
@@ -281,7 +281,7 @@ def _wrong_value(value: Json, wanted: str | None, message: str) -> tuple[str, st
 
 
 def _not_one_of(value: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:
-    """Return what to say of a value that is none of several words, and the hint."""
+    """Return the message and the hint for a value that is not one of the allowed words."""
     words = re.findall(r"'([^']*)'", str(context.get("expected_tags", context.get("expected", ""))))
     if "tag" in context:
         value = value.get(place[-1]) if isinstance(value, dict) else context["tag"]
@@ -290,7 +290,7 @@ def _not_one_of(value: Json, context: Any, place: Sequence[str | int]) -> tuple[
 
 
 def _in_words(value: Json) -> str:
-    """Return what a value is, in words."""
+    """Return a description of a value for messages: its type if it is null, a list or a mapping, else the value."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, dict):
@@ -299,7 +299,7 @@ def _in_words(value: Json) -> str:
 
 
 def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | int]) -> set[type[BaseModel]]:
-    """Return what a mapping at this place may be."""
+    """Return the models that the mapping at a place may be."""
     candidates: set[type[BaseModel]] = {model}
     for part in place:
         candidates = _fields_below(candidates, part)
@@ -307,7 +307,7 @@ def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | 
 
 
 def _fields_below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
-    """Return the nouns that a part of some nouns may be."""
+    """Return the models that a field or list member of these models may be."""
     if isinstance(part, int):
         return candidates
     annotations = [
@@ -321,7 +321,7 @@ def _fields_below(candidates: set[type[BaseModel]], part: str | int) -> set[type
 
 
 def _models_in(annotation: Any) -> set[type[BaseModel]]:
-    """Return the nouns that an annotation names."""
+    """Return the models that occur in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return {annotation}
     if get_origin(annotation) is Literal:
@@ -330,7 +330,7 @@ def _models_in(annotation: Any) -> set[type[BaseModel]]:
 
 
 def _tag_words(model: type[BaseModel]) -> set[str]:
-    """Return the words by which a noun is known in a union."""
+    """Return the values of ``kind`` or ``op`` that select a model in a union."""
     return {
         word for name in _TAGS if name in model.model_fields for word in get_args(model.model_fields[name].annotation)
     }
@@ -360,7 +360,7 @@ _MEMBER_NAME = 30
 
 
 def _kind_of_binary(raw: bytes, path: str) -> tuple[str, str]:
-    """Return what a file that is no text is by its first bytes, and what to do; empty where they say nothing."""
+    """Return what a binary file is, judged by its first bytes, and a hint; the kind is empty if it is not recognised."""
     kind = next((kind for begin, kind in _BINARY if raw.startswith(begin)), "")
     archives = _ARCHIVES if kind == "a zip archive" else ()
     for begin, archive, hint in archives:
@@ -370,7 +370,7 @@ def _kind_of_binary(raw: bytes, path: str) -> tuple[str, str]:
 
 
 def decode(raw: bytes, path: str, first_line: int = 1) -> str:
-    """Return the text of UTF-8 bytes without a byte order mark, or raise a SuiteError that names the line."""
+    """Return UTF-8 bytes as text without a byte order mark. Raises SuiteError that names the line."""
     binary, hint = _kind_of_binary(raw, path) if first_line == 1 else ("", "")
     if binary:
         raise SuiteError(Problem(path, 0, f"is {binary}, expected UTF-8 text", hint))
@@ -386,7 +386,7 @@ def decode(raw: bytes, path: str, first_line: int = 1) -> str:
 
 
 def read_text(path: Path, limit: int, name: str = "") -> str:
-    """Return a file's text; arguments and errors as those of ``read_bytes``, and what is not UTF-8 is an error."""
+    """Return a file's text; arguments and errors as for ``read_bytes``, plus SuiteError if it is not UTF-8."""
     return decode(read_bytes(path, limit, name), name or shown_path(path))
 
 
@@ -409,7 +409,7 @@ def parse_json_line(raw: bytes, path: str, line: int) -> Json:
 
 
 def located_json(text: str, path: str, line: int, *, depth: int = limits.DEPTH, hint: str = "") -> Json:
-    """Return the data of a JSON text that stands in a file.
+    """Return the data of a JSON text from a file.
 
     Args:
         text: the JSON.
@@ -432,7 +432,7 @@ def located_json(text: str, path: str, line: int, *, depth: int = limits.DEPTH, 
 
 
 def json_elements(text: str, path: str, of: str = "objects") -> Iterator[tuple[int, Json]]:
-    """Give the elements of the list, or the one object, that a JSON text is, each with the 1-based line that it begins on.
+    """Yield the elements of a JSON list, or the one object, each after the 1-based line on which it begins.
 
     Args:
         text: the JSON.
@@ -452,7 +452,7 @@ def json_elements(text: str, path: str, of: str = "objects") -> Iterator[tuple[i
 
 
 def lines_of_list(text: str, key: str, members: Json) -> list[int]:
-    """Return the 1-based lines on which the members of a list begin that stands under a key of a JSON text; none where it does not."""
+    """Return the 1-based lines on which the members of the list under a key begin; empty if the list is not found."""
     for begin in re.finditer(rf'"{key}"\s*:\s*(?=\[)', text):
         with suppress(ValueError):
             if json.JSONDecoder().raw_decode(text, begin.end())[0] == members:
@@ -461,7 +461,7 @@ def lines_of_list(text: str, key: str, members: Json) -> list[int]:
 
 
 def _element_lines(text: str, at: int, count: int) -> Iterator[int]:
-    """Yield the line on which each element of a list begins; ``at``: where the list does."""
+    """Yield the line on which each element of a list begins; ``at``: the position of the list's bracket."""
     decoder, line, counted = json.JSONDecoder(), 1, 0
     for _ in range(count):
         at = _past_blanks(text, at + 1)  # past the bracket or the comma
@@ -471,13 +471,13 @@ def _element_lines(text: str, at: int, count: int) -> Iterator[int]:
 
 
 def _past_blanks(text: str, at: int) -> int:
-    """Return the place of the first character from there on that is no blank."""
+    """Return the position of the next character that is not white space."""
     blank = _BLANKS.match(text, at)
     return blank.end() if blank else at
 
 
 def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
-    """Return the data of a JSON text.
+    """Return the data of a JSON text, read strictly: no duplicate keys, no NaN, limited depth.
 
     Args:
         text: the JSON.
@@ -509,7 +509,7 @@ _BLOCK = re.compile(
 
 
 class ObjectInText(NamedTuple):
-    """The JSON object of a text.
+    """The result of ``object_in``: the JSON object found in a text, or why there is none.
 
     Attributes:
         data: the object; None where there is none.
@@ -523,7 +523,7 @@ class ObjectInText(NamedTuple):
 
 
 def object_in(text: str) -> ObjectInText:
-    """Return the JSON object that a text is, or that its only block of code with JSON holds."""
+    """Return the JSON object that is the whole text or the only JSON code block in it."""
     places = [(text, text)]
     if text.lstrip()[:1] not in ("{", "["):
         places = [
@@ -544,7 +544,7 @@ def object_in(text: str) -> ObjectInText:
 
 
 def is_deeper(data: Json, depth: int) -> bool:
-    """Return whether lists and objects stand deeper in each other than so many."""
+    """Return whether lists and objects are nested more than ``depth`` levels deep."""
     level = [data] if isinstance(data, (dict, list)) else []
     for _ in range(depth):
         level = [
@@ -557,7 +557,7 @@ def is_deeper(data: Json, depth: int) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Return the pairs of an object as a mapping; raise ValueError for a key that stands twice."""
+    """Return the pairs of an object as a mapping. Raises ValueError for a duplicate key."""
     data = dict(pairs)
     if len(data) == len(pairs):
         return data
@@ -567,12 +567,12 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    """Raise ValueError for a word that only Python's JSON takes for a number."""
+    """Raise ValueError for NaN or Infinity, which Python's JSON parser accepts as numbers."""
     raise ValueError(f"{word} is not a JSON value; a number that is not known is null")
 
 
 def _finite_number(text: str) -> float:
-    """Return a number; raise ValueError for one too large to hold."""
+    """Return the number in a text. Raises ValueError if it is too large for a float."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"the number {shown(text)} is too large")
@@ -619,7 +619,7 @@ def parse_yaml(raw: bytes, path: str) -> tuple[LocatedDocument, ...]:
 
 
 def scalar(text: str) -> Json:
-    """Return what a plain (unquoted) scalar means.
+    """Return the value of a plain (unquoted) YAML scalar.
 
     Raises:
         ValueError: for a number too large to hold.
@@ -635,7 +635,7 @@ def scalar(text: str) -> Json:
 
 
 def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
-    """Return what is wrong with the text of a YAML file, with its line."""
+    """Return a YAML syntax error as a problem with its line."""
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 0
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
@@ -648,7 +648,7 @@ def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
 
 
 class _YamlReader:
-    """Reads documents from the parser's events, so that a bomb is refused before it is read to its end."""
+    """Builds documents from the parser's events, so that a YAML bomb is refused before all of it is read."""
 
     def __init__(self, events: Iterator[Any], path: str) -> None:
         self.problems: list[Problem] = []
@@ -657,11 +657,13 @@ class _YamlReader:
         self._left = limits.YAML_PARTS
 
     def documents(self) -> Iterator[LocatedDocument]:
+        """Yield the documents with their line numbers."""
         for event in self._events:
             if hasattr(event, "anchor"):  # a value; others mark where stream and documents begin and end
                 yield LocatedDocument(*self._value(event, 0))
 
     def _value(self, event: Any, depth: int) -> tuple[Json, DocumentLines]:
+        """Return the value that begins with an event, and its line numbers. Raises SuiteError if it is nested too deeply."""
         line = self._begin(event)
         match type(event).__name__:
             case "ScalarEvent":
@@ -682,6 +684,7 @@ class _YamlReader:
         return members, lines
 
     def _mapping(self, lines: dict[str | int, DocumentLines], depth: int) -> dict[str, Json]:
+        """Read the rest of a mapping; return it, and store the line numbers of its values in ``lines``."""
         data: dict[str, Json] = {}
         for event in self._events:
             if type(event).__name__ == "MappingEndEvent":
@@ -697,7 +700,7 @@ class _YamlReader:
         return data
 
     def _begin(self, event: Any) -> int:
-        """Return the line of a key or value; count it, and report what is no plain data."""
+        """Return the line of a key or value; report tags, anchors and aliases. Raises SuiteError for too many parts."""
         line: int = event.start_mark.line + 1
         self._left -= 1
         if self._left < 0:
@@ -712,6 +715,7 @@ class _YamlReader:
         return line
 
     def _meaning(self, event: Any, line: int) -> Json:
+        """Return the value of a scalar; None after reporting a number that is too large."""
         try:
             return scalar(event.value) if event.implicit[0] else event.value
         except ValueError as error:
@@ -719,6 +723,7 @@ class _YamlReader:
             return None
 
     def _report(self, line: int, message: str, hint: str = "") -> None:
+        """Add a problem, unless there are as many as are reported of one file."""
         if len(self.problems) < limits.PROBLEMS:
             self.problems.append(Problem(self._path, line, message, hint))
 
@@ -740,7 +745,7 @@ _SHOWN_CHARS = 30
 
 
 def parse_literal(text: str) -> Json:
-    """Return the data of a Python literal; a member of an enum (``<Status.DONE: 1>``) is its name, a tuple a list.
+    """Return the data of a Python literal; an enum member such as ``<Status.DONE: 1>`` becomes its name, a tuple a list.
 
     It is rewritten as JSON, token by token, and read as that.
 
@@ -768,7 +773,7 @@ def parse_literal(text: str) -> Json:
 
 
 def _as_json(token: re.Match[str]) -> str:
-    """Return what a token of a literal is in JSON."""
+    """Return a token of a Python literal as JSON. Raises ValueError."""
     text = token[0]
     match token.lastgroup:
         case "string":
@@ -807,7 +812,7 @@ class TableRow:
 def read_csv(
     path: Path, columns: Sequence[str], name: str = "", *, hint: str = "", torn: Callable[[Problem], None] | None = None
 ) -> Iterator[TableRow]:
-    """Give the rows of a CSV file in UTF-8, with or without a byte order mark; blank rows are passed over.
+    """Yield the rows of a CSV file in UTF-8, with or without a byte order mark; blank rows are skipped.
 
     Args:
         path: the file.
@@ -827,6 +832,7 @@ def read_csv(
     reader = csv.reader(texts, strict=True)
 
     def cells_of_next_row() -> list[str] | None:
+        """Return the cells of the next row, which may be long; None at the end of the file."""
         before = csv.field_size_limit(limits.CELL_BYTES)  # it is the process's: raised for one row at a time
         try:
             return next(reader, None)
@@ -851,7 +857,7 @@ def read_csv(
 
 
 def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str = "") -> None:
-    """Raise a SuiteError that names the file, and every wanted column that is missing or column that stands twice."""
+    """Raise SuiteError for missing or duplicate columns, or for too many of them."""
     if len(columns) > limits.COLUMNS:
         raise SuiteError(Problem(name, 1, f"has {len(columns)} columns, more than the {limits.COLUMNS} that are read"))
     there = shown(", ".join(columns)) if columns else "none"
@@ -872,7 +878,7 @@ def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint
 
 @dataclass(frozen=True)
 class PlacedNoun(Generic[ModelT]):
-    """A noun with its file, as messages name it, and the lines that it stands on."""
+    """A model read from a file, with the file's name for messages and the line numbers."""
 
     noun: ModelT
     path: str
@@ -880,17 +886,17 @@ class PlacedNoun(Generic[ModelT]):
 
     @property
     def place(self) -> str:
-        """The place as error messages name it."""
+        """File and line, as error messages name them."""
         return f"{self.path}:{self.lines.line}"
 
     def problem(self, part: DataPath, message: str, hint: str = "") -> Problem:
-        """Return what is wrong with a part of the noun as a problem in its file."""
+        """Return a problem with a part of the noun, at its line in the file."""
         where = f"{dotted(part)}: " if part else ""
         return Problem(self.path, self.lines.at(part), f"{where}{message}", hint)
 
 
 def noun_from(model: type[ModelT], data: JsonObject, path: str, line: int) -> ModelT:
-    """Return the noun that data on one line of a file are. Raises SuiteError with everything that is wrong."""
+    """Return data from one line of a file as a model. Raises SuiteError with everything that is wrong."""
     problems: list[Problem] = []
     noun = validate(model, LocatedDocument(data, DocumentLines(line)), path, problems)
     if noun is None:
@@ -899,7 +905,7 @@ def noun_from(model: type[ModelT], data: JsonObject, path: str, line: int) -> Mo
 
 
 def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> LocatedDocument | None:
-    """Return the data of one line of a JSONL file, or None after adding to ``problems`` why it cannot be read."""
+    """Return the data of one line of a JSONL file; None after adding the reason to ``problems`` if it cannot be read."""
     try:
         return LocatedDocument(parse_json_line(raw, path, line), DocumentLines(line))
     except SuiteError as error:
@@ -908,13 +914,13 @@ def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> Lo
 
 
 def noun_of(model: type[ModelT], raw: bytes, path: str, line: int, problems: list[Problem]) -> ModelT | None:
-    """Return the noun on one line of a JSONL file, or None after adding to ``problems`` what is wrong with it."""
+    """Return one line of a JSONL file as a model; None after adding to ``problems`` what is wrong with it."""
     document = document_of(raw, path, line, problems)
     return None if document is None else validate(model, document, path, problems)
 
 
 def read_nouns(path: Path, model: type[ModelT]) -> tuple[PlacedNoun[ModelT], ...]:
-    """Read a JSONL file.
+    """Return the lines of a JSONL file as models, each with its place.
 
     Args:
         path: the file, compressed or not.
@@ -939,7 +945,7 @@ def read_nouns(path: Path, model: type[ModelT]) -> tuple[PlacedNoun[ModelT], ...
 
 
 def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
-    """Add lines to a JSONL file, made where there is none; they are on the disk when this returns.
+    """Append values as lines to a JSONL file, created if missing, and flush them to the disk.
 
     Args:
         path: the file; folders are made.
@@ -964,12 +970,12 @@ def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
 
 
 def signed(calibration: Calibration) -> Calibration:
-    """Return a table with the digest of its content."""
+    """Return a calibration table with the digest of its content set."""
     return calibration.model_copy(update={"digest": digest(calibration.model_copy(update={"digest": ""}).to_json())})
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Return the table in a file.
+    """Return the calibration table in a file.
 
     Raises:
         SuiteError: it cannot be read, is of another version, is cut short, or was changed by hand.

@@ -40,23 +40,23 @@ _SAID = frozenset({
 
 
 def redacted(text: str) -> str:
-    """Return a message without secrets: those in the environment, and whatever looks like a key."""
+    """Return a text without secrets: values from the environment, and anything that looks like a key."""
     return KEYS.sub(MARK, without_known(text))
 
 
 def without_known(text: str) -> str:
-    """Return a text without the secrets of the environment, and without what stands behind "Bearer"."""
+    """Return a text without the secrets of the environment, and without tokens after "Bearer" or "Basic"."""
     return _BEARER.sub(rf"\1 {MARK}", known_secrets().hidden(text))
 
 
 def without_secrets(noun: _T) -> _T:
-    """Return an episode, or part of one, without the secrets of the environment; the same object where none stands in it."""
+    """Return an episode, or part of one, without the secrets of the environment; the same object if it contains none."""
     secrets = known_secrets()
     return _rewritten(noun, secrets.hidden) if secrets else noun
 
 
 def _rewritten(value: Any, hide: Callable[[str], str]) -> Any:
-    """Return a value with all texts in it rewritten, keys included; the same object where nothing changes."""
+    """Return a value with ``hide`` applied to all texts in it, including keys; the same object if nothing changes."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, list | tuple):
@@ -73,12 +73,12 @@ def _rewritten(value: Any, hide: Callable[[str], str]) -> Any:
 
 
 def is_obvious(name: str) -> bool:
-    """Say whether a field of this name holds a secret, whatever the tool declares."""
+    """Return whether a field with this name always holds a secret, such as ``api_key``."""
     return re.sub(r"[-_\s]", "", name).lower() in _OBVIOUS
 
 
 class Secrets:
-    """Takes secrets out of recordings. A value that was one once is taken out wherever else it stands.
+    """Removes secrets from recordings; a value found to be secret once is removed wherever it occurs later.
 
     Attributes:
         found: the fields that were redacted, as ``tool: path``.
@@ -89,7 +89,7 @@ class Secrets:
         self._values: set[str] = set()
 
     def clean(self, recording: Recording, tool: Tool) -> Recording:
-        """Return the recording without what the tool declares secret, and without what obviously is."""
+        """Return a recording without the fields that the tool declares secret or that have an obvious name."""
         declared = [tuple(path.split(".")) for path in tool.secrets]
         update = {
             name: _rewritten(self._redacted(value, declared, (tool.name,)), self.text)
@@ -98,13 +98,13 @@ class Secrets:
         return recording.model_copy(update=update)
 
     def text(self, words: str) -> str:
-        """Return words without the values that are known to be secret."""
+        """Return a text without the secret values found so far."""
         for value in sorted(self._values, key=lambda value: (-len(value), value)):
             words = words.replace(value, MARK)
         return without_known(words)
 
     def _redacted(self, value: Json, declared: Sequence[Sequence[str]], place: tuple[str, ...]) -> Json:
-        """Return a value without secrets; ``place`` is the tool and the keys that lead to it, ``*`` for members of lists."""
+        """Return a value without secret fields; ``place``: the tool and the keys that lead to it, ``*`` for list members."""
         if isinstance(value, list):
             return [self._redacted(member, declared, (*place, "*")) for member in value]
         if not isinstance(value, Mapping):
@@ -117,7 +117,7 @@ class Secrets:
         }
 
     def _hidden(self, value: Json, place: Sequence[str]) -> Json:
-        """Return the mark in place of a secret, and learn the secret; what tells nothing stays."""
+        """Return the mark for a secret value and remember the value; empty values and booleans are returned unchanged."""
         if value is None or isinstance(value, bool) or value in ("", [], {}, MARK):
             return value  # it tells nothing
         self.found.add(f"{place[0]}: {'.'.join(place[1:])}")
@@ -125,7 +125,7 @@ class Secrets:
         return MARK
 
     def _learn(self, value: Json) -> None:
-        """Keep the texts in a secret value, to find them elsewhere."""
+        """Remember the texts in a secret value, to remove them elsewhere."""
         members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
         for member in members:
             self._learn(member)
@@ -134,5 +134,5 @@ class Secrets:
 
 
 def _leads_to(path: Sequence[str], place: Sequence[str]) -> bool:
-    """Say whether a declared path, in which ``*`` is any key, is that of a place."""
+    """Return whether a declared path, in which ``*`` matches any key, matches a place."""
     return len(path) == len(place) and all(name in ("*", key) for name, key in zip(path, place, strict=True))

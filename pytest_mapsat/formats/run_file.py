@@ -52,25 +52,25 @@ _MOST_UNPACKED = 512 * limits.MIB
 
 
 class KeptRows:
-    """The rows of one table, by digest."""
+    """The rows of one table with their digest, and in the packed form of run files."""
 
     def __init__(self, rows: Sequence[JsonObject]) -> None:
         self.rows = rows
 
     @cached_property
     def packed(self) -> str:
-        """The rows as a run file keeps them; empty where they are too many for one."""
+        """The rows as base64 of compressed JSON, for a run file; empty if they are too large for one."""
         packed = b64encode(zlib.compress(canonical_json(list(self.rows)).encode("utf-8", "replace"))).decode()
         return packed if len(packed) <= MOST_PACKED else ""
 
     @cached_property
     def digest(self) -> str:
-        """Their digest."""
+        """The digest of the rows."""
         return digest(list(self.rows))
 
 
 class PackedRows:
-    """The rows of one table out of a run file, unpacked when they are asked for; none where they are not those of their digest."""
+    """The rows of one table from a run file, unpacked and checked against their digest on first use."""
 
     def __init__(self, name: str, packed: str) -> None:
         self._name = name
@@ -78,7 +78,7 @@ class PackedRows:
 
     @cached_property
     def rows(self) -> Sequence[JsonObject]:
-        """The rows. Raises ValueError where they are not those of their digest."""
+        """The rows. Raises ValueError if they do not match their digest."""
         try:
             data = zlib.decompressobj().decompress(b64decode(self.packed), _MOST_UNPACKED)
             rows: list[JsonObject] = parse_json(data.decode())
@@ -90,7 +90,7 @@ class PackedRows:
 
 
 def begin_with(cards: Iterable[Scorecard], packed: Mapping[str, str]) -> None:
-    """Have the rows of the start at hand where episodes are judged again.
+    """Attach the initial rows of tables to the trajectories' environments, for judging episodes again.
 
     Args:
         cards: scorecards of a run.
@@ -103,7 +103,7 @@ def begin_with(cards: Iterable[Scorecard], packed: Mapping[str, str]) -> None:
 
 
 def starts_of(cards: Iterable[Scorecard]) -> dict[str, str]:
-    """Return what a run file keeps of the rows that its episodes started from, by digest: the smallest tables first, as many as there is room for."""
+    """Return the packed initial rows of the episodes' tables by digest, the smallest first, up to the limit of a run file."""
     starts: dict[str, StartRows] = {}
     for card in cards:
         starts |= {} if card.trajectory.environment is None else card.trajectory.environment.starts
@@ -123,7 +123,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 class _Silent(Trajectory):
-    """A dialogue whose turns are passed over: no file has them by that name."""
+    """A trajectory that is read without its turns: the alias ``-`` of the field occurs in no file."""
 
     model_config = ConfigDict(extra="ignore", validate_by_name=False)
 
@@ -131,27 +131,27 @@ class _Silent(Trajectory):
 
 
 class _Brief(Scorecard):
-    """A scorecard without its dialogue, which is most of its line and takes most of the time."""
+    """A scorecard read without its turns, which are most of its line and take most of the time."""
 
     trajectory: _Silent
 
 
 def scorecard_line(card: Scorecard) -> bytes:
-    """Return one line of JSON for a scorecard, keys sorted; the trajectory without fields that hold their default."""
+    """Return a scorecard as one line of JSON with sorted keys, leaving out the trajectory's default fields."""
     data = card.model_dump(mode="json", exclude={"trajectory"})
     data["trajectory"] = card.trajectory.to_json()
     return _bytes(_json(data))
 
 
 def with_attempt(line: bytes, attempt: int) -> bytes:
-    """Return the line of a scorecard with another number of its attempt."""
+    """Return a scorecard's line with the given attempt number."""
     if f'"attempt": {attempt},'.encode() in line[:_ATTEMPT_WITHIN]:
         return line
     return _bytes(_json({**json.loads(line), "attempt": attempt}))
 
 
 def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None = None) -> None:
-    """Write the run file whole or not at all.
+    """Write a run file atomically.
 
     Args:
         path: where it goes; folders are made.
@@ -172,12 +172,12 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
 
 
 def save_run(path: Path, run: Run) -> None:
-    """Write a run that holds its trajectories, in the layout of every run file."""
+    """Write a run with its trajectories as a run file, in the usual layout."""
     write_run(path, run, map(scorecard_line, run.cases))
 
 
 def is_complete_run(path: Path) -> bool | None:
-    """Say whether a file holds a run from which no episode is lost; None where it is no run file.
+    """Return whether a file holds a finished run without lost episodes; None if it is no run file.
 
     Only its first lines are read, which is where a run file tells it.
     """
@@ -194,7 +194,7 @@ def is_complete_run(path: Path) -> bool | None:
 def read_run(
     path: Path, name: str = "", *, keep: Callable[[Scorecard], Scorecard] | None = None, dialogues: bool = True
 ) -> Run:
-    """Read a run file, and refuse one that contradicts itself.
+    """Return the run in a run file, which must not contradict itself.
 
     Args:
         path: the file.
@@ -217,7 +217,7 @@ def read_run(
 
 
 def read_cards(path: Path, numbers: Sequence[int]) -> list[Scorecard]:
-    """Return some scorecards of a run file that was read before, whole.
+    """Return some complete scorecards of a run file that was read before.
 
     Args:
         path: the file.
@@ -238,7 +238,7 @@ def read_cards(path: Path, numbers: Sequence[int]) -> list[Scorecard]:
 
 
 def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None, form: type[Scorecard]) -> Run | None:
-    """Read a run file in the layout in which it is written, one scorecard after another; None where it has another one, or anything is wrong with it."""
+    """Return the run in a file of the usual layout, read line by line; None for another layout or any error."""
     head: list[bytes] = []
     cards: list[Scorecard] = []
     inside = False
@@ -264,7 +264,7 @@ def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None, for
 
 
 def _read_whole(path: Path, name: str) -> Run:
-    """Read a run file of any layout; SuiteError says what is wrong with it on which line."""
+    """Return the run in a file of any layout. Raises SuiteError with the line of each error."""
     text = read_text(path, limits.RUN_BYTES, name)
     data = located_json(text, name, 1, depth=limits.RUN_DEPTH)
     schema = data.get("schema") if isinstance(data, dict) else data
@@ -288,7 +288,7 @@ def _read_whole(path: Path, name: str) -> Run:
 
 
 def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
-    """Give what no run can hold although each value is fine in itself: its place, and what is wrong."""
+    """Yield the place and message of values that are valid by themselves but contradict each other."""
     if not run.cases and not run.manifest.options.shard:
         yield ["cases"], "found an empty list, expected the scorecard of at least one case"
     options, accounting = run.manifest.options, run.accounting
@@ -318,14 +318,17 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
 
 
 def _episode_name(case: str, trial: int) -> str:
+    """Return the name of an episode for messages."""
     return f"case {printable(case)}, trial {trial}"
 
 
 def _json(value: Any) -> str:
+    """Return a value as JSON text with sorted keys."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
 
 
 def _bytes(text: str) -> bytes:
+    """Return a text as UTF-8, with half characters (lone surrogates) replaced."""
     # Half of a character, as in the name of a file that is not UTF-8, has no UTF-8, and no reader of JSON takes its escape.
     return _HALVES.sub("\N{REPLACEMENT CHARACTER}", text).encode("utf-8")
 
@@ -339,7 +342,7 @@ _START = b'{"start":'
 
 
 class CardPlace(NamedTuple):
-    """Where the scorecard of an episode stands in a journal: its first byte, how many it has, and their checksum."""
+    """The place of a scorecard in a journal: its first byte, its length and its checksum."""
 
     start: int
     size: int
@@ -347,7 +350,7 @@ class CardPlace(NamedTuple):
 
 
 def lock_file(file: int) -> bool:
-    """Hold a file for this process as long as it is open, and say whether that could be done; where a system has no locks it could."""
+    """Lock an open file for this process and return whether that worked; True where the system has no locks."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
     except ImportError:
@@ -362,7 +365,7 @@ def lock_file(file: int) -> bool:
 
 
 class Journal:
-    """A journal that this process appends to.
+    """A journal of a run, to which this process appends entries.
 
     Args:
         path: the file; it exists.
@@ -376,7 +379,7 @@ class Journal:
 
     @classmethod
     def begin(cls, path: Path, request: JsonObject) -> Journal:
-        """Begin a journal where there is none.
+        """Create a journal file, lock it and write its first line.
 
         Args:
             path: the file; its folder is made.
@@ -401,7 +404,7 @@ class Journal:
 
     @staticmethod
     def is_being_written(path: Path) -> bool:
-        """Say whether a run that is under way has begun this journal; a process that ended, in whatever way, holds it no longer."""
+        """Return whether a process that is still alive holds the lock of this journal; False if it cannot be opened."""
         try:
             file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         except OSError:
@@ -412,7 +415,7 @@ class Journal:
             os.close(file)
 
     def note(self, entry: JsonObject) -> None:
-        """Append an entry that is no episode.
+        """Append an entry other than an episode.
 
         Raises:
             OSError: it cannot be written.
@@ -420,7 +423,7 @@ class Journal:
         self._append(canonical_json(entry).encode("utf-8", "replace"))
 
     def add(self, card: bytes, worker: str = "", *, again: bool = False) -> CardPlace:
-        """Append the episode with this scorecard, and return where the scorecard stands.
+        """Append an episode's scorecard, and return its place in the journal.
 
         Args:
             card: its line of JSON.
@@ -435,7 +438,7 @@ class Journal:
         return CardPlace(end - len(card) - len(b"}\n"), len(card), crc32(card))
 
     def keep(self, starts: Mapping[str, StartRows]) -> None:
-        """Append the rows that tables had at the start of episodes, those that this process has not written yet.
+        """Append the initial rows of tables that this process has not written yet.
 
         Raises:
             OSError: they cannot be written.
@@ -446,13 +449,13 @@ class Journal:
                 self._append(_START + canonical_json({"name": name, "rows": packed}).encode() + b"}")
 
     def starts(self) -> dict[str, str]:
-        """Return the rows that are kept of tables, packed, by digest. Raises SuiteError where the journal cannot be read."""
+        """Return the packed initial rows of tables in the journal by digest. Raises SuiteError if it cannot be read."""
         lines = (raw for raw in read_lines(self.path, limits.RUN_BYTES) if raw.data.startswith(_START))
         kept = [parse_json_line(raw.data, str(self.path), raw.number)["start"] for raw in lines]
         return {start["name"]: start["rows"] for start in kept}
 
     def read(self, place: CardPlace) -> bytes:
-        """Return the line of a scorecard.
+        """Return the scorecard line at a place.
 
         Raises:
             OSError: the journal cannot be read, or something else has written to it.
@@ -469,7 +472,7 @@ class Journal:
             self._file = -1
 
     def _append(self, entry: bytes) -> int:
-        """Write one entry and return where it ends."""
+        """Write one entry and return the offset of its end. Raises OSError in a forked process."""
         if os.getpid() != self._process:
             raise OSError("a forked copy of a process writes to no journal")
         line = memoryview(b"\n" + entry + b"\n")
@@ -479,7 +482,7 @@ class Journal:
 
 
 class JournalContent(NamedTuple):
-    """What a journal holds.
+    """The content of a journal: the run's request, notes and finished episodes.
 
     Attributes:
         request: what the run was asked for, as its manifest would say it.
@@ -493,14 +496,14 @@ class JournalContent(NamedTuple):
 
 
 def is_journal(path: Path) -> bool:
-    """Say whether a file begins as a journal does; False where it cannot be read."""
+    """Return whether a file begins like a journal; False if it cannot be read."""
     with suppress(OSError), open_bytes(path) as file:
         return f'{{"schema":"{JOURNAL_SCHEMA}"' in file.read(_HEAD).decode("ascii", "replace")
     return False
 
 
 def read_journal(path: Path) -> JournalContent:
-    """Read a journal. An entry that a killed process left torn is passed over; everything else must be sound.
+    """Return the content of a journal; entries torn by a kill are skipped, everything else must be valid.
 
     Raises:
         SuiteError: it is no journal, goes beyond a limit, or holds what no journal does; with the line.
@@ -533,7 +536,7 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def _entries(path: Path, name: str) -> Iterator[tuple[int, JsonObject]]:
-    """Yield the entries of a journal with their lines, those that a killed process left torn apart."""
+    """Yield the entries of a journal after their line numbers; entries torn by a kill are skipped."""
     for raw in read_lines(path, limits.RUN_BYTES):
         try:
             data = parse_json_line(raw.data, name, raw.number)

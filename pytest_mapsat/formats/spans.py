@@ -43,7 +43,7 @@ _MOST_TOLD = 2**53
 
 @dataclass(frozen=True, slots=True)
 class RecordedDialogue:
-    """A dialogue that spans tell, as turns and steps of ours, and what they tell besides.
+    """A dialogue read from spans, as turns and steps, with the other data that the spans contain.
 
     Attributes:
         trajectory: the dialogue; its case is ``-`` where no span names one (``mapsat.case``), its warnings are what is odd about the spans.
@@ -73,12 +73,12 @@ class RecordedDialogue:
 
     @property
     def query(self) -> str:
-        """The user's first words; empty where no span has them."""
+        """The user's first message; empty if no span contains it."""
         return next((turn.text for turn in self.trajectory.turns if turn.role == "user"), "")
 
 
 def read_spans(path: Path, name: str = "") -> Iterator[RecordedDialogue]:
-    """Give the conversations in a file of spans, in the order in which they begin there.
+    """Yield the conversations in a file of spans, in the order in which they begin there.
 
     Args:
         path: OTLP JSON, one document or JSON lines, or what a console exporter prints; ``.gz`` is unpacked.
@@ -94,7 +94,7 @@ def read_spans(path: Path, name: str = "") -> Iterator[RecordedDialogue]:
 
 
 def calls_in_spans(spans: Iterable[OtlpSpan]) -> dict[str, ReportedCall]:
-    """Return the calls that spans of tools in one trace tell, by the ids of these, in the order in which they began; what a model only asked for is none."""
+    """Return the executed tool calls in the spans of one trace, by span id in order of time."""
     listed = tuple(sorted(spans, key=lambda span: span.start))
     turns = _SpanReader(Gathered("", 1, "", listed)).turns if listed else ()
     reported: dict[str, ReportedCall] = {}
@@ -112,7 +112,7 @@ def calls_in_spans(spans: Iterable[OtlpSpan]) -> dict[str, ReportedCall]:
 
 @dataclass(slots=True)
 class _Call:
-    """A call as it is read.
+    """A tool call while it is read from spans and messages.
 
     ``span``: the one that tells it; ``failed``: whether that ended as an error; ``executed``: whether it is of the tool, and not a message's alone.
     ``own``: what our own spans tell besides, as the fields of a step.
@@ -130,7 +130,7 @@ class _Call:
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn as it is read; ``text``: None where it is not told; ``own``: what our own spans tell besides, as the fields of a turn."""
+    """A turn while it is read; ``text``: None if no span has it; ``own``: further fields of a turn from our own spans."""
 
     role: Literal["user", "agent"]
     span: OtlpSpan | None = None
@@ -144,7 +144,7 @@ class _Turn:
 
 
 class _SpanReader:
-    """Reads the spans of one conversation, in the order of their times."""
+    """Builds the turns of one conversation from its spans, in order of time."""
 
     def __init__(self, gathered: Gathered) -> None:
         self.turns: list[_Turn] = []
@@ -163,7 +163,7 @@ class _SpanReader:
         self._read()
 
     def _read(self) -> None:
-        """Take the turns, and what else the spans tell."""
+        """Read all spans: turns, calls, tools, instructions and notes on oddities."""
         spans = self._gathered.spans
         chats = [span for span in spans if self._kinds[span.trace, span.id] == "chat"]
         self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
@@ -189,7 +189,7 @@ class _SpanReader:
         self._finish()
 
     def dialogue(self, name: str) -> RecordedDialogue:
-        """Return the conversation. Raises SuiteError where a field of ours holds what no dialogue can hold; ``name``: how messages name the file."""
+        """Return the conversation; ``name``: the file in messages. Raises SuiteError if a field of ours is invalid."""
         gathered, spans = self._gathered, self._gathered.spans
         place = _place(spans[0])
         fields = {**self._own, "case": gathered.case or "-", "trial": gathered.trial, "source": "recorded", "turns": ()}
@@ -221,14 +221,14 @@ class _SpanReader:
         )
 
     def _why_unjudgeable(self, place: str) -> str:
-        """Return why a conversation cannot be judged: a reply is missing; empty where none is."""
+        """Return why the conversation cannot be judged (a reply is missing); empty if it can."""
         replies = [turn for turn in self.turns if turn.role == "agent"]
         if untold := next((turn for turn in replies if turn.text is None), None):
             return f"the reply of {_place(untold.span)} is not told: {_CAPTURE}"
         return "" if replies else f"no span of the conversation of {place} tells a reply"
 
     def _leave_out_handoffs(self) -> None:
-        """Leave out the calls by which an agent hands over to another: the framework carries them out, and no tool of the user's does."""
+        """Remove the calls by which one agent hands over to another: they call no tool of the user's."""
         agents = {
             _folded(str(name))
             for span in self._gathered.spans
@@ -240,9 +240,11 @@ class _SpanReader:
             turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
     def _note(self, span: OtlpSpan, message: str) -> None:
+        """Add a note on a span."""
         self._notes.append(f"{_place(span)}: {message}")
 
     def _note_oddities(self, span: OtlpSpan) -> None:
+        """Note a span that is repeated, lacks its parent, or ends before it begins."""
         if span.again:
             self._note(span, f"stands again on line {span.again}; the first one counts")
         if span.parent and (span.trace, span.parent) not in self._spans and self._kinds[span.trace, span.id] != "other":
@@ -251,14 +253,14 @@ class _SpanReader:
             self._note(span, "ends before it begins")
 
     def _top_of(self, span: OtlpSpan) -> tuple[str, str]:
-        """Return the outermost agent around a span, or its root, which may be missing: what one of the user's messages is answered by."""
+        """Return the key of the span that answers the user: the outermost agent around a span, else its root, even if missing."""
         way = self._upwards(span.trace, span.id)
         agents = [place for place in way if self._kinds[place] == "agent"]
         above = (span.trace, self._spans[way[-1]].parent)
         return agents[-1] if agents else above if above[1] and above not in way else way[-1]
 
     def _upwards(self, trace: str, span: str) -> list[tuple[str, str]]:
-        """Return a span and those around it, from the inside out, as far as they are there; each once."""
+        """Return the keys of a span and of the spans around it that exist, from the inside out."""
         way: dict[tuple[str, str], None] = {}
         here = (trace, span)
         while here in self._spans and here not in way:
@@ -267,19 +269,19 @@ class _SpanReader:
         return [*way]
 
     def _below_tool(self, span: OtlpSpan) -> bool:
-        """Return whether a span stands in that of a tool: an agent there answers another agent."""
+        """Return whether a span is inside a tool's span, where an agent answers another agent."""
         return any(self._kinds[place] == "tool" for place in self._upwards(span.trace, span.parent))
 
     # -- turns
 
     def _reply(self, span: OtlpSpan) -> _Turn:
-        """Return the agent's turn that a span belongs to."""
+        """Return the agent's turn that a span belongs to, beginning a new one after a user's turn."""
         if not self.turns or self.turns[-1].role == "user" or self.turns[-1].own:
             self.turns.append(_Turn("agent", span))
         return self.turns[-1]
 
     def _add_user(self, text: str, span: OtlpSpan) -> None:
-        """Take words of the user: in front of calls of the same answer that came earlier."""
+        """Add a user's turn, before an agent's turn of the same answer that has calls but no text yet."""
         self._users.append(text)
         last = self.turns[-1] if self.turns else None
         # Calls of the same answer may have been made before a model tells what the user said.
@@ -289,7 +291,7 @@ class _SpanReader:
         self.turns.insert(len(self.turns) - early, _Turn("user", span, text))
 
     def _chat(self, span: OtlpSpan) -> None:
-        """Take from a call of a model the new words of the user, the results of earlier calls, the reply and new calls."""
+        """Read a model's span: new user messages, results of earlier calls, and the reply with its calls."""
         inner = self._below_tool(span)
         heard = messages_in(span) or []
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
@@ -303,7 +305,7 @@ class _SpanReader:
             self._speak(span, inner=inner)
 
     def _hear(self, heard: Sequence[ChatMessage], span: OtlpSpan) -> None:
-        """Take the words of the user that are new, and what stands between them."""
+        """Add the user messages that are new in a model's input, and the replies between them."""
         texts = [message.text for message in heard if message.role == "user" and message.text]
         top, before = self._top_of(span), self._top
         self._top = top
@@ -325,7 +327,7 @@ class _SpanReader:
                 self._retell(message, span)
 
     def _retell(self, message: ChatMessage, span: OtlpSpan) -> None:
-        """Take what an earlier reply was, out of the history that a model was given."""
+        """Add an earlier reply from the history in a model's input."""
         if message.role != "assistant" or not self._users:
             return
         turn = self._reply(span)
@@ -334,7 +336,7 @@ class _SpanReader:
         turn.thoughts += message.thoughts
 
     def _speak(self, span: OtlpSpan, *, inner: bool) -> None:
-        """Take what a model or an agent gave: its reply, calls and thoughts; ``inner``: it answers another agent, so that its words are no reply."""
+        """Read the output of a model or agent; with ``inner`` its text is no reply, as it answers another agent."""
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
@@ -352,7 +354,7 @@ class _SpanReader:
         self._take_time(turn, span)
 
     def _spend(self, turn: _Turn, span: OtlpSpan) -> None:
-        """Add the tokens and the cost that a span tells to those of a turn."""
+        """Add a span's tokens and cost to those of a turn."""
         turn.usage = Usage(
             input_tokens=_sum(turn.usage.input_tokens, span.first(TOKENS_IN), whole=True),
             output_tokens=_sum(turn.usage.output_tokens, span.first(TOKENS_OUT), whole=True),
@@ -360,7 +362,7 @@ class _SpanReader:
         )
 
     def _take_time(self, turn: _Turn, span: OtlpSpan) -> None:
-        """Take how long a turn took, from the agent's span or those of its models."""
+        """Set the duration of a turn from the agent's span, or add that of a model's span."""
         top = self._spans.get(self._top_of(span), span)
         agent = self._kinds[top.trace, top.id] == "agent"
         whole = top if agent else span
@@ -369,7 +371,7 @@ class _SpanReader:
             turn.seconds = seconds if agent else (turn.seconds or 0) + seconds
 
     def _finish(self) -> None:
-        """Take from the spans of agents what those of models do not tell: a reply, what was spent, a structured output."""
+        """Fill in from the spans of agents what those of models lack: reply, usage and structured output."""
         for span in self._gathered.spans:
             if self._kinds[span.trace, span.id] != "agent" or OWN_EPISODE in span.attributes:
                 continue
@@ -387,11 +389,11 @@ class _SpanReader:
             turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
     def _belongs(self, turn: _Turn, top: tuple[str, str]) -> bool:
-        """Return whether a turn comes from a span within an outermost one."""
+        """Return whether a turn's span has ``top`` as its outermost agent or root."""
         return turn.span is not None and self._top_of(turn.span) == top
 
     def _own_turn(self, span: OtlpSpan) -> None:
-        """Take a turn as our own spans tell it: the calls since the last one, the user's words before them, the reply."""
+        """Add a turn from one of our own spans: the user's messages, then the reply with the calls since the last turn."""
         own = object_of(span.attributes[OWN_TURN])
         before = self._reply(span)
         self.turns.pop()
@@ -408,7 +410,7 @@ class _SpanReader:
     # -- calls
 
     def _execute(self, span: OtlpSpan) -> None:
-        """Take a call that was made: the open call of a model's message, where there is one, else a further call."""
+        """Read a tool's span: complete the open call from a model's message, or add a further call."""
         name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
         call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
         # Where a span of a tool has an event for each, the first one is what the tool was given.
@@ -441,7 +443,7 @@ class _SpanReader:
             self._note(span, f"the result of {name:.200} is cut off or hidden")
 
     def _told_before(self, span: OtlpSpan, call_id: str, name: str) -> _Call | None:
-        """Return the call of a span that tells it once more: it stands within the call's own span, or has the call's id, as where two instrumentations are on."""
+        """Return the call that a tool's span repeats, being inside its span or having its id; None if it repeats none."""
         for place in self._upwards(span.trace, span.parent):
             around = self._executed.get(place)
             if around is not None and around.name == name and (call_id == around.id or not (call_id and around.id)):
@@ -451,27 +453,28 @@ class _SpanReader:
         )
 
     def _calls(self) -> Iterator[_Call]:
+        """Return an iterator over all calls so far."""
         return (call for turn in self.turns for call in turn.calls)
 
     def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
-        """Take the result of a call from a message to the model, where no span of the tool has it."""
+        """Set the result of a call from a message to the model, if the call has none yet."""
         unanswered = [call for call in self._calls() if isinstance(call.result, Unknown)]
         if (call := _first_of(unanswered, call_id, name)) is not None:
             call.result = value
 
 
 def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
-    """Return the first of some calls that has this id, or this name where there is no id."""
+    """Return the first call with this id, or without an id the first with this name; None if there is none."""
     return next((call for call in calls if (call.id == call_id if call_id else call.name == name)), None)
 
 
 def _place(span: OtlpSpan | None) -> str:
-    """Return how messages name a span."""
+    """Return the name of a span in messages; empty for None."""
     return "" if span is None else f"span {shown(span.id)} (line {span.line})"
 
 
 def _turn_of(turn: _Turn, name: str) -> Turn:
-    """Return a turn that was read as a noun."""
+    """Return a turn read from spans as a ``Turn``. Raises SuiteError if a field of ours is invalid."""
     own = dict(turn.own)
     places = own.pop("thoughts", ())
     steps = [_step(call, name) for call in turn.calls]
@@ -489,7 +492,7 @@ def _turn_of(turn: _Turn, name: str) -> Turn:
 
 
 def _step(call: _Call, name: str) -> Step:
-    """Return a call as a step; what stands deeper in it than a run file can hold is not told."""
+    """Return a call read from spans as a ``Step``; arguments or a result nested too deeply become unknown."""
     parts = {
         part: value
         for part, value in (("arguments", call.arguments), ("result", call.result))
@@ -503,7 +506,7 @@ def _step(call: _Call, name: str) -> Step:
 
 
 def _is_reply(call: _Call, turn: _Turn) -> bool:
-    """Return whether a call is how a framework takes the agent's reply."""
+    """Return whether a call only delivers the agent's reply to its framework, such as ``final_result``."""
     if not call.name.startswith(_FINAL_TOOLS) or isinstance(call.arguments, Unknown):
         return False
     return call.arguments == turn.output or (
@@ -512,12 +515,12 @@ def _is_reply(call: _Call, turn: _Turn) -> bool:
 
 
 def _folded(name: str) -> str:
-    """Return a name of letters and digits alone, without case."""
+    """Return the letters and digits of a name in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _is_handoff(call: _Call, agents: set[str]) -> bool:
-    """Return whether a call hands over to another agent: it is named so, and names an agent of the conversation or gives what frameworks give."""
+    """Return whether a call hands over to another agent, by its name and the agent named in it or its result."""
     handoff = _HANDOFF.fullmatch(call.name)
     if handoff is None:
         return False
@@ -527,12 +530,12 @@ def _is_handoff(call: _Call, agents: set[str]) -> bool:
 
 
 def _call_of(call: CallPart, span: OtlpSpan) -> _Call:
-    """Return a call that a message of a model tells."""
+    """Return a tool call in a model's message as a call that was not executed yet."""
     return _Call(call.name, call.id, span, call.arguments)
 
 
 def _exact(value: Json) -> Json | Unknown:
-    """Return the data of a JSON text of ours."""
+    """Return the data in JSON text written by us; UNKNOWN if it cannot be read."""
     try:
         return parse_json(value, depth=limits.RUN_DEPTH) if isinstance(value, str) else UNKNOWN
     except ValueError:
@@ -540,7 +543,7 @@ def _exact(value: Json) -> Json | Unknown:
 
 
 def _sum(so_far: float | None, more: Json, *, whole: bool = False) -> Any:
-    """Return a sum of figures that are told; a figure that none of its kind can be tells nothing."""
+    """Return a sum with one more figure; unchanged if the figure is missing or implausible. ``whole``: whole numbers only."""
     if not isinstance(more, (int, float)) or isinstance(more, bool) or not 0 <= more < _MOST_TOLD:
         return so_far
     if whole and more != int(more):
@@ -613,7 +616,7 @@ COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 
 
 def kind_of(span: OtlpSpan) -> Kind:
-    """Return the kind of a span, by the first convention that names one."""
+    """Return the kind of a span, by the first convention that gives one; ``other`` if none does."""
     for name, kinds in _KINDS.items():
         kind = kinds.get(str(span.attributes.get(name, "")))
         if kind is not None:
@@ -627,19 +630,19 @@ def kind_of(span: OtlpSpan) -> Kind:
 
 
 def messages_in(span: OtlpSpan) -> list[ChatMessage] | None:
-    """Return the messages that a model or an agent was given in a span; None where the span does not tell."""
+    """Return the input messages of a model's or agent's span; None if the span does not contain them."""
     return _messages(span, "user", _NUMBERED_IN, _MESSAGES_IN, _VALUES_IN)
 
 
 def messages_out(span: OtlpSpan) -> list[ChatMessage] | None:
-    """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
+    """Return the output messages of a model's or agent's span; None if the span does not contain them."""
     return _messages(span, "assistant", _NUMBERED_OUT, _MESSAGES_OUT, _VALUES_OUT)
 
 
 def _messages(
     span: OtlpSpan, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
 ) -> list[ChatMessage] | None:
-    """Return the messages of the first form in which a span has them; ``role``: of those that have none."""
+    """Return a span's messages from the first convention that has them, or None; ``role``: for messages without one."""
     for prefix in prefixes:
         if listed := numbered(span.attributes, prefix):
             return _fuller(read_messages(listed, role), span.first(values), role)
@@ -656,7 +659,7 @@ def _messages(
 
 
 def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[ChatMessage] | None:
-    """Return numbered messages; where one of them is empty, those of the whole value if none of these is."""
+    """Return the numbered messages, or if one of them is empty those of the whole value if none of these is."""
     if listed is not None and all(map(_tells, listed)):
         return listed
     whole = None if value is None else read_messages(value, role, loose=False)
@@ -664,12 +667,12 @@ def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[Ch
 
 
 def _tells(message: ChatMessage) -> bool:
-    """Return whether a message says anything."""
+    """Return whether a message has text, calls or results."""
     return bool(message.text or message.calls or message.results)
 
 
 def tools_in(span: OtlpSpan) -> list[JsonObject]:
-    """Return the schemas of the tools that a model or an agent was given in a span, in the forms of their vendors."""
+    """Return the tool schemas in a model's or agent's span, in their vendors' forms."""
     listed = objects_of(span.first(_TOOLS))
     for prefix in _NUMBERED_TOOLS:
         listed += [object_of(tool) for tool in numbered(span.attributes, prefix)]
@@ -690,7 +693,7 @@ _OF_EVENTS = (
 
 
 def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
-    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is a reply of the assistant's (``assistant``), or stands before it (``user``)."""
+    """Yield the messages in a span's events, after ``assistant`` for a reply or ``user`` for a message before it."""
     listed = [(name, attributes) for name, attributes in span.events]
     listed += [(str(event.get("event.name", "")), event) for event in objects_of(span.attributes.get("events"))]
     for name, attributes in listed:
@@ -714,12 +717,12 @@ def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
 
 
 def object_of(value: Json) -> JsonObject:
-    """Return an object, of JSON text too; an empty one where there is none."""
+    """Return a value as an object, also one in JSON text; empty if it is none."""
     data = data_of(value)
     return dict(data) if isinstance(data, dict) else {}
 
 
 def objects_of(value: Json) -> list[JsonObject]:
-    """Return the objects of a list, of JSON text too; none where there is no list."""
+    """Return the objects in a list, also one in JSON text; empty if it is no list."""
     data = data_of(value)
     return [member for member in data if isinstance(member, dict)] if isinstance(data, list) else []

@@ -34,14 +34,14 @@ _AROUND = 20
 
 
 class GoAheadReading(NamedTuple):
-    """What an answered question says of a call: whether it surely is about it (True), surely about something else (False), or neither, and why."""
+    """What an answered question says of a call: surely about it (True), surely about something else (False), or unclear (None)."""
 
     about: bool | None
     why: str
 
 
 class Candidates(NamedTuple):
-    """The rows that the id of a call could mean.
+    """The rows that the id in a call's arguments could mean.
 
     Attributes:
         rows: the rows; none where the call has no id.
@@ -57,7 +57,7 @@ class Candidates(NamedTuple):
 
 
 class Agreements:
-    """What the user of one dialogue agreed to.
+    """Judges which calls the user of one dialogue agreed to.
 
     Args:
         context: the dialogue.
@@ -71,7 +71,7 @@ class Agreements:
         self._turns = turns
 
     def of(self, at: int) -> tuple[bool | None, str]:
-        """Return whether the user had agreed to a call when it was made, and why not or why that is unclear."""
+        """Return whether the user had agreed to a call before it was made (None: unclear), and the reason unless they had."""
         step, call = self._steps[at], call_in_words(self._steps[at])
         if "arguments" in step.unknown:
             return None, f"it is unclear whether the user agreed to {call}"
@@ -99,7 +99,7 @@ class Agreements:
         return (True, "") if again < sure else (None, why)
 
     def _unasked(self, at: int, others: Sequence[tuple[bool | None, GoAheadReading]]) -> tuple[bool | None, str]:
-        """Judge a call that no question is about."""
+        """Judge a call that no answered question was about: False where that is sure, None where an unclear request may ask for it."""
         call = call_in_words(self._steps[at])
         turns, language = self._context.trajectory.turns, self._context.language
         if any(yes for yes, _ in others):
@@ -119,7 +119,7 @@ class Agreements:
         return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
 
     def _names_when(self, message: str) -> bool:
-        """Return whether a message has the words without which the case takes it for no request for a go-ahead."""
+        """Return whether a message has all words that the case's `confirms` requires of a request for a go-ahead."""
         language, message = self._context.language, fold_phrase(message)
         facts = facts_of(message, language)
         return all(
@@ -130,15 +130,17 @@ class Agreements:
 
     @property
     def _when(self) -> Sequence[str]:
+        """Words that a request must name before the case's simulated user confirms it; empty where the case sets none."""
         confirms = self._context.case.truth.user.confirms if self._context.case else None
         return confirms.when if isinstance(confirms, Confirms) else ()
 
     def _text(self, index: int) -> str:
+        """Return the text of a turn."""
         return self._context.trajectory.turns[index].text
 
     @cached_property
     def _answers(self) -> list[tuple[int, bool | None]]:
-        """The user's turns that answer a request for a go-ahead: their index, and whether they agree; None where that is not plain."""
+        """The user's turns that answer a request for a go-ahead: index and yes or no, None where the answer is not plain."""
         turns, language = self._context.trajectory.turns, self._context.language
         answers: list[tuple[int, bool | None]] = []
         for index, turn in enumerate(turns):
@@ -151,7 +153,7 @@ class Agreements:
         return answers
 
     def _read(self, answer: int, at: int) -> GoAheadReading:
-        """Return what the question before an answer says of a call."""
+        """Judge whether the question before an answer asks for a call, with the reason where that is unclear."""
         step, turns = self._steps[at], self._context.trajectory.turns
         words = "" if (answer, False) in self._answers else self._text(answer)
         question = _Question(self._context, answer, words, step, self._candidates(at), sorted(self._given))
@@ -174,13 +176,13 @@ class Agreements:
 
     @cached_property
     def _given(self) -> frozenset[str]:
-        """The values that the agent was given with the case, such as the id of its user: no call means a row by them."""
+        """Values in the context that the agent was shown, such as the user's id: they do not identify the row of a call."""
         visible = self._context.visible
         given = leaves_of(visible.context.model_dump(mode="json")) if visible else ()
         return frozenset(str(value) for _, value in given if value != "")
 
     def _candidates(self, at: int) -> Candidates:
-        """Return the rows that the id of a call could mean: those that tools had returned, else those of a table, and what other calls name under the parameter."""
+        """Return the rows that a call's id could mean: from earlier results, else from a table at the end, plus ids in other calls."""
         arguments = self._steps[at].arguments
         # What was searched for holds for the rows that came: the day, the place.
         sources: list[list[list[Mapping[str, Json]]]] = [
@@ -211,6 +213,7 @@ class Agreements:
         return self._with_others({}, named[0], at) if named else Candidates((), -1, frozenset(), "")
 
     def _with_others(self, rows: Mapping[str, Mapping[str, Json]], name: str, at: int) -> Candidates:
+        """Return the candidate rows together with the ids that other calls give under the same parameter."""
         calls = [
             (step.tool, value) for step in self._steps if isinstance(value := step.arguments.get(name), (str, int))
         ]
@@ -221,21 +224,23 @@ class Agreements:
 
 
 def _is_id(name: str) -> bool:
+    """Return whether a field's name ends in "id"."""
     return name.lower().endswith("id")
 
 
 def _same_id(own: Json, value: Json) -> bool:
+    """Return whether a field's value, a text or a number, equals an id when both are written as text."""
     return isinstance(own, (str, int)) and not isinstance(own, bool) and str(own) == str(value)
 
 
 def _may_be_key(field: str, name: str, value: Json) -> bool:
-    """Return whether a field may hold what a parameter names: a figure only under a like name."""
+    """Return whether a field may hold the id that a parameter names: for numbers, only if the two names are alike."""
     alike = field.lower() in name.lower() or name.lower() in field.lower()
     return alike or (isinstance(value, str) and not value.isdigit())
 
 
 def _rows(results: Sequence[Sequence[Mapping[str, Json]]], field: str, value: Json) -> Mapping[str, Mapping[str, Json]]:
-    """Return the objects that are like the one with an id, by id, later values before earlier ones; none where two of one result share it: it is no id."""
+    """Return the objects with fields like those of the one with this id, by id; empty where the field is no unique id."""
     having = [[item for item in result if isinstance(item.get(field), (str, int))] for result in results]
     fields = {key for result in having for item in result if _same_id(item[field], value) for key in item}
     rows: dict[str, dict[str, Json]] = {}
@@ -249,7 +254,7 @@ def _rows(results: Sequence[Sequence[Mapping[str, Json]]], field: str, value: Js
 
 
 def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
-    """Yield the objects in a result, the outer ones first."""
+    """Yield all JSON objects in a result, each before the objects inside it."""
     if isinstance(value, Mapping):
         yield value
     if isinstance(value, (Mapping, list, tuple)):
@@ -258,7 +263,7 @@ def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
 
 
 class _Question:
-    """A question that was answered, held against one call.
+    """An answered question, compared with one call.
 
     What stands nearest to the question counts: for the row, for each argument, and for the act. Clauses that say what stays as it is count for nothing.
 
@@ -309,19 +314,19 @@ class _Question:
 
     @property
     def rows_in_words(self) -> str:
-        """The rows that the call could mean, as data, where there are several; only the first of many."""
+        """The first candidate rows as JSON text; empty where there is only one."""
         shown = [json.dumps(dict(row.values), ensure_ascii=False)[:_SHOWN] for row in self._rows]
         return first_few(shown) if len(shown) > 1 else ""
 
     def has(self, words: str) -> bool:
-        """Return whether the called row or an argument has words, as a text or in another notation."""
+        """Return whether the called row or an argument contains these words, or the same facts in another notation."""
         facts = facts_of(fold_phrase(words), self._language)
         if facts:
             return all(any(row.states(fact) for row in self._known) for fact in facts)
         return any(fold_phrase(words) in text for row in self._known for text in row.texts)
 
     def reading(self) -> GoAheadReading:
-        """Judge it."""
+        """Judge whether the question asks for the call; where that is not sure, with the first reason against it."""
         if len(self._rows) > _MOST_ROWS:
             return GoAheadReading(None, f"more than {_MOST_ROWS} rows could be meant")
         if len(self._text) > _LONGEST:
@@ -339,7 +344,7 @@ class _Question:
 
     @property
     def _also(self) -> GoAheadReading | None:
-        """Why the message asks for nothing, or for something else as well."""
+        """An unclear reading if the message asks for nothing, or asks or offers something else too; else None."""
         if not self._request.asking and not self._request.other:
             return GoAheadReading(None, "it asks for nothing")
         other = "\n".join(line for line in self._request.other.split("\n") if line not in self.asking)
@@ -350,7 +355,7 @@ class _Question:
 
     @cached_property
     def _items(self) -> list[Item]:
-        """What the message states of the rows. A value of an argument tells no other row from the called one; in the called row, only under the same name."""
+        """Values that the message states, by position, each with the rows it may mean; an argument's value means no other row."""
         called = dict(self._rows[self._called].values) if self._rows else {}
         column = StatedRow(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
         items = []
@@ -362,7 +367,7 @@ class _Question:
         return sorted([*items, *self._places()])
 
     def _places(self) -> Iterator[Item]:
-        """Yield what the message states by a place in the list last shown; of no row where the order of the list is not certain."""
+        """Yield references by position ("the second one"), with the row meant, or no row where the order of the list is uncertain."""
         matches = list(_PLACE.finditer(self._text))
         order: list[int] = []
         for message in reversed((*self._earlier, self._text[: self._asked.start])) if matches else ():
@@ -378,7 +383,7 @@ class _Question:
 
     @cached_property
     def _generic(self) -> frozenset[str]:
-        """The words of the tool and of its fields, which name no row."""
+        """The words in the tool's name, description and fields: they do not identify a row."""
         told = (self._tool.name, self._tool.description, *self._tool.asks) if self._tool else ()
         fields = (name for row in (self._own, *self._rows) for name, _ in row.values)
         words = fold_phrase(" ".join((*told, *fields)).replace("_", " ").replace(".", " "))
@@ -386,12 +391,12 @@ class _Question:
 
     @cached_property
     def _hidden(self) -> str:
-        """The message without the values in it."""
+        """The message with the values in it masked."""
         return hidden(self._text, self._items)
 
     @cached_property
     def _kept(self) -> list[range]:
-        """The clauses that say what stays as it is; in the question, only those behind a comma."""
+        """The clauses about what stays unchanged; in the question itself, only those after a comma."""
         kept = []
         for clause in (range(*match.span()) for match in _CLAUSE.finditer(self._hidden)):
             apart = self._text[: clause.start].rstrip().endswith((",", ";", "(", "~"))
@@ -402,16 +407,17 @@ class _Question:
 
     @cached_property
     def _clauses(self) -> list[range]:
-        """The other clauses."""
+        """The clauses of the message, without those about what stays unchanged."""
         clauses = [range(*match.span()) for match in _CLAUSE.finditer(self._hidden)]
         return [clause for clause in clauses if clause not in self._kept]
 
     def _words_of(self, spans: Sequence[range]) -> str:
+        """Return the text of some spans with values masked, one line a span."""
         return "\n".join(self._hidden[span.start : span.stop].strip() for span in spans)
 
     @cached_property
     def _core(self) -> list[range]:
-        """The clauses that ask: those of the question from the last one with the act on, and the user's words."""
+        """The clauses that ask: those of the question from the last one that names the act, and the user's own words."""
         asked = [clause for clause in self._clauses if clause.start in self._asked]
         acting = [at for at, clause in enumerate(asked) if self._says(self._words_of([clause]))]
         return asked[acting[-1] if acting else 0 :] + [
@@ -421,18 +427,18 @@ class _Question:
     # The row.
 
     def _telling(self, spans: Sequence[range]) -> list[Item]:
-        """Return what some parts of the message state that can tell rows apart, without what stays as it is."""
+        """Return the items in some spans that can tell rows apart, except in clauses about what stays unchanged."""
         within = [item for item in self._items if item.tells and any(item.start in span for span in spans)]
         return [item for item in within if not any(item.start in kept for kept in self._kept)]
 
     def _named_in(self, part: range) -> frozenset[int]:
-        """Return the rows that the sentences of a part of the message name, each by itself; not those that are set aside."""
+        """Return the rows that single sentences in a part of the message name, except those set aside."""
         sentences = [range(*match.span()) for match in _SENTENCE.finditer(self._hidden) if match.start() in part]
         return frozenset().union(*(_rows_of(self._telling([sentence])) for sentence in sentences)) - self._aside
 
     @cached_property
     def _aside(self) -> frozenset[int]:
-        """The rows of which the message says that they stay as they are, and those of other arguments: an account from which."""
+        """The rows that the message says stay unchanged, and rows that other arguments name (the account to pay from)."""
         kept = [
             _rows_of([item for item in self._items if item.tells and item.start in clause]) for clause in self._kept
         ]
@@ -443,7 +449,7 @@ class _Question:
 
     @cached_property
     def _named(self) -> frozenset[int]:
-        """The rows that the question names; where that is not one, those of the nearest words before it that name any."""
+        """The rows that the question names; where it names several, those named nearest before it; empty where nothing names one."""
         core = self._telling(self._core) or self._telling(self._acting)
         gaps = [self._text[first.end : second.start] for first, second in pairwise(core)]
         single = frozenset().union(*(item.rows for item in core if len(item.rows) == 1))
@@ -460,7 +466,7 @@ class _Question:
 
     @property
     def _row(self) -> GoAheadReading | None:
-        """Why the called row is not surely the named one."""
+        """A reading against the call if the question names another row, several rows or no clear one; None if it names the called row."""
         asked, named = bool(self._telling(self._core)), self._named
         around = self._named_in(range((self._asked if asked else self._near).start, len(self._text)))
         items = [item for item in self._items if item.tells]
@@ -480,7 +486,7 @@ class _Question:
 
     @property
     def _unknown_value(self) -> GoAheadReading | None:
-        """A value in the question that neither the called row, the call nor the user has. A price may be a fee, and "a day" is a rate."""
+        """An unclear reading if the question has a value unknown to the row, the call and the user (prices apart); else None."""
         told = facts_of(self._told, self._language)
         asked = [fact for fact, _ in self._values if fact.start >= self._asked.start and fact.unit not in _MONEY]
         strange = [fact for fact in asked if not self._is_known(fact) and not any(map(fact.same, told))]
@@ -493,7 +499,7 @@ class _Question:
 
     @cached_property
     def _words(self) -> tuple[str, ...]:
-        """The words of the go-ahead; where none are declared, the first of the tool's name and of its description: dispute_charge."""
+        """The words for the act: those the tool declares in `asks`, else the first words of its name and of its description."""
         if self._tool is None or self._tool.asks:
             return self._tool.asks if self._tool else ()
         first = re.split("[^a-z]", fold_phrase(self._tool.description), maxsplit=1)[0]
@@ -501,14 +507,14 @@ class _Question:
 
     @cached_property
     def _own_acts(self) -> frozenset[str]:
-        """The acts that the tool does, by their English verb."""
+        """The acts that the tool performs, as English verbs; empty where the tool is unknown."""
         if self._tool is None:
             return frozenset()
         own = asks.acts_of(self._tool.name, self._tool.description) | asks.acts_in(" ".join(self._words[1:]))
         return own or asks.acts_in(self._tool.name.replace("_", " "))
 
     def _says(self, text: str) -> bool:
-        """Return whether a text has a word of the go-ahead; where none are declared, an act of the tool, or in Chinese one character of its verb."""
+        """Return whether a text names the act: a declared word, else an act of the tool or, in Chinese, a character of its verb."""
         if self._tool is None or self._tool.asks or any(_stands(word, text) for word in self._words):
             return any(_stands(word, text) for word in self._words)
         verb = asks.words_for(self._own_acts, self._tool.description) or self._tool.description
@@ -517,7 +523,7 @@ class _Question:
 
     @cached_property
     def _acting(self) -> list[range]:
-        """The clauses that say what is done: those that ask; where they say nothing ("Shall I go ahead?"), the last one before them that names an act."""
+        """The clauses that name the act: those of the question, else the last earlier clause that names one; may be empty."""
         clauses = [clause for clause in self._core if clause.start in self._asked]
         asked = self._words_of(clauses)
         says_more = self._says(asked) or asks.acts_in(asked) or asks.meaning_in(asked, (), self._generic, shortest=1)
@@ -530,20 +536,20 @@ class _Question:
 
     @cached_property
     def _proposal(self) -> str:
-        """The sentence that says what is done, where the question does not; empty where it does, or none does."""
+        """The sentence before the question that names the act; empty where the question names it itself or no sentence does."""
         places = [clause.start for clause in self._acting[:1] if clause.start < self._asked.start]
         sentences = [match for match in _SENTENCE.finditer(self._hidden) for at in places if at in range(*match.span())]
         return sentences[0][0] if sentences else ""
 
     @cached_property
     def _unknown_word(self) -> str:
-        """A word of the question that says more than its act, its values and what the user had said; empty where there is none."""
+        """A word of the question not explained by its act, its values or the user's words; empty where there is none."""
         known = {*self._generic, *map(singular, re.findall("[a-z]+", self._told)), self._told}
         return asks.meaning_in(self._words_of(self._core), self._own_acts, known)
 
     @cached_property
     def _act(self) -> GoAheadReading | None:  # noqa: PLR0911  a reason each
-        """Why the act that is asked for is not surely that of the call."""
+        """A reading against the call unless the act asked for is surely the call's; None if it is."""
         asked = self._words_of([clause for clause in self._core if clause.start in self._asked])
         if self._tool is None or asks.found_in("informs", asked):
             return GoAheadReading(None, "it may offer to look something up" if self._tool else "the tool is not known")
@@ -588,7 +594,7 @@ class _Question:
     # The arguments.
 
     def _value(self, name: str, value: Json) -> GoAheadReading | None:
-        """Return what stands against an argument; None where it stands in the message or in the user's words, is a value of the called row, a default, or a free text."""
+        """Return a reading against one argument of the call; None where the message, the user, the row or a default accounts for it."""
         schema = (self._tool.parameters.get("properties", {}) if self._tool else {}).get(name.partition(".")[0])
         unsaid = GoAheadReading(None, f"it does not say {name}={value!r}")
         if _FREE_TEXT.search(name) or (isinstance(schema, dict) and schema.get("default", ...) == value):
@@ -617,7 +623,7 @@ class _Question:
     def _rival(
         self, rivals: Sequence[RowFact], name: str, value: Json, *, stated_there: bool, told: bool
     ) -> GoAheadReading | None:
-        """Return what values of the kind of an argument that stand nearest to the question in its place show: surely another one, perhaps, or nothing.
+        """Return a reading if rival values near the question contradict an argument (False) or may do so (None as verdict); else None.
 
         Args:
             rivals: the values, all of one clause.
@@ -640,16 +646,16 @@ class _Question:
 
     @cached_property
     def _unkept(self) -> str:
-        """The message without what stays as it is."""
+        """The message with the clauses about what stays unchanged blanked out."""
         return "".join(" " if any(at in kept for kept in self._kept) else char for at, char in enumerate(self._text))
 
     def _is_known(self, fact: RowFact) -> bool:
-        """Return whether the call, its row or a name in the message has a value."""
+        """Return whether a value occurs in the call, in its row or in the name of a row in the message."""
         named = any(item.start <= fact.start < item.end and item.rows for item in self._items)
         return named or any(row.states(fact) for row in self._known)
 
     def _other_text(self, value: str, *, named: bool) -> str:
-        """Return what the message has in place of a text: one with other figures (14 Orchard Close for 41), or of a name that nothing has, another name."""
+        """Return what the message says instead of a text argument: the same words with other figures, or another name; else empty."""
         others = _other_figures(fold_phrase(value), self._text)
         if _NAME.fullmatch(value) and not named:
             names = [fold_phrase(match[1]) for match in _TO_NAME.finditer(self._message) if match[1] in self.asking]
@@ -658,7 +664,7 @@ class _Question:
         return next((other for other in others if not any(other in text for text in texts)), "")
 
     def _stands_in(self, text: str, name: str, value: Json) -> bool:
-        """Return whether a folded text has an argument: its words, the end of a number, or all that it states."""
+        """Return whether a folded text contains an argument: its words, its last digits, or all facts in it."""
         written, own = fold_phrase(str(value)), self._facts(name, value)
         tail = _TAIL.search(written)
         if tail and re.search(rf"(?<!\d){tail[0]}(?!\d)", text):  # the account ending in 9045
@@ -669,7 +675,7 @@ class _Question:
         return bool(own) and not words and self._stated_by(facts_of(text, self._language), name, value)
 
     def _is_in_row(self, name: str, value: Json) -> bool:
-        """Return whether an argument is a value of the called row, in any notation; of a list, one is chosen."""
+        """Return whether an argument equals a value of the called row in any notation; values of list fields do not count."""
         own = self._facts(name, value)[: 1 if isinstance(value, (int, float)) else None]
         called = [leaf for row in self._rows[self._called : self._called + 1] for leaf in row.values]
         names = Counter(field for field, _ in called)
@@ -681,7 +687,7 @@ class _Question:
         return False
 
     def _facts(self, name: str, value: Json) -> tuple[RowFact, ...]:
-        """Return the facts in an argument; a figure alone, with the unit that its name gives it, and in that unit: 2 hours, 120 min."""
+        """Return the facts in an argument; for a number, with the unit that the argument's name suggests, and converted from it."""
         if not isinstance(value, (int, float)):
             return facts_of(fold_phrase(str(value)), self._language)
         noun = fold_phrase(name.rpartition(".")[2].replace("_", " "))
@@ -689,13 +695,13 @@ class _Question:
         return (RowFact(0, 0, "number", (float(value),), unit), *facts_of(f"{value} {noun}", "en")[:1])
 
     def _stated_by(self, facts: Sequence[RowFact], name: str, value: Json) -> bool:
-        """Return whether facts are those of an argument: any reading of a figure, all parts of a text."""
+        """Return whether facts include those of an argument: any one for a number, all of them for a text."""
         each = [any(_states(fact, own) for fact in facts) for own in self._facts(name, value)]
         return any(each) if isinstance(value, (int, float)) else all(each)
 
     @cached_property
     def _values(self) -> list[tuple[RowFact, range]]:
-        """The dates, times, codes and figures up to the question, each with its clause, the nearest first; no bounds, no fees, nothing that stays."""
+        """Dates, times, codes and figures up to the question with their clauses, nearest first; no bounds and nothing kept as is."""
         clauses = {at: clause for clause in self._clauses for at in clause}
         facts = [fact for fact in facts_of(self._unkept, self._language) if fact.start < self._behind.start]
         around = [(self._text[: fact.start][-_AROUND:], self._text[fact.end :][:_AROUND]) for fact in facts]
@@ -707,7 +713,7 @@ class _Question:
         return stating[::-1]
 
     def _is_alike(self, fact: RowFact, name: str, value: Json) -> bool:
-        """Return whether a value of the message is of the kind of an argument: a date, a time, a code of one shape, a figure of the same unit or size."""
+        """Return whether a value could be meant for an argument: a date, time, code or figure of the same kind."""
         own = self._facts(name, value)
         if not isinstance(value, (int, float)) or fact.kind != "number":
             kinds = [each for each in own if each.kind == fact.kind != "number"]
@@ -767,40 +773,40 @@ _LONGEST_FACT = 30
 
 
 def _states(fact: RowFact, own: RowFact) -> bool:
-    """Return whether a fact is that of an argument; a small figure only of the same things."""
+    """Return whether a fact equals an argument's; small figures must also count the same things."""
     counted = [each.unit for each in (fact, own) if each.unit not in ("", "count", *_MONEY)]
     apart = len(set(counted)) > 1 or (counted and own.unit == "" and fact.unit == "people")
     return fact.same(own) and not (fact.kind == "number" and float(own.value[0]) < _SMALL and apart)
 
 
 def _stands(word: str, text: str) -> bool:
-    """Return whether a declared word stands in a folded text; an English verb in each of its forms."""
+    """Return whether a word occurs in a folded text; an English verb in any of its forms."""
     word = fold_phrase(word)
     forms = rf"\b{re.escape(word.removesuffix('e'))}(?:e|es|s|ed|ing|[a-z](?:ed|ing))?\b"
     return word in text if not word.isascii() else re.search(forms, text) is not None
 
 
 def _shape(fact: RowFact) -> str:
-    """Return a code with each figure alike: A9 for A1."""
+    """Return a code with every run of digits replaced by 9: A9 for A1."""
     return re.sub(r"\d+", "9", str(fact.value[0]))
 
 
 def _shared(items: Sequence[Item]) -> frozenset[int]:
-    """Return the rows that have everything which tells rows apart; none where two things tell different ones. Arguments of the call do not count against the rest."""
+    """Return the rows that all items fit, ignoring arguments of the call if need be; empty where items point to different rows."""
     everything, rest = [item.rows for item in items], [item.rows for item in items if not item.argued]
     shared = frozenset.intersection(*everything) if everything else frozenset()
     return shared or (frozenset.intersection(*rest) if rest else frozenset())
 
 
 def _rows_of(items: Sequence[Item]) -> frozenset[int]:
-    """Return the row that some values name together; where they do not name one, those that single values name."""
+    """Return the one row that all items fit together, else all rows that single items identify."""
     shared = _shared(items)
     single = [item.rows for item in items if len(item.rows) == 1]
     return shared if len(shared) == 1 else frozenset().union(*single)
 
 
 def _other_figures(value: str, text: str) -> list[str]:
-    """Return the words of a text that are those of a value with other figures: 14 orchard close for 41 orchard close."""
+    """Return the places in a text with a value's words but other figures: 14 orchard close for 41 orchard close."""
     parts = re.split(r"\d+", value)
     if len(parts) == 1 or sum(map(str.isalpha, "".join(parts))) < _FEWEST_LETTERS or value in text:
         return []

@@ -68,22 +68,22 @@ class JudgedClaim:
 
     @property
     def span(self) -> Span:
-        """Its place in the reply."""
+        """The claim's place in the reply."""
         return self.statement if isinstance(self.statement, Span) else self.statement.span
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The words of the claim."""
         return self.document.words(self.span)
 
     @property
     def quote(self) -> Quote:
-        """Its words with their place."""
+        """The words of the claim with their place."""
         return self.document.quote(self.span)
 
     @property
     def type(self) -> ClaimType:
-        """Which member of the union it is."""
+        """The kind of statement: name, quantity, time, point or identifier."""
         match self.statement:
             case Quantity():
                 return "quantity"
@@ -95,7 +95,7 @@ class JudgedClaim:
 
     @property
     def sort(self) -> str:
-        """What a check may ask for: name, address, coordinate, distance, duration, time, price, rating, phone, line or count."""
+        """The sort that a check can select: name, address, coordinate, distance, duration, time, price, rating, phone, line or count."""
         match self.statement:
             case Quantity():
                 return sort_of(self.statement.unit)
@@ -105,7 +105,7 @@ class JudgedClaim:
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """Keys of the things that it describes; several where each could be meant."""
+        """Keys of the things that the claim describes; several where it is ambiguous, none where no thing is known."""
         match self.statement:
             case Mention():
                 return self.statement.keys
@@ -115,12 +115,12 @@ class JudgedClaim:
 
     @property
     def wrong(self) -> bool:
-        """Whether it fails a check: a figure that nothing bears out is only shown to a person."""
+        """Whether the claim fails a check: contradicted, or an unsupported phone number. Other unsupported claims go to a person."""
         return self.verdict == "contradicted" or (self.verdict == "unsupported" and self.sort == "phone")
 
     @property
     def matters(self) -> bool:
-        """Whether it weighs: a plan of the agent's own (a time for the user, a stay, time to spare) that nothing bears out does not."""
+        """Whether the claim counts: False for an undecided time, stay or slack that the agent may only have planned."""
         statement = self.statement
         planned = isinstance(statement, ClockTime) and statement.role in _PLANNED
         planned = planned or (isinstance(statement, Quantity) and statement.role in ("stay", "slack"))
@@ -128,17 +128,17 @@ class JudgedClaim:
 
     @property
     def reason(self) -> str:
-        """Why it has its verdict, with the evidence that was held against it."""
+        """The reason for the verdict, followed by the evidence it was compared with."""
         return f"{self.why}: {', '.join(self.evidence)}" if self.evidence else self.why
 
 
 def sort_of(unit: str) -> str:
-    """Return what a figure of a canonical unit is: distance, duration, price, rating, or else a count."""
+    """Return the sort of figure that a canonical unit measures: distance, duration, price, rating, else count."""
     return _SORTS.get(unit, "count")
 
 
 def weigh(document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> tuple[JudgedClaim, ...]:
-    """Return the claims of one reply with their verdicts, in the order of the text. Offers of more help claim nothing.
+    """Return the claims of one reply with their verdicts, in text order, without sentences that only offer more help.
 
     Args:
         document: the reply.
@@ -153,6 +153,7 @@ def weigh(document: Document, explained: Explained, standings: Mapping[str, Reco
 
 
 def _said(document: Document) -> Iterator[Statement]:
+    """Yield the statements of a reply that count as claims: names, unknown names, figures, times and identifiers."""
     seen: set[tuple[str, ...]] = set()
     for mention in document.mentions:
         if mention.form != "kind" and len(mention.keys) == 1 and mention.stance != "asked" and mention.keys not in seen:
@@ -172,7 +173,7 @@ def _said(document: Document) -> Iterator[Statement]:
 
 
 def _offered(document: Document) -> Collection[int]:
-    """Return the sentences that only offer more help, with the lists below them."""
+    """Return the indexes of sentences that are questions, and of the lists below questions that offer help."""
     sentences = {question.sentence for question in document.questions}
     for question in document.questions:
         for span in document.list_below(question.span.start) if question.offer else ():
@@ -182,7 +183,7 @@ def _offered(document: Document) -> Collection[int]:
 
 
 class _Scale:
-    """Weighs the claims of one reply."""
+    """Judges the claims of one reply."""
 
     def __init__(self, document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> None:
         self._document = document
@@ -199,6 +200,7 @@ class _Scale:
         return JudgedClaim(statement, self._document, verdict, why, tuple(shown)[:_SHOWN])
 
     def _answer(self, statement: Statement) -> Answer:  # noqa: PLR0911  one line per type
+        """Return verdict, reason and compared evidence of a statement, by its type."""
         match statement:
             case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
@@ -217,6 +219,7 @@ class _Scale:
         return "undecided", "the evidence has no thing of this name", ()
 
     def _figure(self, figure: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
+        """Judge a figure: supported by the user, context or its thing's evidence, unsupported if nothing explains it, else undecided."""
         if figure.unit == FOREIGN:
             return "undecided", "it is not in the suite's currency", ()
         meeting = [
@@ -244,6 +247,7 @@ class _Scale:
         return any(key in self._standings for key in piece.subject)
 
     def _time(self, time: ClockTime) -> Answer:
+        """Judge a time of day: supported, undecided, or contradicted where it differs from its thing's known hours."""
         meeting = [piece for piece in self._evidence.times if _at(time, piece)]
         if any(piece.source.origin != "tool" for piece in meeting):
             return "supported", "the user or the context says it", ()
@@ -271,13 +275,13 @@ class _Scale:
     # -- identifiers -------------------------------------------------------------------------------------------------
 
     def _known(self, identifier: Identifier) -> tuple[list[Identity], list[Identity]]:
-        """Return what is known of the kind of an identifier, and of this that of its thing."""
+        """Return the known identities of an identifier's kind, and those among them that belong to its thing."""
         identities = [identity for identity in self._evidence.identities if identity.kind == identifier.kind]
         subject = identifier.subject if len(identifier.subject) == 1 else ()
         return identities, [identity for identity in identities if {*subject} & {*identity.subject}]
 
     def _words(self, identifier: Identifier) -> Answer:
-        """Weigh an address, a line, a platform."""
+        """Judge an address, a line or a platform by its words; an address contradicts where only the number differs."""
         identities, own = self._known(identifier)
         meeting = [identity for identity in own or identities if _same_words(identifier.value, identity.value)]
         if identifier.kind == "line":
@@ -295,6 +299,7 @@ class _Scale:
         return "undecided", "the evidence does not have it, or only for something else", own
 
     def _phone(self, identifier: Identifier) -> Answer:
+        """Judge a telephone number: contradicted where its thing has another, unsupported where nothing known has it."""
         identities, own = self._known(identifier)
         meeting = [identity for identity in identities if _same_number(identifier.value, identity.value)]
         owners = {key for identity in meeting for key in identity.subject}
@@ -315,6 +320,7 @@ class _Scale:
         return "unsupported", "no tool, no context and no word of the user has such a number", ()
 
     def _point(self, identifier: Identifier) -> Answer:
+        """Judge a coordinate: supported where a known point of its thing lies close by, else undecided."""
         place = point_of(identifier.value)
         points = self._evidence.points if place else ()
         near = [point for point in points if place and distance_m(*place, point.lon, point.lat) <= _SAME_POINT_M]
@@ -324,7 +330,7 @@ class _Scale:
 
 
 def _may_be(figure: Quantity, piece: KnownFigure) -> bool:
-    """Return whether a figure of the evidence may be what is said: of the unit, the role and the way of travelling."""
+    """Return whether known evidence can be compared with a figure: same unit, and compatible role and way of travelling."""
     if figure.unit != piece.unit and not (figure.unit.startswith("count") and piece.unit.startswith("count")):
         return False
     ways = {figure.mode, piece.mode}
@@ -333,31 +339,32 @@ def _may_be(figure: Quantity, piece: KnownFigure) -> bool:
 
 
 def _at(time: ClockTime, moment: KnownTime) -> bool:
-    """Return whether a time of day is another one, as exactly as it is said."""
+    """Return whether a stated time of day is a known one, with more slack where it is stated as approximate."""
     slack = _ABOUT_MINUTES if time.approx == "about" else 1
     return any(apart(minutes, moment.minutes) <= slack for minutes in time.readings)
 
 
 def _same_number(number: str, other: str) -> bool:
-    """Return whether two telephone numbers are the same, with the code of a country or a town or without."""
+    """Return whether two telephone numbers are the same, ignoring a country or area code."""
     ours, theirs = ("".join(_DIGITS.findall(value)) for value in (number, other))
     return len(ours) >= _FEWEST_DIGITS - 1 and (theirs.endswith(ours) or ours.endswith(theirs))
 
 
 def _same_words(text: str, other: str) -> bool:
+    """Return whether one text contains the other, both folded and without spaces."""
     ours, theirs = (fold_phrase(value).replace(" ", "") for value in (text, other))
     return ours in theirs or (bool(theirs) and theirs in ours)
 
 
 def _same_line(line: str, other: str) -> bool:
-    """Return whether two lines have one number, and do not run on rails the one and on the road the other."""
+    """Return whether two transit lines have the same number, and are not one a rail line and the other a road line."""
     rails, roads = ([bool(sort.search(text)) for text in (line, other)] for sort in (_RAILS, _ROAD))
     other_sort = rails[0] != rails[1] and roads[0] != roads[1]
     return _DIGITS.findall(line) == _DIGITS.findall(other) and not other_sort
 
 
 def _other_number(address: str, other: str) -> bool:
-    """Return whether two addresses are of one street and have no number in common."""
+    """Return whether two addresses are in the same street but share no number."""
     ours, theirs = set(_DIGITS.findall(address)), set(_DIGITS.findall(other))
     words = [fold_phrase(_DIGITS.sub(" ", text)) for text in (address, other)]
     return bool(ours and theirs) and not ours & theirs and text_similarity(*words) >= _SAME_STREET
@@ -386,12 +393,12 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @judges(Grounded)
 def grounded(check: Grounded, context: JudgedDialogue) -> Finding:
-    """Every claim of the check's types is supported by results, context or the user's words."""
+    """Judge whether every claim of the check's types is supported by results, the context or the user's words."""
     return _judged(check.claims, context)
 
 
 def stated_claims(text: str, context: JudgedDialogue) -> Finding:
-    """Return the verdict on a factual requirement without a check: are the claims it speaks of grounded?
+    """Judge whether the claims that a factual requirement without a check is about are grounded.
 
     Args:
         text: the requirement.
@@ -401,13 +408,13 @@ def stated_claims(text: str, context: JudgedDialogue) -> Finding:
 
 
 def _sorts_spoken_of(text: str) -> tuple[str, ...]:
-    """Return the sorts of claims that a requirement names; none where it speaks of all."""
+    """Return the sorts of claims that a requirement mentions; empty where it mentions none and so means all."""
     folded = fold_phrase(text)
     return tuple(kind for kind, words in _SUBJECTS if words.search(folded))
 
 
 def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
+    """Judge the claims of some sorts: fail on a wrong one, leave open on an unsupported one, else pass."""
     asked_for = [judged for judged in context.claims if _asked_for(judged, sorts)]
     claims = [judged for judged in asked_for if judged.matters]
     of_sorts = f" about {' or '.join(sorts)}" if sorts else ""
@@ -446,11 +453,12 @@ def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa
 
 
 def _asked_for(judged: JudgedClaim, sorts: Collection[str]) -> bool:
+    """Return whether a claim is of one of the sorts or types; True where none are given."""
     return not sorts or judged.sort in sorts or judged.type in sorts
 
 
 def _has_rival(judged: JudgedClaim, context: JudgedDialogue) -> bool:
-    """Return whether a tool returned a time or a figure of the role of one that the agent may have planned: then it may be said wrongly."""
+    """Return whether a tool returned a time or figure in the same role as a claim, which the claim may misstate."""
     statement = judged.statement
     if not isinstance(statement, ClockTime | Quantity) or statement.role is None:
         return False
@@ -459,4 +467,5 @@ def _has_rival(judged: JudgedClaim, context: JudgedDialogue) -> bool:
 
 
 def _quotes(claims: Sequence[JudgedClaim]) -> tuple[Quote, ...]:
+    """Return the quotes of the first claims, as many as a finding shows."""
     return tuple(judged.quote for judged in claims[:SHOWN_AT_MOST])

@@ -123,7 +123,7 @@ class JudgedDialogue:
         suite: SandboxSuite | None = None,
         calibration: Calibration | None = None,
     ) -> JudgedDialogue:
-        """Return the context of a case's dialogue: its replies are read with the names and words of all its checks."""
+        """Return the context of a case's dialogue, with replies read for the names and words of all its checks."""
         context = cls(
             trajectory,
             tools,
@@ -137,11 +137,11 @@ class JudgedDialogue:
         return context.knowing(case.truth.checks)
 
     def decided_by(self, decided: Decided | None) -> JudgedDialogue:
-        """Return the context of a case in Python whose body has been played."""
+        """Return the context with the findings from a Python case's body; unchanged where there are none."""
         return self if decided is None else replace(self, found=decided.findings)
 
     def knowing(self, checks: Iterable[Check]) -> JudgedDialogue:
-        """Return the context with replies that are read with the names and words of these checks, too."""
+        """Return a context with replies read for the names and phrases of these checks as well."""
         listed = tuple(check for check in checks if id(check) not in self._known)
         if not listed:
             return self
@@ -153,7 +153,7 @@ class JudgedDialogue:
 
     @cached
     def with_late_calls(self) -> JudgedDialogue:
-        """The context of the same dialogue in which the calls that came when no reply was under way stand in the last reply."""
+        """The same dialogue with the calls that came after the last reply added to that reply."""
         late = tuple(step for step in self.trajectory.after_end if step.tool in self.tools)
         turns = [*self.trajectory.turns]
         if self.trajectory.replies:
@@ -165,17 +165,17 @@ class JudgedDialogue:
 
     @cached
     def _known(self) -> frozenset[int]:
-        """The checks by identity: they are held, so that no other object has theirs."""
+        """The object ids of the checks already read for; they stay valid because the context holds the checks."""
         return frozenset(map(id, self.checks))
 
     def is_fact(self, check: Check) -> bool:
-        """Return whether a check is one of those on the facts of the case, or a part of one."""
+        """Return whether a check belongs to one of the case's facts."""
         facts = self.case.truth.facts if self.case else ()
         return any(part is check for fact in facts if fact.check for part in leaves(fact.check))
 
     @cached
     def lexicon(self) -> Lexicon:
-        """The things that the replies may name."""
+        """The lexicon of the things that replies may name."""
         return lexicon_of(things_of(self.entities, sorted(self.names)))
 
     @cached
@@ -185,7 +185,7 @@ class JudgedDialogue:
 
     @cached
     def pages(self) -> tuple[tuple[int, TextPage], ...]:
-        """The agent's replies that are not blank, each with the index of its turn. What is only copied in them is blank."""
+        """The agent's replies that are not blank, each with its turn's index; text copied from the user or results is blanked."""
         return tuple(
             (index, open_page(own, language=self.language, vocabulary=self.vocabulary, written=turn.text))
             for index, turn in enumerate(self.trajectory.turns)
@@ -195,13 +195,13 @@ class JudgedDialogue:
 
     @cached
     def replies(self) -> tuple[Document, ...]:
-        """The replies, read for the things of the case."""
+        """The replies that are not blank, read with the case's things as lexicon."""
         now = (self.visible.context.now or "") if self.visible else ""
         return tuple(read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
 
     @cached
     def worded(self) -> tuple[Document, ...]:
-        """The replies, read for the words that checks look for: these are no things that a figure could be said of."""
+        """The replies, read for the phrases of checks; a phrase is not a thing that figures could belong to."""
         if not self.phrases:
             return self.replies
         lexicon = lexicon_of(tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases)), shortened=False)
@@ -209,7 +209,7 @@ class JudgedDialogue:
 
     @cached
     def means(self) -> tuple[Document | None, ...]:
-        """The replies, read for the ways of travelling that they tell the user to take; None where a reply names none."""
+        """The replies, read for ways of travelling; None for a reply that names none."""
         lexicon = lexicon_of(_ways(self.language, self.vocabulary), shortened=False)
         return tuple(
             read_names(page, lexicon, turn=turn) if any(lexicon.find(page.folded.text)) else None
@@ -218,33 +218,33 @@ class JudgedDialogue:
 
     @cached
     def money(self) -> Vocabulary:
-        """Says the suite's currency, without the words of its domain."""
+        """A vocabulary with the suite's currency only."""
         return Vocabulary(currency=self.vocabulary.currency)
 
     def turns(self, which: WhichReply) -> list[tuple[int, Turn]]:
-        """Return the agent's turns that ``which`` names, blank ones too, each with its index in the dialogue."""
+        """Return the agent's turns that ``which`` selects, blank ones included, each with its index in the dialogue."""
         replies = [(index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"]
         if isinstance(which, int):
             return replies[which - 1 : which]
         return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
 
     def read(self, turn: WhichReply) -> tuple[Document, ...]:
-        """Return the replies that ``turn`` names: all of them (``any``), the ``first``, the ``last``, or the one of a number. Blank ones are left out."""
+        """Return the replies that ``turn`` selects (``any``, ``first``, ``last`` or a number), without blank ones."""
         return self._chosen(self.replies, turn)
 
     def _chosen(self, replies: tuple[_Reply, ...], which: WhichReply) -> tuple[_Reply, ...]:
-        """Return those of the replies, one for each page, that ``which`` names. A number counts blank replies, too; first and last do not."""
+        """Return the replies that ``which`` selects. A number counts blank replies too; ``first`` and ``last`` do not."""
         if isinstance(which, int):
             indexes = {index for index, _ in self.turns(which)}
             return tuple(reply for (index, _), reply in zip(self.pages, replies, strict=True) if index in indexes)
         return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
 
     def means_of(self, turn: WhichReply) -> tuple[Document, ...]:
-        """Return those of the replies that ``turn`` names which name ways of travelling, read for these."""
+        """Return the selected replies that name a way of travelling, read for these."""
         return tuple(document for document in self._chosen(self.means, turn) if document is not None)
 
     def phrased(self, phrases: Iterable[str], turn: WhichReply) -> list[tuple[Document, Mention]]:
-        """Return the places where one of these phrases stands in full, in the order of the replies."""
+        """Return the places where one of these phrases occurs in full, in the order of the replies."""
         wanted = {fold_phrase(phrase): phrase for phrase in phrases}
         places: list[tuple[Document, Mention]] = []
         for document in self._chosen(self.worded, turn):
@@ -261,7 +261,7 @@ class JudgedDialogue:
         return places
 
     def standings(self, turn: WhichReply) -> Mapping[str, Recommendation]:
-        """Return what the replies that ``turn`` names do with each thing, by key."""
+        """Return by key whether and how the selected replies propose each thing."""
         if turn not in self._standings:
             by_key = standings(self.read(turn))
             for key, mention in self._addressed(turn):
@@ -270,7 +270,7 @@ class JudgedDialogue:
         return self._standings[turn]
 
     def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
-        """Return what looks like the name of a further thing that the replies propose, and that nothing in the dialogue has."""
+        """Return quotes that look like the name of a proposed thing, but occur nowhere else in the dialogue."""
         proposed = {key for key, standing in self.standings(turn).items() if standing.proposed is not False}
         return tuple(
             document.quote(span)
@@ -280,6 +280,7 @@ class JudgedDialogue:
 
     @cached
     def _known_words(self) -> str:
+        """All text the agent could know: the user's turns, results, memory and the visible case, folded."""
         texts = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         texts += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
         texts += remembered_in(self.trajectory)
@@ -288,7 +289,7 @@ class JudgedDialogue:
         return "\n".join(map(fold_phrase, texts))
 
     def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:
-        """Yield the things whose address the replies tell: one that is not named may be meant by it."""
+        """Yield the keys of things at the addresses that the replies give, each with the place of the address."""
         addresses = [
             (document, address)
             for document in self.read(turn)
@@ -302,14 +303,14 @@ class JudgedDialogue:
 
     @cached
     def named_by_user(self) -> frozenset[str]:
-        """The things that the user names in full: where they want to go, above all."""
+        """The keys of things that the user names in full, such as where they want to go."""
         texts = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         hits = (hit for text in texts for hit in self.lexicon.find(fold_phrase(text)))
         return frozenset(hit.keys[0] for hit in hits if hit.form == "full" and len(hit.keys) == 1)
 
     @cached
     def left_out(self) -> frozenset[str]:
-        """The things that no reply names, though it names others of their sort: no figure is said of these."""
+        """The keys of things that no reply names although it names others of their sort: no figure is about them."""
         keys = self.standings("any").keys()
         sorts: dict[str, set[str]] = {}
         for entity in self.entities:
@@ -319,7 +320,7 @@ class JudgedDialogue:
 
     @cached
     def size(self) -> ReplySize:
-        """How much the last reply says."""
+        """The size of the last reply: its clauses, things, figures, and figures without a role; zeros without a reply."""
         if not self.replies:
             return 0, 0, 0, 0
         last = self.replies[-1]
@@ -329,11 +330,11 @@ class JudgedDialogue:
         return len(last.clauses), len(things), len(figures), unread
 
     def silent(self, turn: WhichReply) -> bool:
-        """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
+        """Return whether no selected reply proposes a thing or states a figure outside questions."""
         return not any(_says_something(document) for document in self.read(turn))
 
     def speechless(self, turn: WhichReply) -> bool:
-        """Return whether the replies state nothing in whatever words: they are blank, copied, or only ask."""
+        """Return whether the selected replies contain no statement at all: they are blank, copied, or only ask."""
         for document in self.read(turn):
             asked = {question.sentence for question in document.questions}
             stating = (words for place, words in enumerate(document.sentences) if place not in asked)
@@ -342,11 +343,11 @@ class JudgedDialogue:
         return True
 
     def refuses(self, turn: WhichReply) -> bool:
-        """Return whether a reply denies something and names no thing: it may refuse what was asked for."""
+        """Return whether a selected reply has a negation and names nothing, so that it may be a refusal."""
         return any(document.negations and not document.mentions for document in self.read(turn))
 
     def _own(self, text: str, index: int) -> str:
-        """Return a reply in which what it only copies from the user or from results is blank."""
+        """Return a reply with the lines of JSON data and the passages copied from the user or the context blanked."""
         if self._is_its_output(index):
             return text
         if text.lstrip()[:1] in "{[" or "\n{" in text or "\n[" in text:
@@ -358,12 +359,12 @@ class JudgedDialogue:
         return text
 
     def _is_its_output(self, index: int) -> bool:
-        """Return whether the text of a reply is the JSON of its structured output: the agent returned data and no text."""
+        """Return whether a reply's text is only the JSON of its structured output."""
         turn = self.trajectory.turns[index]
         return turn.output is not None and turn.text[:1] == "{" and _is_data(turn.text, turn.output)
 
     def _told(self, index: int) -> Iterator[str]:
-        """Yield what the user has said by a turn, and what stands in the context."""
+        """Yield the user's and the context's texts before a turn that are long enough to count as copied."""
         texts = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
         if self.visible is not None:
             texts += [self.visible.query, *self.visible.context.history]
@@ -379,11 +380,11 @@ class JudgedDialogue:
 
     @cached
     def calls(self) -> tuple[Step, ...]:
-        """The calls of the dialogue, whatever became of them; the last one stands for calls that it may lack, of whatever tool."""
+        """All calls of the dialogue; a last unknown one stands for any that the record lacks."""
         return (*self.trajectory.calls, *([_LACKING] if self.trajectory.lacks_calls else []))
 
     def tool(self, step: Step) -> Tool | None:
-        """Return the tool of a call; one that was reported, and that the suite does not declare, may write and is what its name says."""
+        """Return the tool of a call: declared, or made up as a writing tool for a reported call; else None."""
         declared = self.tools.get(step.tool)
         if declared is None and step.provenance is not None and step.provenance.kind == "reported":
             parameters: JsonObject = {"type": "object", "properties": {}}
@@ -392,7 +393,7 @@ class JudgedDialogue:
         return declared
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
-        """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
+        """Return the tools with missed calls if none was answered (``tool``, or all that name things); else empty."""
         calls = self.calls
         tools = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
         answered = {call.tool for call in calls if call.status == "ok"}
@@ -400,7 +401,7 @@ class JudgedDialogue:
         return tuple(sorted(missed)) if not answered & tools else ()
 
     def excused(self, missed: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some tools whose missed calls are no fault of the agent's: all, unless the suite says so and a recording of the tool differs."""
+        """Return the tools with missed calls that are not the agent's fault, as the suite's `misses` setting decides."""
         if self.suite is None or self.suite.manifest.misses != "agent":
             return tuple(missed)
         other = {call.tool for call in self.calls if call.provenance is not None and call.provenance.differences}
@@ -408,47 +409,48 @@ class JudgedDialogue:
 
     @cached
     def entities(self) -> tuple[Entity, ...]:
-        """The things with a name that the tools returned."""
+        """The named things that the tools returned."""
         return find_entities((step for _, step in self.answered), self.tools)
 
     @cached
     def named(self) -> frozenset[str]:
-        """The keys of what the tools name, listed or in fields that hold names."""
+        """The keys of things that tools named, as entities or in fields that hold names."""
         return frozenset(entity.key for entity in self.entities) | named_in_fields(
             (step for _, step in self.answered), self.tools
         )
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...] | None:
-        """Return the values that tools returned where ``bounds`` point to, read by ``numbers``; None where they point nowhere."""
+        """Return the returned values that ``bounds`` point to, read by ``numbers``; None without bounds."""
         return self._returned.values(bounds, numbers) if bounds else None
 
     @cached
     def _returned(self) -> Returned:
+        """An index of what the answered calls returned."""
         return Returned(self.answered, self.tools, self.entities)
 
     def names_things(self, tool: str | None) -> bool:
-        """Return whether ``tool`` (any tool when None) declares where in its results things with a name stand."""
+        """Return whether ``tool`` (None: any tool) declares named things in its results."""
         declared_tools = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
         return any(declared.entities for declared in declared_tools)
 
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
-        """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
+        """The tools of calls that may have changed rows that the record does not list."""
         return maybe_writing(self.trajectory, self.tools)
 
     @cached
     def end(self) -> End:
-        """The state that the episode ended in. Raises MapsatError where it cannot be told."""
+        """The state at the end of the episode. Raises MapsatError where it is not known."""
         return end_of(self.trajectory, self.case, self.suite, self.maybe_writing)
 
     @cached
     def episode(self) -> Episode:
-        """The dialogue as checks in Python read it."""
+        """The dialogue in the form that Python checks read."""
         return Episode(self.trajectory, self.visible, lambda: self.end, self.maybe_writing, self)
 
     @cached
     def reference(self) -> ReferenceEnd | None:
-        """What the case's reference changes, as the episode has kept it, or played now. Raises MapsatError where it cannot be played."""
+        """The changes the case's reference makes, kept or played now; None without one. Raises MapsatError where it cannot be played."""
         if self.case is None or self.suite is None or self.case.truth.reference is None:
             return None
         kept = self.trajectory.reference
@@ -456,18 +458,18 @@ class JudgedDialogue:
 
     @cached
     def evidence(self) -> KnownEvidence:
-        """What the dialogue knew, by thing and role."""
+        """Everything that was known in the dialogue, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible, self.money)
 
     def explained(self, document: Document) -> Explained:
-        """Return what tells of the figures of a reply whether anything that was known has their value."""
+        """Return the object that says where a figure of this reply may come from, from what was known by then."""
         if document.turn not in self._explained:
             self._explained[document.turn] = Explained(document, self.evidence, self.left_out)
         return self._explained[document.turn]
 
     @cached
     def claims(self) -> tuple[JudgedClaim, ...]:
-        """The factual claims of the replies, each held against what was known by then."""
+        """The factual claims of all replies, each judged by what was known by then."""
         by_key = self.standings("any")
         return tuple(
             judged for document in self.replies for judged in weigh(document, self.explained(document), by_key)
@@ -476,7 +478,7 @@ class JudgedDialogue:
 
 @lru_cache(maxsize=16)
 def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
-    """Return the ways of travelling that a language has words for."""
+    """Return the ways of travelling that a language has words for, as things to look for."""
     ways: dict[str, list[str]] = {}
     for word, tags in pack_of(language, vocabulary).words.items():
         if "means" in tags:
@@ -485,7 +487,7 @@ def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
 
 
 def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
-    """Yield the first place of words that stand in a sentence though no name is read there, as in an address."""
+    """Yield the first place of each phrase found in plain words that no name was read from, as in an address."""
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
@@ -500,7 +502,7 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
 
 
 def _numerals(document: Document, phrases: Iterable[str]) -> Iterator[Mention]:
-    """Yield the places of numbers that are phrases in another spelling: 5,244.00 says 5244."""
+    """Yield the places of numbers that equal a phrase but are spelled otherwise: 5,244.00 for 5244."""
     wanted = {_value(phrase): phrase for phrase in phrases if _NUMERAL.fullmatch(phrase.strip())}
     if not wanted:
         return
@@ -516,15 +518,17 @@ def _numerals(document: Document, phrases: Iterable[str]) -> Iterator[Mention]:
 
 
 def _begins_in(span: Span, other: Span) -> bool:
+    """Return whether a span starts inside another."""
     return other.start <= span.start < other.end
 
 
 def _value(numeral: str) -> Decimal:
+    """Return a numeral's value, without thousands separators and normalized."""
     return Decimal(numeral.strip().replace(",", "")).normalize()
 
 
 def _says_something(document: Document) -> bool:
-    """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions."""
+    """Return whether a reply proposes a thing or states a figure or identifier outside its questions."""
     asked = {question.sentence for question in document.questions}
     figures: list[Quantity | ClockTime] = [reading for reading in document.quantities if reading.unit != "count"]
     figures += document.times
@@ -540,7 +544,7 @@ def _says_something(document: Document) -> bool:
 
 
 def _is_data(line: str, of: Json = None) -> bool:
-    """Return whether a line is JSON data, as tools return it; with ``of``, whether it is these."""
+    """Return whether a line is a JSON object or list; with ``of``, whether it equals that value."""
     if line.lstrip()[:1] not in ("{", "["):
         return False
     try:
@@ -551,4 +555,5 @@ def _is_data(line: str, of: Json = None) -> bool:
 
 
 def _blank(text: str) -> str:
+    """Return the text with every character but line breaks replaced by a space."""
     return "".join(char if char == "\n" else " " for char in text)

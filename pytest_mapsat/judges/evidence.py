@@ -62,7 +62,7 @@ ROUNDING = 1e-6
 
 
 class Source(NamedTuple):
-    """Where a piece of evidence stands.
+    """Where a piece of evidence comes from.
 
     Attributes:
         origin: who gave it.
@@ -104,7 +104,7 @@ class KnownFigure(NamedTuple):
 
 
 class KnownTime(NamedTuple):
-    """A time of day in ``minutes`` after midnight (more than 1440 where it lies behind midnight), else as ``KnownFigure``."""
+    """A time of day in ``minutes`` after midnight (over 1440 on the next day); other fields as in ``KnownFigure``."""
 
     minutes: int
     role: TimeRole | None
@@ -135,7 +135,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownEvidence:
-    """All that was known in a dialogue. Tuples are in the order in which it became known.
+    """All that was known in a dialogue, in the order in which it became known.
 
     Attributes:
         names: keys of the things that are known by name.
@@ -151,11 +151,11 @@ class KnownEvidence:
 
     @cached
     def complete(self) -> bool:
-        """Whether every value of every result is declared: what is not there was not told."""
+        """Whether tools declare every value of every result, so that a value not in the evidence was never returned."""
         return all(tool is not None and next(tool.undeclared(result), None) is None for tool, result in self.results)
 
     def by(self, turn: int) -> KnownEvidence:
-        """Return what was known in a turn."""
+        """Return only what was known up to a turn."""
         fields = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
         known: dict[str, Any] = {
             name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in fields.items()
@@ -163,20 +163,22 @@ class KnownEvidence:
         return self if known == fields else replace(self, **known)
 
     def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
-        """Return the figures of one thing, of any unit and role where none is given."""
+        """Return the figures of one thing, limited to a unit or role where given."""
         of_it = self._figures.get(key, ())
         return tuple(figure for figure in of_it if unit in ("", figure.unit) and role in (None, figure.role))
 
     def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[KnownTime, ...]:
-        """Return the times of day of one thing and role."""
+        """Return the times of day of one thing, limited to a role where given."""
         return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
 
     @cached
     def _figures(self) -> Mapping[str, Sequence[KnownFigure]]:
+        """The figures by the key of each thing they belong to."""
         return _by_subject(self.figures)
 
     @cached
     def _times(self) -> Mapping[str, Sequence[KnownTime]]:
+        """The times of day by the key of each thing they belong to."""
         return _by_subject(self.times)
 
 
@@ -184,6 +186,7 @@ _Piece = TypeVar("_Piece", KnownFigure, KnownTime)
 
 
 def _by_subject(pieces: Iterable[_Piece]) -> Mapping[str, Sequence[_Piece]]:
+    """Group figures or times by the keys of the things they belong to."""
     by_key: dict[str, list[_Piece]] = {}
     for piece in pieces:
         for key in piece.subject:
@@ -213,7 +216,7 @@ _Place = tuple["Element", str, list["Element"]]
 
 @dataclass
 class Element:
-    """A member of a list in a result, or the result itself: what stands in it belongs together."""
+    """A member of a list in a result, or the whole result; values in one element belong together."""
 
     record: Json
     parent: Element | None
@@ -221,7 +224,7 @@ class Element:
 
     @cached
     def by_kind(self) -> dict[str, list[str]]:
-        """The texts of its values by their kind, once it is complete, all names under "" as well; what stands for nothing is left out."""
+        """The texts of the naming values by kind, names and ends also under "". Blank texts are left out; read only once complete."""
         texts: dict[str, list[str]] = {}
         for meaning, value, _ in self.leaves:
             if meaning.kind in _NAMING and isinstance(value, (str, int)):
@@ -233,24 +236,24 @@ class Element:
         return texts
 
     def texts(self, kind: Naming) -> list[str]:
-        """Return the texts of its values of a kind; what stands for nothing is left out."""
+        """Return the texts of the values of one kind; blank texts are left out."""
         return self.by_kind.get(kind, [])
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """Keys of the names in it, else of those in the nearest one around it."""
+        """Keys of the names in the element, else of those in the nearest enclosing element that has any."""
         names = self.by_kind.get("", ())
         return tuple(map(fold_phrase, names)) if names or self.parent is None else self.parent.subject
 
     @property
     def mode(self) -> str:
-        """The way of travelling that it, or the nearest one around it, speaks of; empty where none does."""
+        """The way of travelling named in the element or the nearest enclosing one; empty where there is none."""
         modes = self.texts("mode")
         return modes[0] if modes else self.parent.mode if self.parent else ""
 
     @property
     def place(self) -> tuple[float, float] | None:
-        """Where its thing lies: longitude and latitude, degrees."""
+        """Longitude and latitude of the element in degrees; None where it declares no point."""
         parts = {meaning.kind: value for meaning, value, _ in self.leaves if meaning.kind in _PLACING}
         if not parts:
             return None
@@ -258,14 +261,14 @@ class Element:
 
 
 def elements_of(result: Json, tool: Tool) -> list[Element]:
-    """Return the result and the members of its lists, each with the values that the tool declares, from the outside in."""
+    """Return the result and the members of its lists, outer ones first, each with its declared values."""
     elements = [Element(result, None)]
     _spread(result, [tool.meanings], elements[0], "", elements)
     return elements
 
 
 def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: str, elements: list[Element]) -> None:
-    """Put the declared values of a result into the elements they stand in."""
+    """Collect the declared values of a result into the elements that contain them."""
     meanings = [node[""] for node in nodes if "" in node]
     if type(value) in SCALARS:
         element.leaves += [(meaning, value, path) for meaning in meanings]
@@ -290,6 +293,7 @@ def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: s
 
 
 def _spread_list(values: Sequence[Json], nodes: Sequence[MeaningTree], meanings: Sequence[Meaning], at: _Place) -> None:
+    """Add an element for each member of a list, and collect its declared values."""
     element, path, elements = at
     below = [node["*"] for node in nodes if "*" in node]
     for index, member in enumerate(values if below or meanings else ()):
@@ -313,7 +317,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, elements: list[Element]) -> None:
-    """Spread the items of entities: the members of a list or of an object, or one object with a name."""
+    """Add an element for each declared entity: members of a list or an object, or one object with a name."""
     if isinstance(value, Mapping) and name_of(tree) in value:
         members = [(path, value)]
     elif isinstance(value, Mapping | list | tuple):
@@ -331,14 +335,14 @@ def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, e
 
 
 def is_unit(unit: str, wanted: str) -> bool:
-    """Return whether figures of a unit count where another one is wanted: a number of things is a count."""
+    """Return whether a unit counts as the wanted one: any ``count:<noun>`` or people is a count."""
     return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
 
 
 def measured(
     meaning: Meaning, value: str | float, money: Vocabulary | None = None
 ) -> tuple[float, float, str, str] | None:
-    """Return least, greatest, canonical unit and quotable text of a figure; None where there is none."""
+    """Return least, greatest, canonical unit and quotable text of a figure; None where the value holds none."""
     unit, factor = UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
     unit = f"count:{meaning.noun}" if unit == "count" and meaning.noun else unit
     if isinstance(value, str):
@@ -361,7 +365,7 @@ def measured(
 
 
 def clock(text: str) -> int | None:
-    """Return a time of day in minutes after midnight."""
+    """Return a time of day in minutes after midnight; None where the text has none."""
     match = _CLOCK.search(text)
     if match is None:
         return None
@@ -384,7 +388,7 @@ _QUOTED = re.compile(r"[「『“\"《]([^「」『』“”\"《》。！？!?�
 def evidence(
     trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None, money: Vocabulary | None = None
 ) -> KnownEvidence:
-    """Return what was known in a dialogue.
+    """Return everything known in a dialogue: from results, context, memory and the user.
 
     Args:
         trajectory: the dialogue; results of calls that were answered count.
@@ -407,7 +411,7 @@ def evidence(
 
 
 def remembered_in(trajectory: Trajectory) -> list[str]:
-    """Return what the agent's memory told it: the text before the first turn, of a long one its end, and what its tools answered."""
+    """Return what the agent's memory held: the end of its text before the first turn, and results of memory calls."""
     memory = trajectory.memory
     if memory is None:
         return []
@@ -416,7 +420,7 @@ def remembered_in(trajectory: Trajectory) -> list[str]:
 
 
 class _Gathering:
-    """Collects evidence, call by call."""
+    """Collects the evidence of a dialogue, call by call."""
 
     def __init__(self, visible: Visible | None, money: Vocabulary | None) -> None:
         self._money = money
@@ -432,7 +436,7 @@ class _Gathering:
             self._shown(visible)
 
     def _shown(self, visible: Visible) -> None:
-        """Add what the agent was shown: where and when it is asked, the city, the history."""
+        """Add what the agent was shown: location, city, time, history, instructions, details, profile and messages."""
         context, source = visible.context, Source("context", -1, path="context")
         place = context.location
         if place is not None:
@@ -457,6 +461,7 @@ class _Gathering:
             self.texts.append((source, message.text, (USER,)))
 
     def _know(self, name: str) -> str:
+        """Note that a thing of this name is known, and return its key."""
         key = fold_phrase(name)
         self._known.setdefault(key, {})[name] = None
         return key
@@ -464,7 +469,7 @@ class _Gathering:
     # -- results of tools ------------------------------------------------------------------------------------------
 
     def add(self, step: Step, tool: Tool | None, source: Source) -> None:
-        """Add what the result of one call says, by the declarations of its tool."""
+        """Add the declared values in the result of one call."""
         self._results.append((tool, step.result))
         if tool is None:
             return
@@ -477,7 +482,7 @@ class _Gathering:
             self._value(element, source, about, mode)
 
     def _mode(self, tool: Tool, step: Step) -> str:
-        """Return the way of travelling that the call asked for, in the first word of its declaration."""
+        """Return the way of travelling that the call asked for, in the tool's canonical word; empty where it names none."""
         asked = step.arguments.get(tool.mode) if tool.mode else None
         match = tool.match.get(tool.mode or "")
         if not isinstance(asked, str):
@@ -486,7 +491,7 @@ class _Gathering:
         return next((word for word, others in synonyms.items() if asked in others), asked)
 
     def _about(self, tool: Tool, step: Step) -> tuple[str, ...]:
-        """Return the keys of the things that the call was made for: by id, point or name."""
+        """Return the keys of the things that the call asks about, found by id, point or name."""
         keys: dict[str, None] = {USER: None} if tool.profile else {}
         for name in tool.about:
             value, match = step.arguments.get(name), tool.match.get(name)
@@ -502,19 +507,19 @@ class _Gathering:
         return tuple(keys)
 
     def _named(self, name: str) -> list[str]:
-        """Return the key of the one thing of this name, or whose name has these words."""
+        """Return the key that equals a name or is the only one to contain it; empty where there is no single one."""
         within = [key for key in self._known if name in key] if name and name not in self._known else [name]
         return within if len(within) == 1 and name else []
 
     def _at(self, value: Json, pair: Json) -> Iterator[str]:
-        """Yield the keys of what lies at a point that a call gave."""
+        """Yield the keys of the known things at a point that a call gave."""
         place = point_of(value if pair is None else [value, pair])
         for point in self.points if place else ():
             if place and distance_m(*place, point.lon, point.lat) <= _SAME_PLACE_M:
                 yield from point.subject
 
     def _name(self, element: Element, source: Source) -> None:
-        """Make things known: those with a name of their own."""
+        """Note the names in an element as known; with exactly one, its aliases, ids and point too."""
         if not element.by_kind:
             return
         keys = [self._know(name) for name in element.texts("name")]
@@ -529,7 +534,7 @@ class _Gathering:
             self.points.append(Point(*element.place, (keys[0],), source))
 
     def _value(self, element: Element, source: Source, about: tuple[str, ...], mode: str) -> None:
-        """Add figures, times, identifiers and texts of one element."""
+        """Add the figures, times, identifiers and texts of one element."""
         valued = [leaf for leaf in element.leaves if leaf[0].measures or leaf[0].kind in _VALUED]
         subject = tuple(dict.fromkeys((*element.subject, *about))) if valued else ()
         mode = (element.mode or mode) if valued else ""
@@ -537,6 +542,7 @@ class _Gathering:
             self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
 
     def _leaf(self, meaning: Meaning, value: Json, subject: tuple[str, ...], mode: str, source: Source) -> None:
+        """Add one value by the kind of its meaning; None, booleans and containers are ignored."""
         if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
             return
         text = meaning.words.get(str(value), str(value))
@@ -554,6 +560,7 @@ class _Gathering:
     def _figure(
         self, meaning: Meaning, value: str | float, subject: tuple[str, ...], mode: str, source: Source
     ) -> None:
+        """Add a figure; nothing where the value holds none."""
         amount = measured(meaning, value, self._money)
         if amount is not None:
             low, high, unit, shown = amount
@@ -561,6 +568,7 @@ class _Gathering:
             self.figures.append(KnownFigure(low, high, unit, role, meaning.mode or mode, subject, source, shown))
 
     def _time(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
+        """Add a time of day, or the opening and closing times of opening hours."""
         spans = opening_hours(text) if meaning.kind == "hours" else ()
         at = clock(text) if meaning.kind == "clock" else None
         role = cast("TimeRole", meaning.role) if meaning.role in _TIME_ROLES else None
@@ -569,6 +577,7 @@ class _Gathering:
         self.times += [KnownTime(minutes, kind, mode, subject, source, text) for minutes, kind in moments]
 
     def _identity(self, meaning: Meaning, text: str, subject: tuple[str, ...], source: Source) -> None:
+        """Add phone numbers, an address, lines or platforms; a text with several is split."""
         parts = re.split(r"[;；、|]", text) if meaning.kind != "address" else [text]
         for part in parts:
             value = re.sub(r"\D", "", part) if meaning.kind == "phone" else fold_phrase(part)
@@ -576,7 +585,7 @@ class _Gathering:
                 self.identities.append(Identity(meaning.kind, value, subject, source, part))  # type: ignore[arg-type]
 
     def _labelled(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
-        """Read a text whose parts begin with a label; a part without one belongs to the part before it."""
+        """Add the values of a text made of labelled parts; a part without label continues the one before it."""
         labels = sorted(meaning.labels, key=len, reverse=True)
         labelled: list[tuple[Meaning, str]] = []
         for part in re.split(f"({'|'.join(map(re.escape, meaning.ends))})", text):
@@ -592,7 +601,7 @@ class _Gathering:
     # -- texts -----------------------------------------------------------------------------------------------------
 
     def evidence(self, visible: Visible | None) -> KnownEvidence:
-        """Return what was collected, with what the texts say."""
+        """Read the collected texts and return all evidence."""
         lexicon = lexicon_of(tuple(Thing(key, tuple(names)) for key, names in self._known.items()))
         language = visible.context.locale if visible else ""
         now = (visible.context.now or "") if visible else ""
@@ -611,7 +620,7 @@ class _Gathering:
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
-        """Add the figures and times of a text, each for the thing that it describes and for the owner of the text."""
+        """Add the figures, times and identifiers of a text, for the things they describe and for the text's owner."""
         for figure in document.quantities:
             if figure.unit == "min" and source.path == "history":
                 continue  # how long ago something was, or how long it took on another day
@@ -632,7 +641,7 @@ class _Gathering:
 
 
 def _leaves(details: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the values of the context's details as lines of text, each with its path: "seats: 4"."""
+    """Yield the values of the context's details as "key: value" lines, each with its path."""
     waiting: list[tuple[str, Json]] = [(f"details.{key}", value) for key, value in reversed(list(details.items()))]
     while waiting:
         path, value = waiting.pop()
@@ -645,6 +654,7 @@ def _leaves(details: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def _ends(opens: int, closes: int) -> tuple[tuple[int, TimeRole], ...]:
+    """Return opening and closing time, each with its role."""
     return (opens, "opening"), (closes, "closing")
 
 
@@ -677,7 +687,7 @@ class Value(NamedTuple):
 
 
 class Returned:
-    """What the answered calls of a dialogue returned. What each call asked about is found once, for all checks that point to its tool.
+    """An index of what the answered calls returned, shared by all checks that point into it.
 
     Args:
         answered: the calls that the sandbox answered, each with the index of its turn.
@@ -695,7 +705,7 @@ class Returned:
         self._standing: dict[tuple[int, str], list[tuple[Json, frozenset[str], frozenset[str]]]] = {}
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...]:
-        """Return the values that stand where ``bounds`` point to, in the order of the calls.
+        """Return the values that ``bounds`` point to, in the order of the calls.
 
         Args:
             bounds: tools, each with a path into its results.
@@ -713,30 +723,31 @@ class Returned:
         return tuple(values)
 
     def _at(self, index: int, step: Step, path: str) -> list[tuple[Json, frozenset[str], frozenset[str]]]:
-        """Return what stands at a path of a result, found once for all checks that point there."""
+        """Return the values at a path of a result with the things they belong to; cached."""
         if (index, path) not in self._standing:
             self._standing[index, path] = list(_owned(step.result, path, self._tools.get(step.tool)))
         return self._standing[index, path]
 
     @cached
     def _places(self) -> frozenset[str]:
+        """The keys of the returned entities that are places."""
         return frozenset(entity.key for entity in self._entities if entity.sort == "place")
 
     @cached
     def _points(self) -> tuple[tuple[str, tuple[float, float]], ...]:
-        """Where the things lie that say it."""
+        """The keys of the entities that have coordinates, each with its longitude and latitude."""
         lying = ((entity.key, point_of(entity.record)) for entity in self._entities)
         return tuple((key, point) for key, point in lying if point is not None)
 
     def _asked_for(self, index: int, step: Step) -> tuple[frozenset[str], str]:
-        """Return the things that a call asked about, and the way of travelling."""
+        """Return the things that a call asks about and its way of travelling; cached."""
         if index not in self._asked:
             tool = self._tools.get(step.tool)
             self._asked[index] = frozenset(self._asked_about(step, tool)), _mode(step, tool)
         return self._asked[index]
 
     def _asked_about(self, step: Step, tool: Tool | None) -> Iterator[str]:
-        """Yield the things that the arguments of a call mean by id or by place."""
+        """Yield the keys of the things that a call's arguments mean, by id, point or name."""
         for name, match in (tool.match if tool else {}).items():
             argument = step.arguments.get(name)
             if match.type == "id":
@@ -749,7 +760,7 @@ class Returned:
 
 
 def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str], frozenset[str]]]:
-    """Yield the values at a path with the named things whose records it leads through, and the ends of the legs and lines it leads through."""
+    """Yield the values at a path, each with the named things and the leg or line ends it lies in."""
     at = ""
     names, ends_in = _naming(tool, at)
     places: list[tuple[Json, frozenset[str], frozenset[str]]] = [(result, _named(result, names), _NOTHING)]
@@ -766,7 +777,7 @@ def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, f
 
 
 def _naming(tool: Tool | None, at: str) -> tuple[list[str], list[str]]:
-    """Return the fields that name the things, and the ends of legs and lines, that a tool declares at a place in its results."""
+    """Return the fields that name things, and those that name ends of legs and lines, at a place in a tool's results."""
     declared = [where for where in tool.entities if where.items.replace(".*", "") == at] if tool else []
     things = [where.name for where in declared if where.sort != "leg"]
     ends = [path for where in declared for path, meaning in where.fields.items() if meaning.kind == "end"]
@@ -774,6 +785,7 @@ def _naming(tool: Tool | None, at: str) -> tuple[list[str], list[str]]:
 
 
 def _named(value: Json, fields: Sequence[str]) -> frozenset[str]:
+    """Return the keys of the names that an object has in some fields; empty for other values."""
     if not fields or not isinstance(value, dict):
         return _NOTHING
     names = map(value.get, fields)
@@ -781,7 +793,7 @@ def _named(value: Json, fields: Sequence[str]) -> frozenset[str]:
 
 
 def _mode(step: Step, tool: Tool | None) -> str:
-    """Return the way of travelling that a call asks for, by the tool's own synonyms."""
+    """Return the way of travelling that a call asks for, by the tool's synonyms; empty where it names none."""
     for name, match in (tool.match if tool else {}).items():
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
@@ -794,7 +806,7 @@ def _mode(step: Step, tool: Tool | None) -> str:
 
 
 def plain_numbers(value: Json) -> Iterator[float]:
-    """Yield a number, or the number that a text is."""
+    """Yield the numbers in a value: numbers, texts that are a number, and lists of these."""
     if isinstance(value, list):
         for item in value:
             yield from plain_numbers(item)
@@ -806,7 +818,7 @@ def plain_numbers(value: Json) -> Iterator[float]:
 
 
 def written(value: Json, unit: str, money: Vocabulary | None = None) -> Iterator[float]:
-    """Yield the figures of a unit that a text, or a list of texts, writes out ("9.8 km")."""
+    """Yield the figures of a unit that are written out in a text or a list of texts ("9.8 km")."""
     if isinstance(value, list):
         for item in value:
             yield from written(item, unit, money)
@@ -816,12 +828,13 @@ def written(value: Json, unit: str, money: Vocabulary | None = None) -> Iterator
 
 @lru_cache(maxsize=1024)
 def _read(text: str, money: Vocabulary | None) -> Document:
+    """Read a text without a lexicon, as English if it is ASCII, else as Chinese."""
     language = "en" if text.isascii() else "zh"
     return read(text, language=language, lexicon=lexicon_of(()), vocabulary=money)
 
 
 def clock_times(value: Json) -> Iterator[float]:
-    """Yield the clock times of a text as minutes after midnight; ``24h`` is open from midnight to midnight."""
+    """Yield the clock times of a text as minutes after midnight; ``24h`` adds midnight."""
     if isinstance(value, str):
         for match in _WRITTEN_CLOCK.finditer(value):
             yield float((int(match[1]) * 60 + int(match[2])) % DAY)
@@ -846,7 +859,7 @@ _ROUGHLY = 0.08
 
 
 class Explained:
-    """Tells for the figures of one reply whether anything that was known by then has their value.
+    """Says where the figures of one reply may come from, by what was known by then.
 
     Args:
         document: the reply.
@@ -859,7 +872,7 @@ class Explained:
         self._left_out = left_out
 
     def of(self, figure: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
-        """Return what explains a figure or a time of day, whatever it is said of.
+        """Return what may explain a figure or time of day; empty where nothing does.
 
         Args:
             figure: the figure.
@@ -868,6 +881,7 @@ class Explained:
         return self._figure(figure, roles) if isinstance(figure, Quantity) else self._time(figure, roles)
 
     def _figure(self, figure: Quantity, roles: Collection[str]) -> Explanation:
+        """Return the explanation of a figure: known evidence with its value, else arithmetic; empty where neither fits."""
         alike = [piece for piece in self.evidence.figures if _alike(figure.unit, piece.unit)]
         # A limit that the user sets ("at most 40") tells of no figure below it.
         meeting = [
@@ -884,6 +898,7 @@ class Explained:
         return "derived" if any(agrees(figure, value) for value in self._derived(figure.unit)) else ""
 
     def _time(self, time: ClockTime, roles: Collection[str]) -> Explanation:
+        """Return the explanation of a time of day: a known time, else the end of a known way; empty where neither fits."""
         slack = _EXACTLY if time.approx == "exact" else _ABOUT
         meeting = [
             moment for moment in self.evidence.times if any(apart(at, moment.minutes) < slack for at in time.minutes)
@@ -896,6 +911,7 @@ class Explained:
     def _owned(
         self, figure: Quantity | ClockTime, meeting: Sequence[KnownFigure] | Sequence[KnownTime], roles: Collection[str]
     ) -> Explanation:
+        """Return who a matching value belongs to: the user, the figure's own thing, another one, or one that no reply names."""
         if any(piece.source.origin != "tool" for piece in meeting):
             return "user"
         of_other_roles = [piece for piece in meeting if piece.role not in roles]
@@ -908,16 +924,18 @@ class Explained:
         return "swapped" if any(self._left_out.isdisjoint(piece.subject) for piece in meeting) else "unnamed"
 
     def _derived(self, unit: str) -> tuple[float, ...]:
+        """Return the values that arithmetic on known figures of a unit gives; computed once a unit."""
         if unit not in self._arithmetic:
             self._arithmetic[unit] = tuple(self._combined(unit))
         return self._arithmetic[unit]
 
     @cached
     def _arithmetic(self) -> dict[str, tuple[float, ...]]:
+        """The derived values computed so far, by unit."""
         return {}
 
     def _combined(self, unit: str) -> set[float]:
-        """Return sums and differences of two values, multiples and shares for several people."""
+        """Return sums and differences of two known values and, for money, multiples and shares for several people."""
         pieces = {
             (piece.value, piece.role, piece.subject) for piece in self.evidence.figures if _alike(unit, piece.unit)
         }
@@ -934,14 +952,14 @@ class Explained:
 
     @cached
     def _counts(self) -> set[int]:
-        """How many people or things the reply, the user or a tool speaks of."""
+        """Numbers of people or things mentioned by the reply, the user or a tool, and 2."""
         figures: list[Quantity | KnownFigure] = [*self.document.quantities, *self.evidence.figures]
         counted = {figure.value for figure in figures if figure.unit == "people" or figure.unit.startswith("count")}
         return {2} | {int(value) for value in counted if 1 < value <= _MOST_PEOPLE and value == int(value)}
 
     @cached
     def _ends(self) -> set[float]:
-        """Times at which a way that is known ends, if one sets out at a time that is known."""
+        """Arrival times: a known start plus the duration of one known way, or of two of the same subject."""
         ways = [piece for piece in self.evidence.figures if piece.unit == "min" and piece.role in _OF_WAYS][
             :_MOST_VALUES
         ]
@@ -952,7 +970,7 @@ class Explained:
 
 
 def agrees(figure: Quantity, low: float, high: float | None = None) -> bool:
-    """Return whether a figure as it is said, with honest rounding, can mean a value or a range.
+    """Return whether a figure as stated, allowing for honest rounding, can mean a value or a range.
 
     Args:
         figure: the figure.
@@ -972,27 +990,28 @@ def agrees(figure: Quantity, low: float, high: float | None = None) -> bool:
 
 
 def _alike(unit: str, other: str) -> bool:
+    """Return whether two units are the same, or both counts."""
     return unit == other or (unit.startswith("count") and other.startswith("count"))
 
 
 def apart(first: float, other: float) -> float:
-    """Return how many minutes two times of day are apart, past midnight, too."""
+    """Return the minutes between two times of day, across midnight where that is shorter."""
     return min((first - other) % DAY, (other - first) % DAY)
 
 
 def is_far(figure: Quantity, values: Sequence[Value]) -> bool:
-    """Return whether a figure is of another order of size than all values."""
+    """Return whether a figure is far smaller or larger than all positive values; False where there are none."""
     sizes = [value.number for value in values if value.number > 0]
     return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
 
 
 def is_reckoned(figure: Quantity | ClockTime, why: str, *, sure: bool) -> bool:
-    """Return whether a sum of money is reckoned from others, or is what so many hours come to."""
+    """Return whether a sum of money is calculated from others, or is a rough fee."""
     if not isinstance(figure, Quantity) or figure.unit != MONEY:
         return False
     return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
 
 
 def relevant(figure: Quantity | ClockTime, values: Sequence[Value]) -> list[Value]:
-    """Return the values that a figure is compared with: those of its own thing, where it has any."""
+    """Return the values of the figure's own thing, or all values where there are none."""
     return [value for value in values if set(figure.subject) & (value.own | value.about)] or list(values)

@@ -62,7 +62,7 @@ _Fits = Sequence[bool | None]
 
 
 def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
-    """The tool was called with arguments that match, often enough and not too often, and each such call agreed to; or it never was."""
+    """Judge how often a tool was called with matching arguments and, where asked, whether the user agreed to each call."""
     calls = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
     matching_calls = calls.fits(pattern)
@@ -90,7 +90,7 @@ def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
 
 
 def _answered(fits: list[bool | None], answered: bool | str, calls: _Made) -> list[bool | None]:
-    """Return which calls fit and were answered, or were not, where that is asked."""
+    """Limit fitting calls to those answered (or not answered), as the check asks; None where that is unknown."""
     if answered == "any":
         return fits
     return [
@@ -100,14 +100,14 @@ def _answered(fits: list[bool | None], answered: bool | str, calls: _Made) -> li
 
 
 def _how(check: Calls) -> str:
-    """Return which calls of its tool a check counts, in words behind "called"; nothing where all count."""
+    """Return words for the calls that a check counts, to follow "called"; empty where all count."""
     asked = [f"with {matches_in_words(check.arguments)}"] if check.arguments else []
     asked += [] if check.answered == "any" else ["answered" if check.answered else "unanswered"]
     return f" {' and '.join(asked)}" if asked else ""
 
 
 def _calls_wanted(check: Calls, tool: str) -> str:
-    """Return how many calls a check asks for; nothing where any number will do."""
+    """Return words for how many calls a check asks for; empty where any number will do."""
     if not check.least and check.at_most is None:
         return ""
     count = count_in_words(check.least, check.at_most)
@@ -118,12 +118,12 @@ def _calls_wanted(check: Calls, tool: str) -> str:
 
 @judges(Calls)
 def calls(check: Calls, context: JudgedDialogue) -> Finding:
-    """The agent called a tool often enough and not too often, or made the calls of ``steps``."""
+    """Judge whether a tool was called often enough and not too often, or whether the calls of ``steps`` were made."""
     return _steps(check, context) if check.tool is None else _calls_of(check, check.tool, context)
 
 
 def _steps(check: Calls, context: JudgedDialogue) -> Finding:
-    """The agent made the calls of ``steps``; what cannot be told of a match counts only where it could turn the outcome."""
+    """Judge whether the agent made the calls of ``steps``; an unclear match counts only where it could change the verdict."""
     calls = _Made(context)
     fits = [calls.fits(step) for step in check.steps]
     sure = [[fit is True for fit in row] for row in fits]
@@ -156,6 +156,7 @@ def _steps(check: Calls, context: JudgedDialogue) -> Finding:
 
 
 def _holds(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
+    """Return whether the calls surely fit the steps in the order that the check asks for."""
     if check.match == "any_order":
         return len(matching(fits)) == len(fits)
     if calls.unordered or (check.match == "exact" and (calls.lacking or len(calls.steps) != len(fits))):
@@ -164,7 +165,7 @@ def _holds(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
 
 
 def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
-    """Return whether the calls may be as expected, given which may fit; calls that are not known may be any."""
+    """Return whether the calls may fit the steps; calls missing from the record could be any."""
     if not calls.lacking or check.match != "exact":
         return calls.lacking or _holds(check, fits, calls)
     by_call = [[row[at] for row in fits] for at in range(len(calls.steps))]
@@ -172,7 +173,7 @@ def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> boo
 
 
 def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
-    """Return whether each row has a place, out of ``count``, that fits it, behind that of the row before."""
+    """Return whether rows can be assigned increasing places below ``count`` that fit them."""
     at = 0
     for row in fits:
         at = next((place + 1 for place in range(at, count) if row[place]), 0)
@@ -182,7 +183,7 @@ def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
 
 
 def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
-    """Return a call for as many steps as can be, each another one (Kuhn's algorithm); of steps in each other's way the first ones.
+    """Return a different fitting call for as many steps as possible (Kuhn's algorithm), earlier steps first.
 
     Args:
         fits: of each step, whether each call fits it.
@@ -193,6 +194,7 @@ def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
     step_of: dict[int, int] = {}
 
     def place(step: int, seen: set[int]) -> bool:
+        """Assign a call to a step, moving other steps where needed, and return whether that worked."""
         for call, fit in enumerate(fits[step]):
             if fit and call not in seen:
                 seen.add(call)
@@ -209,7 +211,7 @@ def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
 def _side_by_side_calls(
     check: Calls, fits: Sequence[Sequence[bool]], steps: Sequence[Step]
 ) -> list[tuple[int | None, int | None]]:
-    """Return steps and calls side by side: those that fit on one line, what has no partner alone."""
+    """Return pairs of step and call for a comparison, None for what has no partner."""
     if check.match == "any_order":
         call_of = matching(fits)
         rest = [call for call in range(len(steps)) if call not in call_of.values()]
@@ -271,10 +273,11 @@ class _Made:
         self.steps = [step for _, step in placed]
 
     def fits(self, pattern: CallPattern) -> list[bool | None]:
-        """Return which calls fit a pattern; None where it cannot be told."""
+        """Return for each call whether it fits a pattern; None where that is unclear."""
         return [self._fits(pattern, at) for at in range(len(self.steps))]
 
     def _fits(self, pattern: CallPattern, at: int) -> bool | None:
+        """Return whether one call fits a pattern; None where that is unclear."""
         step = self.steps[at]
         if step.tool != pattern.tool:
             return False
@@ -286,7 +289,7 @@ class _Made:
 
 
 def _agreed(fits: _Fits, subject: str, calls: _Made) -> Finding:
-    """Judge whether the user had agreed to each call that fits."""
+    """Judge whether the user had agreed to each call that fits, before it was made."""
     wanted = f"the user agrees to each {subject} before it is made"
     agreements = Agreements(calls.context, calls.steps, calls.turns)
     verdicts = [(fit, *agreements.of(at)) for at, fit in enumerate(fits) if fit is not False]
@@ -300,11 +303,12 @@ def _agreed(fits: _Fits, subject: str, calls: _Made) -> Finding:
 
 
 def _in_words(pattern: CallPattern) -> str:
+    """Return a call pattern in words."""
     return pattern.tool + (f" with {matches_in_words(pattern.arguments)}" if pattern.arguments else "")
 
 
 def _counted(tool: str, how: str, low: int, high: int, known: _Made) -> str:
-    """Return how often a tool was called, how many of the calls count, and what became of them: ``book was called twice, but never with seats equal to 4``."""
+    """Return words for how often a tool was called and how many calls count: ``book was called twice, but never with ...``."""
     calls = [step for step in known.steps if step.tool == tool]
     if not calls:
         return f"no call of {tool} is known{known.caution}" if known.lacking else f"{tool} was never called"
@@ -323,7 +327,7 @@ _HINTED = 1000
 
 
 class _Missing:
-    """Stands in the place of what an element of ``*`` does not have."""
+    """Marks an element of ``*`` that lacks the rest of the path."""
 
     def __repr__(self) -> str:
         return "missing in an element"
@@ -334,7 +338,7 @@ _MISSING = _Missing()
 
 @judges(Output)
 def output(check: Output, context: JudgedDialogue) -> Finding:
-    """The structured output has, at ``path``, values that match, or ids that a tool returned; without both, it fits the case's schema."""
+    """Judge the structured output: values at ``path``, ids that a tool returned, or, without both, the case's schema."""
     if check.equals is None:
         return _fits_schema(check, context) if check.tool is None else _look_up(check, check.tool, context)
     wanted = f"{check.path or 'a structured output'} {check.equals.words()} in {_reply_in_words(check.turn)}"
@@ -354,14 +358,14 @@ def output(check: Output, context: JudgedDialogue) -> Finding:
 
 
 def _value_fits(match: Match, value: Json, context: JudgedDialogue) -> bool | None:
-    """Return whether a value at a path fits; where an element does not have the path, ``absent`` does."""
+    """Return whether a value at a path fits, None where unclear; a missing one fits only ``absent``."""
     if value is _MISSING:
         return isinstance(match, Absent)
     return match.fits(value, results=context.calls)
 
 
 def _fits_schema(check: Output, context: JudgedDialogue) -> Finding:
-    """The structured output is there and fits the schema that the case shows."""
+    """Judge whether there is a structured output that fits the schema shown with the case."""
     schema = context.visible.output_schema if context.visible else {}
     wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"
     if not schema:
@@ -377,7 +381,7 @@ def _fits_schema(check: Output, context: JudgedDialogue) -> Finding:
 
 @judges(Matches)
 def matches(check: Matches, context: JudgedDialogue) -> Finding:
-    """The pattern is found in the text of a reply."""
+    """Judge whether the pattern is found in the text of a reply."""
     wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
     for index, turn in context.turns(check.turn):
         if match := check.compiled.search(turn.text):
@@ -388,7 +392,7 @@ def matches(check: Matches, context: JudgedDialogue) -> Finding:
 
 
 def _look_up(check: Output, tool: str, context: JudgedDialogue) -> Finding:
-    """The entries of the structured output have ids of rows that a tool returned before, and that fit ``where``."""
+    """Judge whether the ids in the structured output are of rows that a tool had returned and that fit ``where``."""
     lookup = _LookUp(check, tool, context)
     given = [(index, turn.output) for index, turn in context.turns(check.turn) if turn.output is not None]
     if not given:
@@ -398,7 +402,7 @@ def _look_up(check: Output, tool: str, context: JudgedDialogue) -> Finding:
 
 
 class _LookUp:
-    """A look-up of ids, ready to judge the structured output of a reply.
+    """Judges the ids in the structured output of a reply.
 
     Attributes:
         wanted: what it asks for, in words.
@@ -416,7 +420,7 @@ class _LookUp:
         )
 
     def judged(self, data: JsonObject, turn: int) -> Finding:
-        """Judge the output of the reply in a turn."""
+        """Judge the structured output of the reply in one turn."""
         values = values_at(data, self._check.path, () if self._check.entry else (_MISSING,))
         if not values:
             return self._finding(False, _nothing_there(self._check.path, [data]))
@@ -438,10 +442,11 @@ class _LookUp:
         return worst or self._finding(False, f"{self._place} is empty")
 
     def _finding(self, passed: bool | None, why: str, missed: tuple[str, ...] = ()) -> Finding:
+        """Return a finding with the wording of this look-up."""
         return Finding(passed, why, self.wanted, missed=missed)
 
     def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
-        """Judge the entry that ``entry`` matches."""
+        """Judge the one entry that ``entry`` matches; fail where none or several do."""
         matches, calls = self._check.entry, self._context.calls
         each_fits = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
         meant = [entry for entry, fit in zip(entries, each_fits, strict=True) if fit is not False]
@@ -457,7 +462,7 @@ class _LookUp:
         return self._of_entry(meant[0], turn)
 
     def _of_entry(self, entry: Json, turn: int) -> Finding:
-        """Judge whether the id of an entry is that of a row that fits."""
+        """Judge whether an entry's id belongs to a returned row that fits ``where``."""
         name = self._check.id or ""
         values = _values(entry, name)
         if not values or values[0] is None:
@@ -489,7 +494,7 @@ class _LookUp:
         )
 
     def _rows(self, tool: str, row_id: str, turn: int) -> list[ReturnedRow]:
-        """Return the rows of an id in the last result up to a turn that has it: earlier rows may have changed since."""
+        """Return the rows with an id from the latest result by this turn that has it; empty where none has."""
         if (tool, turn) not in self._returned:
             rows: dict[str, list[ReturnedRow]] = {}
             declared = self._context.tools.get(tool)
@@ -503,10 +508,11 @@ class _LookUp:
         return self._returned[tool, turn].get(row_id, [])
 
     def _answered(self, tool: str, turn: int) -> list[Step]:
+        """Return the answered calls of a tool up to a turn."""
         return [step for index, step in self._context.answered if step.tool == tool and index <= turn]
 
     def _unreturned(self, row_id: str, turn: int) -> Finding:
-        """Judge an id that no result of the tool up to a turn has: wrong, unless the record lacks results."""
+        """Judge an id that no result so far has: wrong, or unclear where the record lacks results."""
         tool, name = self._tool, self._check.id
         calls = [step for step in self._context.calls if step.tool in (tool, "")]
         if any(step.status == "unknown" or "result" in step.unknown for step in calls):
@@ -527,16 +533,17 @@ class _LookUp:
 
 
 def _values(entry: Json, name: str) -> list[Json]:
-    """Return what an entry has under a name or at a dotted path."""
+    """Return the values of an entry under a name or dotted path; empty where there are none."""
     return values_of(entry, name) if isinstance(entry, Mapping) and (name in entry or values_at(entry, name)) else []
 
 
 def _given(which: WhichReply, context: JudgedDialogue) -> list[JsonObject]:
+    """Return the structured outputs of the selected replies."""
     return [turn.output for _, turn in context.turns(which) if turn.output is not None]
 
 
 def _without(which: WhichReply, context: JudgedDialogue) -> str:
-    """Return words for a reply without structured output: which reply has one, else why the JSON in its text is none."""
+    """Return words for why a reply has no structured output: another reply has one, or its JSON text does not count."""
     others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
     if others:
         return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
@@ -550,7 +557,7 @@ def _without(which: WhichReply, context: JudgedDialogue) -> str:
 
 
 def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
-    """Return words for a path without values: what there is in place of its first missing part."""
+    """Return words for a path without values, with what is there instead of its first missing part."""
     parts = path.split(".")
     reached = max(
         count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)
@@ -564,10 +571,12 @@ def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
 
 
 def _listed(values: Sequence[Json]) -> str:
+    """Return the first few values in words; "nothing" where there are none."""
     return first_few([repr(value) if value is _MISSING else shown(value) for value in values]) if values else "nothing"
 
 
 def _reply_in_words(which: WhichReply) -> str:
+    """Return words for the selected reply, such as "the last reply"."""
     return {"any": "any reply", "first": "the first reply", "last": "the last reply"}.get(str(which), f"reply {which}")
 
 
@@ -577,7 +586,7 @@ _COMPARED = 40
 
 @judges(EndState)
 def state(check: EndState, context: JudgedDialogue) -> Finding:
-    """So many rows of the table fit ``where`` at the end, and each of them has ``has``."""
+    """Judge whether the wanted number of table rows fit ``where`` at the end, and each of them has ``has``."""
     low, high = check.wanted
     each = f", {'each ' if high != 1 else ''}with {matches_in_words(check.has)}" if check.has else ""
     wanted = f"{_how_many(low, high)} of {check.table}{_where(check.where)}{each}"
@@ -600,7 +609,7 @@ def state(check: EndState, context: JudgedDialogue) -> Finding:
 def _having(
     check: EndState, fitting: Sequence[Mapping[str, Json]], here: str, wanted: str, context: JudgedDialogue
 ) -> Finding:
-    """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
+    """Judge whether every fitting row has ``has``. ``here``: how many rows fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
     each_fits = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
     lacking = [cell for cell, holds in zip(cells, each_fits, strict=True) if holds is False]
@@ -615,7 +624,7 @@ def _having(
 
 
 def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: JudgedDialogue) -> str:
-    """Return the slip of the case or its tables that keeps the check from being judged; empty where there is none."""
+    """Return the mistake in the case or its tables that makes the check impossible to judge; empty where there is none."""
     end, table = context.end, check.table
     for name in (*check.where, *check.has):
         if not end.ever(table, name.partition(".")[0]):
@@ -633,7 +642,7 @@ def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Judge
 
 @judges(Unchanged)
 def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
-    """No row has changed, but for what is exempt."""
+    """Judge whether no row changed, except where a change is exempt."""
     wanted = "nothing changes" + (f" except {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
     try:
         end = context.end
@@ -662,7 +671,7 @@ def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
 
 @judges(SameEnd)
 def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
-    """The episode ends as the reference does."""
+    """Judge whether the episode ends in the same state as the reference."""
     del check
     wanted = "the episode ends as it does after the reference calls"
     try:
@@ -692,15 +701,17 @@ def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
 
 
 def _broken(why: str, wanted: str) -> Finding:
+    """Return an undecided finding for a mistake in the case."""
     return Finding(None, why, wanted, broken=True)
 
 
 def _untold(error: MapsatError, wanted: str) -> Finding:
+    """Return an undecided finding for an error; it counts as a mistake in the case unless the end is merely unknown."""
     return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
 
 
 def _never_there(check: EndState, context: JudgedDialogue) -> str:
-    """Return an id that ``where`` names and no row ever had: a slip of the case, which no row at the end could show."""
+    """Return an id in ``where`` that no row ever had, a mistake in the case; empty where there is none."""
     end, match = context.end, check.where.get(context.end.key(check.table))
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
@@ -712,7 +723,7 @@ def _never_there(check: EndState, context: JudgedDialogue) -> str:
 
 
 def _is_exempt(change: RowChange, exempt: Exempt, context: JudgedDialogue) -> bool | None:
-    """Return whether a change is allowed; None where that is unclear."""
+    """Return whether an exemption allows a change; None where that is unclear."""
     if change.table != exempt.table:
         return False
     sides = [row for row in (change.before, change.after) if row is not None]
@@ -722,33 +733,40 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: JudgedDialogue) -> bo
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:
+    """Return changes as lines of a before/after comparison, with a heading; empty where there are none."""
     lines = tuple(islice((line for change in changes for line in change_lines(change)), _COMPARED))
     return (("at the start", "at the end"), *lines) if lines else ()
 
 
 def _changes_of(table: str, context: JudgedDialogue) -> tuple[tuple[str, str], ...]:
+    """Return the changes of one table as lines of a before/after comparison."""
     return _side_by_side(change for change in context.end.changes if change.table == table)
 
 
 def _rows(count: int) -> str:
+    """Return a number of rows in words."""
     return "1 row" if count == 1 else f"{count or 'no'} rows"
 
 
 def _how_many(low: int, high: int | None) -> str:
+    """Return a range of row counts in words."""
     if high is None:
         return f"at least {_rows(low)}" if low else "all rows"
     return _rows(low) if low == high else f"{low} to {_rows(high)}" if low else f"at most {_rows(high)}"
 
 
 def _where(matches: Mapping[str, Match]) -> str:
+    """Return matches as words that begin with "with"; empty where there are none."""
     return f" with {matches_in_words(matches)}" if matches else ""
 
 
 def _exempt_in_words(exempt: Exempt) -> str:
+    """Return an exemption in words."""
     columns = f"{' and '.join(exempt.columns)} in " if exempt.columns else ""
     return f"{columns}{exempt.table}{_where(exempt.where)}"
 
 
 def _cell(row: Mapping[str, Json], path: str) -> str:
+    """Return the values of a row at a path in words; "not there" where there are none."""
     values = [row[path]] if path in row else values_at(row, path)
     return " and ".join(map(shown, values[:SHOWN_AT_MOST])) if values else "not there"

@@ -124,13 +124,13 @@ class _Judgement(NamedTuple):
 
     @property
     def quote(self) -> Quote:
-        """Its words with their place; made only for what is shown."""
+        """The figure's words with their place; built only when shown."""
         return self.document.quote(self.figure.span)
 
 
 @judges(Number)
 def number(check: Number, context: JudgedDialogue) -> Finding:
-    """A number with the unit is said of its thing, and lies where it must."""
+    """Judge whether the replies state a number in the unit for the check's thing, within its bounds."""
     if check.of == "proposed":
         return of_proposed(check, context, number)
     unit, scale = UNITS[check.unit]
@@ -169,7 +169,7 @@ def number(check: Number, context: JudgedDialogue) -> Finding:
 
 
 def _bare(check: Number, returned: Sequence[Value], context: JudgedDialogue) -> tuple[Quote, ...]:
-    """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
+    """Return quotes of numbers without a unit that equal one of the values; empty where there are none."""
     scale = UNITS[check.unit][1]
     values = {value.number / scale for value in returned}
     quotes = (
@@ -183,12 +183,13 @@ def _bare(check: Number, returned: Sequence[Value], context: JudgedDialogue) -> 
 
 
 def _numbers(document: Document) -> list[BareNumber | Quantity]:
+    """Return the bare numbers and the figures of a reply."""
     return [*document.numbers, *document.quantities]
 
 
 @judges(ClockTime)
 def clock_time(check: ClockTime, context: JudgedDialogue) -> Finding:
-    """A clock time is said of its thing, and lies in the window."""
+    """Judge whether the replies state a clock time for the check's thing, within its window."""
     if check.of == "proposed":
         return of_proposed(check, context, clock_time)
     values = context.values(check.bounds, clock_times)
@@ -204,13 +205,13 @@ def clock_time(check: ClockTime, context: JudgedDialogue) -> Finding:
 
 
 def _is_ours(figure: Quantity, unit: str, check: Number) -> bool:
-    """Return whether a figure is measured as a check asks; a rating up to five is one of stars, whether a word says so or not."""
+    """Return whether a figure has the unit that a check asks for; a rating up to five counts as stars, with or without the word."""
     rated = check.role == ("rating",) and figure.role == "rating" and figure.value <= _STARS
     return is_unit(figure.unit, unit) or (rated and {figure.unit, unit} == {"count", "star"})
 
 
 def _unread(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> Iterator[tuple[Document, UnreadAmount]]:
-    """Yield the amounts in the replies that are not read, and may be of a unit; nights and months are days, or an age."""
+    """Yield amounts that the reader could not read and that may have the unit; nights and months may be days or an age."""
     long = isinstance(check, Number) and check.unit in ("d", "count")
     for document in context.read(check.turn):
         for amount in document.unread:
@@ -221,7 +222,7 @@ def _unread(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> It
 
 
 def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Clock]:
-    """Yield times of day; one in a list whose role neither words nor what is known tell has that of the one before it: "10:12, 10:22, 10:32"."""
+    """Yield the times of day; in a list, one without a role takes the role of the one before it: "10:12, 10:22, 10:32"."""
     before: Clock | None = None
     for time in times:
         between = document.text[before.span.end : time.span.start] if before else " "
@@ -233,7 +234,7 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
 def _weighed(
     figure: Quantity | Clock, judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue
 ) -> _Judgement:
-    """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
+    """Return the judgement of a figure, softened where something else explains a value that does not fit.
 
     A figure whose thing and role words tell stays open where another thing has its value: then it may be said wrongly.
     """
@@ -267,13 +268,14 @@ def _weighed(
 
 
 def _is_claimed(figure: Quantity | Clock) -> bool:
-    """Return whether words call a figure a price or a total, which is a claim though it is as much as the user would pay."""
+    """Return whether words call a sum a price or total, so that it is a claim even if the user named the same sum."""
     return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _PLANNED
 
 
 def _judged(  # noqa: PLR0911  the cases, one after the other
     check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
+    """Return the finding of a check from the judgements of all figures."""
     clear, maybe = ([judgement for judgement in judgements if judgement.belongs is sure] for sure in (True, None))
     fits, wrong = ([judgement for judgement in clear if judgement.outcome == outcome] for outcome in ("fits", "misfit"))
     deciding, turning = (fits if check.quantifier == "any" else wrong), _turning(check, clear, maybe)
@@ -301,7 +303,7 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
 def _unsaid(
     check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
-    """Return what it means that no reply surely says such a figure."""
+    """Return the finding where no reply surely states such a figure."""
     others = [judgement for judgement in judgements if judgement.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to tell of {_read_as(others)}", wanted)
@@ -320,7 +322,7 @@ def _unsaid(
 
 
 def _answer_alone(check: Number | ClockTime, turning: Sequence[_Judgement]) -> bool:
-    """Return whether figures that something else explains fail all the same: the check names no thing, and words call them what it asks for."""
+    """Return whether misfitting figures fail the check although explained: it names no thing, and words give them its role."""
     is_specific = check.of or check.near or check.bounds or (isinstance(check, Number) and check.mode)
     return (
         bool(turning)
@@ -341,7 +343,7 @@ def _doubtful(
     unit: str,
     context: JudgedDialogue,
 ) -> list[Quote]:
-    """Return what may be the figure that no reply surely says: amounts that are not read, figures of what a question proposes, or of its role in another unit.
+    """Return quotes that may be the missing figure: unread amounts, figures in proposals, or its role in another unit.
 
     A bare number, or a mere multiple, leaves nothing open where nothing must be claimed, or where values are known, none of which it has.
     """
@@ -372,7 +374,7 @@ def _doubtful(
 
 
 def _claimed(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> Iterator[Quote]:
-    """Yield the figures without a unit, or in a strange one, that words call what is looked for and that do not fit: "rating: 5.88" claims something."""
+    """Yield figures with no or a strange unit that words give the wanted role and that do not fit: "rating: 5.88"."""
     roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
     for document in context.read(check.turn):
         amounts: list[UnreadAmount | Quantity] = [*document.unread, *document.quantities]
@@ -390,7 +392,7 @@ def _claimed(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> I
 
 
 def _as_meant(check: Number | ClockTime, document: Document, number: Quantity | BareNumber, unit: str) -> Quantity:
-    """Return a number with the unit and the role that are looked for."""
+    """Return a number as a figure with the unit and role that the check asks for."""
     value = number.value * (UNITS[check.unit][1] if isinstance(check, Number) else 1)
     role, subject = cast("FigureRole | None", next(iter(check.role), None)), getattr(number, "subject", ())
     sentence = document.sentence_at(number.span.start)
@@ -400,6 +402,7 @@ def _as_meant(check: Number | ClockTime, document: Document, number: Quantity | 
 def _judged_as(
     check: Number | ClockTime, document: Document, figure: Quantity, nearby: Nearby, context: JudgedDialogue
 ) -> _Judgement:
+    """Return the judgement of a number that was given the check's unit and role."""
     if isinstance(check, ClockTime):
         return _Judgement(document, figure, belongs(check, document, figure, nearby=nearby, context=context))
     values = context.values(check.bounds, lambda value: _scaled(value, check, UNITS[check.unit][1], context.money))
@@ -407,7 +410,7 @@ def _judged_as(
 
 
 def _read_as(judgements: Sequence[_Judgement]) -> str:
-    """Return in words what figures of other roles were read as."""
+    """Return words for the roles that other figures were read in; "something else" where one has none."""
     roles = dict.fromkeys(judgement.figure.role for judgement in judgements[:SHOWN_AT_MOST])
     if None in roles:
         return "something else"
@@ -415,7 +418,7 @@ def _read_as(judgements: Sequence[_Judgement]) -> str:
 
 
 def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue) -> bool:
-    """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
+    """Return whether a figure read as another one may be the one meant, since nothing known, or only another thing, explains it."""
     of_another = (
         bool(check.of)
         and len(judgement.figure.subject) == 1
@@ -440,7 +443,7 @@ def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: Judge
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequence[_Judgement]) -> list[_Judgement]:
-    """Return the unclear figures that could turn the result: unclear what they describe, or whether they fit."""
+    """Return the unclear figures that could change the verdict; empty where none could."""
     open_ = [judgement for judgement in clear if judgement.outcome == "open"]
     if check.quantifier == "any":
         return [*open_, *(judgement for judgement in maybe if judgement.outcome != "misfit")]
@@ -467,7 +470,7 @@ def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequ
 def _decided(
     check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
-    """Return the finding of figures that decide; one that does not fit fails nothing where another beside it, or, if any may fit, anywhere, is not read."""
+    """Return the finding of the deciding figures; a failure becomes unclear where an unread amount may be the right one."""
     first = deciding[0]
     if first.outcome == "fits":
         return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
@@ -493,6 +496,7 @@ def _number_judged(
     nearby: Nearby,
     context: JudgedDialogue,
 ) -> _Judgement:
+    """Judge one figure for a number check: whether it belongs to it, lies within bounds, and equals what tools returned."""
     scale = UNITS[check.unit][1]
     ours = belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
@@ -541,6 +545,7 @@ def _time_judged(
     nearby: Nearby,
     context: JudgedDialogue,
 ) -> _Judgement:
+    """Judge one time for a clock_time check: whether it belongs to it, lies in the window, and equals what tools returned."""
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
         return _Judgement(document, time, belongs=False, other_role=_is_other(check.role, time.role))
@@ -562,6 +567,7 @@ def _time_judged(
     ours = ours if things or not ours else None
 
     def fits(value: Value) -> bool:
+        """Return whether a returned value is one of the time's readings, within the tolerance."""
         lowest, highest = max(check.tolerance_min, earlier), max(check.tolerance_min, later)
         return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
@@ -572,20 +578,23 @@ def _time_judged(
 
 
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:
+    """Return whether roles are wanted and this is not one of them."""
     return bool(wanted) and role not in wanted
 
 
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
+    """Return the numbers in a value in the canonical unit: plain ones scaled, else those written out in text."""
     plain = [amount * scale * check.times for amount in plain_numbers(value)]
     return plain or [amount * check.times for amount in written(value, UNITS[check.unit][0], money)]
 
 
 def _quotes(judgements: Sequence[_Judgement]) -> tuple[Quote, ...]:
+    """Return the quotes of the first judgements, as many as a finding shows."""
     return tuple(judgement.quote for judgement in judgements[:SHOWN_AT_MOST])
 
 
 def _returned(bounds: Sequence[Bound], values: Iterable[str], context: JudgedDialogue) -> str:
-    """Return what the tools that were called returned, or that none was."""
+    """Return words for what the check's tools returned, or that they were never called."""
     asked = list(dict.fromkeys(bound.tool for bound in bounds if bound.tool))
     called = {step.tool for step in context.calls}
     tools = " or ".join(tool for tool in asked if tool in called)
@@ -598,7 +607,7 @@ def _returned(bounds: Sequence[Bound], values: Iterable[str], context: JudgedDia
 
 
 def _word(check: Number, context: JudgedDialogue) -> str:
-    """Return the unit in words; nothing for a mere count."""
+    """Return the unit in words; empty for a plain count."""
     return context.vocabulary.currency if check.unit == "money" else "" if check.unit == "count" else check.unit
 
 
@@ -607,7 +616,7 @@ def _word(check: Number, context: JudgedDialogue) -> str:
 
 @dataclass(frozen=True)
 class HeldAgainst:
-    """What a figure is held against: the values that tools returned, which of them it fits, and whether its thing is named by then."""
+    """What a figure is compared with: returned values, a test whether one fits, and whether its thing is named by then."""
 
     values: Sequence[Value]
     fits: Callable[[Value], bool]
@@ -617,7 +626,7 @@ class HeldAgainst:
 def belongs(
     check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: JudgedDialogue
 ) -> bool | None:
-    """Return whether a figure is one that the check speaks of; None where that is not sure.
+    """Return whether a figure is one that the check is about; None where that is not sure.
 
     A phrase that it is near tells its role where nothing else does.
     """
@@ -639,7 +648,7 @@ def belongs(
 
 
 def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check, JudgedDialogue], Finding]) -> Finding:
-    """Judge a check of figures of what is proposed.
+    """Judge a check with ``of: proposed``, about the figures of what the replies propose.
 
     One figure of what is surely proposed decides as ``quantifier`` says: one that fits, or one that does not. The other way it is decided only where it
     comes to the same whatever else is proposed.
@@ -662,6 +671,7 @@ def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check
     decides = check.quantifier == "any"
 
     def of(*keys: str) -> Finding:
+        """Judge the check for the things of these keys only."""
         return judged(check.model_copy(update={"of": keys}), context)
 
     finding = of(*sure, *(() if decides and sure else open_))
@@ -678,7 +688,7 @@ def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check
 
 
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
-    """Return the figures that describe one of the phrases, those that may describe one, and the sentences with a phrase.
+    """Return the figures that describe one of the phrases, those that may, and the sentences that contain one.
 
     A figure is said of a phrase that stands in its clause; of several there the nearest is, and the others may be. Where the clause of the
     phrase has no figure, the nearest in its sentence is meant.
@@ -710,7 +720,7 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
 def _is_of(
     check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: JudgedDialogue
 ) -> bool | None:
-    """Return whether a figure is said of one of the check's things. What is said of the end of a way may be said of the way."""
+    """Return whether a figure belongs to one of the check's things. One said of the end of a way may belong to the way."""
     keys = {key for name in check.things if (key := key_of(name, context.keys))}
     to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(
         set(figure.subject), context
@@ -726,7 +736,7 @@ def _is_of(
 
 
 def _is_of_both(keys: set[str], figure: Quantity | Clock, context: JudgedDialogue) -> bool:
-    """Return whether a figure that seems to be said of a thing is known of it together with one of these: the price of a ride there."""
+    """Return whether evidence has the figure for its thing together with one of these, such as the price of a ride there."""
     if not isinstance(figure, Quantity):
         return False
     pieces = context.evidence.figures_of(figure.subject[0], unit=figure.unit, role=figure.role)
@@ -734,7 +744,7 @@ def _is_of_both(keys: set[str], figure: Quantity | Clock, context: JudgedDialogu
 
 
 def readings_of(time: Clock, context: JudgedDialogue) -> Sequence[int]:
-    """Return what a time of day can mean: of two readings the one that tools know of its thing, else of any."""
+    """Return the minutes that a time may mean; of ambiguous readings only those that evidence knows, if any."""
     if len(time.readings) == 1:
         return time.minutes
     own = {moment.minutes % DAY for key in time.subject for moment in context.evidence.times_of(key, role=time.role)}
@@ -746,7 +756,7 @@ def readings_of(time: Clock, context: JudgedDialogue) -> Sequence[int]:
 
 
 def _leads_back(document: Document, figure: Quantity | Clock, context: JudgedDialogue) -> bool:
-    """Return whether the clause of a figure speaks of the way back, whose end has no name: "back where you started at 16:31"."""
+    """Return whether a figure's clause is about the way back, which has no named end: "back where you started at 16:31"."""
     words = pack_of(context.language, context.vocabulary).groups.get("homeward", ())
     return any(
         place_of(document.words(clause), words)
@@ -756,7 +766,7 @@ def _leads_back(document: Document, figure: Quantity | Clock, context: JudgedDia
 
 
 def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
-    """Return whether the thing of a figure is named in its sentence or before: one that is named later only may not be meant."""
+    """Return whether a figure's thing is named in its sentence or earlier; True also where it is never named."""
     if len(figure.subject) != 1:
         return True
     sentences = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
@@ -764,7 +774,7 @@ def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
 
 
 def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: JudgedDialogue) -> str:
-    """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
+    """Return the way named last before the figure in its sentence, else the only one named before it; else empty."""
     sorts = sorts_of(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
     sentences = [
@@ -778,12 +788,12 @@ def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], co
 
 
 def sorts_of(keys: set[str], context: JudgedDialogue) -> set[str]:
-    """Return what sorts of things some keys are, as the tools list them; legs of a way are none."""
+    """Return the sorts of the entities with these keys; legs are left out."""
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
 
 
 def compared(figure: Quantity | Clock, known: HeldAgainst, context: JudgedDialogue) -> Outcome:
-    """Return whether a figure fits the values of its own thing; without a sure thing it fits or fails only where all things agree.
+    """Return whether a figure fits the values of its own thing; without a sure thing, whether all things agree.
 
     A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
     """
@@ -811,7 +821,7 @@ def compared(figure: Quantity | Clock, known: HeldAgainst, context: JudgedDialog
 
 
 def settled(figure: _Figure, values: Sequence[Value], context: JudgedDialogue) -> _Figure:
-    """Return a figure with its thing and role, where words leave them open and what is known does not.
+    """Return the figure with its thing and role filled in from evidence where its words leave them open.
 
     One that is said of nothing is one of the only thing with such a value that the replies name, if they propose it; one of a way stays as it
     is. One whose role no word tells has the role in which alone its thing has this value.
@@ -829,7 +839,7 @@ def settled(figure: _Figure, values: Sequence[Value], context: JudgedDialogue) -
 
 
 def _known_roles(figure: Quantity | Clock, context: JudgedDialogue) -> Iterator[Any]:
-    """Yield the roles in which the thing of a figure has its value."""
+    """Yield the roles in which evidence has the figure's value for its thing."""
     (key,) = figure.subject
     if isinstance(figure, Quantity):
         for piece in context.evidence.figures_of(key, unit=figure.unit):
@@ -842,12 +852,12 @@ def _known_roles(figure: Quantity | Clock, context: JudgedDialogue) -> Iterator[
 
 
 def _is_of_a_way(figure: Quantity | Clock) -> bool:
-    """Return whether a figure may be one of a way, which lies between two things: a length, a time, when it begins or ends."""
+    """Return whether a figure may belong to a way between two things: a length, a duration, a departure or an arrival."""
     return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
 
 
 def _among(known: HeldAgainst, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
-    """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
+    """Return "fits" if the figure fits whichever thing is meant, or every proposed one, else "open"."""
     proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     groups: dict[frozenset[str], bool] = {}
     for value in values:
@@ -860,7 +870,7 @@ def _among(known: HeldAgainst, values: Sequence[Value], context: JudgedDialogue,
 
 
 def lies_between(figure: Quantity, low: float, high: float) -> bool | None:
-    """Return whether all that a figure can mean lies between two bounds, ends included; None where a part of it does.
+    """Return whether all that a figure may mean lies between two bounds, inclusive; None where only a part of it does.
 
     One that is said to be about something may lie just outside.
     """
@@ -875,7 +885,7 @@ def lies_between(figure: Quantity, low: float, high: float) -> bool | None:
 
 
 def meets(figure: Quantity, value: float, tolerance: float) -> bool:
-    """Return whether a figure says a value: exactly, rounded as it is written, or about, under or over it as it says."""
+    """Return whether a figure states a value: exactly, rounded as written, or as its "about", "at most" or "at least" allows."""
     within = tolerance * abs(value) + ROUNDING
     whole = figure.value % 1 == 0 and value % 1 == 0
     rounded = max(within, figure.step / 2 + ROUNDING if not whole or figure.step > 1 else 0)
@@ -894,11 +904,12 @@ def meets(figure: Quantity, value: float, tolerance: float) -> bool:
 
 
 def in_window(check: ClockTime, minutes: int) -> bool:
-    """Return whether a time of day, in minutes after midnight, lies in the window of a check, which may run past midnight."""
+    """Return whether a time, in minutes after midnight, lies in a check's window, which may cross midnight."""
     after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
     at = minutes % DAY
     return after <= at <= before if after <= before else at >= after or at <= before
 
 
 def _minutes(clock: str) -> int:
+    """Return ``HH:MM`` as minutes after midnight."""
     return int(clock[:2]) * 60 + int(clock[3:])

@@ -87,6 +87,8 @@ class Finding(NamedTuple):
 
 
 class _Functions(dict[type[BaseCheck], Callable[[Any, "JudgedDialogue"], "Finding"]]):
+    """Maps each kind of check to the function that judges it; raises LookupError for a kind without one."""
+
     def __missing__(self, kind: type[BaseCheck]) -> NoReturn:
         raise LookupError(f"no function judges {kind.__name__}: write one in judges/ with @judges({kind.__name__})")
 
@@ -97,9 +99,10 @@ _Function = TypeVar("_Function", bound=Callable[[Any, "JudgedDialogue"], Finding
 
 
 def judges(kind: type[BaseCheck]) -> Callable[[_Function], _Function]:
-    """Return a decorator for the function that judges a kind of check: it gets the check and the context, and returns the finding."""
+    """Return a decorator that registers a function, from check and context to finding, as the judge of a kind of check."""
 
     def add(function: _Function) -> _Function:
+        """Register the function and return it unchanged."""
         FUNCTION_OF[kind] = function
         return function
 
@@ -107,7 +110,7 @@ def judges(kind: type[BaseCheck]) -> Callable[[_Function], _Function]:
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:
-    """Return what it means that nothing of the kind is said: a failure, or a pass by which nothing is claimed."""
+    """Return the finding where nothing of the kind is said: a failure, or a pass with nothing claimed."""
     nothing_claimed = if_absent == "nothing_claimed"
     reason = f"{why}, so nothing is claimed" if nothing_claimed else why
     return Finding(nothing_claimed, reason, wanted, nothing_claimed=nothing_claimed, absent=not nothing_claimed)
@@ -125,17 +128,17 @@ def quoted(quote: Quote) -> str:
 
 
 def first_few(texts: Sequence[str], joint: str = ", ") -> str:
-    """Return the first few texts, and how many more there are."""
+    """Return the first few texts joined, with a count of the rest."""
     return listed(texts, SHOWN_AT_MOST, joint)
 
 
 def cited(quotes: Iterable[Quote]) -> str:
-    """Return the first few places, and how many more there are."""
+    """Return citations of the first few quotes, with a count of the rest."""
     return first_few([cite(quote) for quote in quotes], "; ")
 
 
 def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
-    """Return an undecided finding that names the words that are unclear.
+    """Return an undecided finding that cites the unclear words.
 
     Args:
         quotes: these words, with their place.
@@ -146,7 +149,7 @@ def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
 
 
 def citing(passed: bool | None, quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
-    """Return a finding that cites the words that decide it, or that are unclear, with ``what`` of them; nothing where they say it themselves."""
+    """Return a finding that cites the deciding or unclear words, followed by ``what`` about them; ``what`` may be empty."""
     cites = tuple(quotes)
     why = ", ".join(filter(None, (cited(cites), what)))
     return Finding(passed, why, wanted, cites[:SHOWN_AT_MOST])
@@ -159,17 +162,17 @@ Findings = Sequence[Finding]
 
 
 def every(findings: Findings) -> Finding:
-    """All hold: one that does not decides."""
+    """Return the finding that all hold; one failure decides."""
     return at_least(len(findings), findings)
 
 
 def some(findings: Findings) -> Finding:
-    """One holds: it decides."""
+    """Return the finding that at least one holds; one pass decides."""
     return at_least(1, findings)
 
 
 def at_least(needed: int, findings: Findings) -> Finding:
-    """At least ``needed`` hold: known as soon as enough pass, or so many fail that the rest cannot do."""
+    """Return the finding that at least ``needed`` hold, decided once enough pass or too many fail."""
     groups = {passed: [finding for finding in findings if finding.passed is passed] for passed in (True, False, None)}
     passed_ones, failed = groups[True], groups[False]
     if len(passed_ones) >= needed:
@@ -180,14 +183,14 @@ def at_least(needed: int, findings: Findings) -> Finding:
 
 
 def negated(finding: Finding) -> Finding:
-    """It does not hold; what is not known stays so."""
+    """Return the opposite finding; an undecided one stays undecided."""
     passed = None if finding.passed is None else not finding.passed
     wanted = f"not: {finding.wanted}"
     return finding._replace(passed=passed, wanted=wanted, nothing_claimed=False, compared=(), idle=False)
 
 
 def reading_of(deciding: Findings, *, sure: int = 0) -> Family:
-    """Return the family that findings which decide together belong to; none where so many of them read no prose that these decide alone.
+    """Return the family of findings that decide together; empty where those that read no prose decide alone.
 
     Args:
         deciding: the findings that decide.
@@ -200,7 +203,7 @@ def reading_of(deciding: Findings, *, sure: int = 0) -> Family:
 
 
 def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
-    """Return one finding with the reasons of those that decided, and in what is wanted only what could still change it."""
+    """Return one finding from several, with the reasons and quotes of those that decided."""
     asked_for = deciding if passed is not True and needed == len(findings) else findings
     word = " and " if needed == len(findings) else " or "
     wanted = word.join(finding.wanted for finding in asked_for if finding.wanted)
@@ -223,7 +226,7 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
 
 
 def call_in_words(step: Step) -> str:
-    """Return a call as it was made, and what became of it where it was not answered."""
+    """Return a call with its arguments as text, and its status unless it was answered."""
     inside = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in sorted(step.arguments.items())
     )
@@ -244,17 +247,18 @@ def all_of(phrases: Iterable[str]) -> str:
 
 
 def _listed(phrases: Iterable[str], joint: str) -> str:
+    """Return phrases as a list in words, with ``joint`` before the last one."""
     listed = [shown(phrase) for phrase in phrases]
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {joint} {listed[-1]}"
 
 
 def matches_in_words(matches: Mapping[str, Match]) -> str:
-    """Return all matches of a mapping in words, by name."""
+    """Return named matches in words, joined by "and"."""
     return " and ".join(f"{name} {match.words()}" for name, match in matches.items())
 
 
 def count_in_words(low: int, high: int | None) -> str:
-    """Return ``1 to 3``, ``at least one`` and the like, as it reads before a noun."""
+    """Return a range of counts as words before a noun, such as ``1 to 3`` or ``at least one``."""
     if high is None:
         return f"at least {low if low != 1 else 'one'}" if low else "any number of"
     if low == high:
@@ -268,7 +272,7 @@ def clock_of(minutes: int) -> str:
 
 
 def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
-    """Return what a number must be. ``returned``: what tools returned for it, in ``unit``."""
+    """Return words for what a number must be. ``returned``: what tools returned for it, in ``unit``."""
     parts = []
     if check.min is not None or check.max is not None:
         words = range_in_words(check.min, check.max, unit)
@@ -281,7 +285,7 @@ def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
 
 
 def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
-    """Return what a time of day must be. ``returned``: what tools returned for it, minutes after midnight."""
+    """Return words for what a time of day must be. ``returned``: what tools returned for it, minutes after midnight."""
     of = "of " if check.after == check.before else ""
     parts = [f"{of}{window_in_words(check)}"] if check.after or check.before else []
     if check.bounds:
@@ -292,11 +296,12 @@ def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
 
 
 def _sources(bounds: Sequence[Bound]) -> str:
+    """Return words for the places in tool results that bounds point to."""
     return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
 
 
 def thing_in_words(check: Number | ClockTime) -> str:
-    """Return what a figure is looked for of: its role, its thing, the words beside it."""
+    """Return words for the role, thing and nearby phrases of the figure that a check looks for; empty where it sets none."""
     role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
     of = " of what is proposed" if check.of == "proposed" else f" of {one_of(check.things)}" if check.of else ""
     near = f" in a sentence with {one_of(check.near)}" if check.near else ""
@@ -304,7 +309,7 @@ def thing_in_words(check: Number | ClockTime) -> str:
 
 
 def window_in_words(check: ClockTime) -> str:
-    """Return the hours between which a time of day must lie."""
+    """Return words for a check's time window."""
     if check.after and check.after == check.before:
         return f"exactly {check.after}"
     if check.after and check.before:
@@ -316,7 +321,7 @@ def window_in_words(check: ClockTime) -> str:
 
 
 def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Finding:
-    """Return the finding of a plain check, undecided where it rests on a part that the record lacks.
+    """Return a check's finding, made undecided where it rests on results or changes that the record lacks.
 
     Args:
         check: what must hold.
@@ -341,7 +346,7 @@ def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Findin
 
 
 def _needed(check: Check, finding: Finding, context: JudgedDialogue) -> list[str]:
-    """Return the tools of calls whose missing result could turn the finding."""
+    """Return the tools of calls with missing results that could change the finding; empty where none could."""
     untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
     if not untold:
         return []
@@ -356,6 +361,7 @@ def _needed(check: Check, finding: Finding, context: JudgedDialogue) -> list[str
 
 
 def _of(untold: list[str], tools: Iterable[str | None]) -> list[str]:
+    """Return the untold tools that are wanted or unknown; all of them where None is wanted."""
     wanted = set(tools)
     return [tool for tool in untold if None in wanted or not tool or tool in wanted]
 
@@ -373,7 +379,7 @@ _UNREAD, _FIGURES = (1, 3), 10
 
 
 def cell_of(family: str, *, absent: bool, size: ReplySize) -> str:
-    """Return the cell of a failure: ``choice, said, large``.
+    """Return the calibration cell of a failure: ``choice, said, large``.
 
     Args:
         family: the family of what was read.
@@ -391,7 +397,7 @@ def cell_of(family: str, *, absent: bool, size: ReplySize) -> str:
 
 
 def suspicion(cell: str, calibration: Calibration) -> str:
-    """Return why a failure of a cell does not stand, in words; empty where it does."""
+    """Return why failures in a cell are too unreliable to stand; empty where they stand."""
     true, false = calibration.cells.get(cell, (0, 0))
     seen = true + false
     if seen < calibration.least:
@@ -403,7 +409,7 @@ def suspicion(cell: str, calibration: Calibration) -> str:
 
 
 def calibrate(sets: Mapping[str, Iterable[Judging]]) -> Calibration:
-    """Return the table that stored judgings give.
+    """Return the calibration table computed from stored judgings.
 
     The error rates of whole answers are measured with the set that they are of left out of the table.
 
@@ -426,7 +432,7 @@ def calibrate(sets: Mapping[str, Iterable[Judging]]) -> Calibration:
 
 
 def colour(judging: Judging, calibration: Calibration) -> Literal["green", "red", "open"]:
-    """Return what becomes of an answer whose failures stand only where the table lets them."""
+    """Return whether an answer is red (a failure stands), open or green, by the calibration table."""
     standing = [failure for failure in judging.failed if not suspicion(failure.cell, calibration)]
     if standing or judging.sure:
         return "red"
@@ -434,16 +440,18 @@ def colour(judging: Judging, calibration: Calibration) -> Literal["green", "red"
 
 
 def _cells(judgings: Iterable[Judging]) -> Counter[tuple[str, bool]]:
+    """Return how many failures were right and wrong, by cell."""
     return Counter((failure.cell, failure.broken) for judging in judgings for failure in judging.failed)
 
 
 def _total(counts: Iterable[Counter[tuple[str, bool]]]) -> dict[str, tuple[int, int]]:
+    """Return the true and false failures of each cell, summed over all sets."""
     total = sum(counts, Counter())
     return {cell: (total[cell, True], total[cell, False]) for cell in sorted({cell for cell, _ in total})}
 
 
 def _rate(sets: Iterable[tuple[int, int]]) -> ErrorRate:
-    """Return the errors of all sets together, and the rate that all but one in twenty keep below: sets differ by more than chance."""
+    """Return the errors of all sets together, with a one-sided 95 % upper bound of the rate from how much the sets differ."""
     listed = [(errors, answers) for errors, answers in sets if answers]
     errors, answers = (sum(column) for column in zip(*listed, strict=True)) if listed else (0, 0)
     shares = [errors / answers for errors, answers in listed]
@@ -453,19 +461,19 @@ def _rate(sets: Iterable[tuple[int, int]]) -> ErrorRate:
 
 
 def misread_by(calibration: Calibration) -> Misread | None:
-    """Return how often whole answers are taken for what they are not, for the bounds of means; None where it was not measured."""
+    """Return the upper bounds of how often right answers turn red and wrong ones green; None where not measured."""
     red, green = calibration.red_of_right, calibration.green_of_wrong
     return Misread(red_of_right=red.upper, green_of_wrong=green.upper) if red and green else None
 
 
 @cache
 def shipped() -> Calibration:
-    """Return our own table, computed from answers written blind to the shipped suite."""
+    """Return the calibration table that ships with the package."""
     return read_calibration(Path(__file__).with_name("calibration.json"))
 
 
 def calibration_of(own: Calibration | None) -> Calibration:
-    """Return the table for a suite: the cells of its own table, where they hold enough failures, and ours.
+    """Return the shipped calibration, with the suite's own cells in place of ours where they hold enough failures.
 
     Args:
         own: the suite's own table; None where it has none.

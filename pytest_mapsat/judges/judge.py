@@ -84,7 +84,7 @@ class ChecksJudge:
     spec: str = "checks"
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return one label for each requirement of the case; those that a body in Python has ``decided`` are labelled so.
+        """Return a label for each requirement of the case, taken from ``decided`` where a Python body decided it.
 
         Requirements without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
         an episode what it has earned. An episode that somebody else broke is not judged, nor is one that is too long to read.
@@ -97,7 +97,7 @@ class ChecksJudge:
         return self.verdict(case, context, besides(case, context, self.besides))
 
     def verdict(self, case: Case, context: JudgedDialogue, extra: Iterable[tuple[Observed, Label]]) -> Verdict:
-        """Return the labels of a dialogue that can be judged; ``extra``: what is judged beside the requirements."""
+        """Return the verdict on a judgeable dialogue; ``extra``: further labels, of steps, things or qualities."""
         labels = (*labels_of(case, context, seconds=self.seconds), *(label for _, label in extra))
         return Verdict(
             case=case.id,
@@ -124,7 +124,7 @@ _VOTES = 3
 
 
 class Judge(Protocol):
-    """Who labels a trajectory.
+    """The interface of judges: labels a trajectory.
 
     Attributes:
         spec: how the user named the judge.
@@ -135,10 +135,10 @@ class Judge(Protocol):
         """How the user named the judge."""
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return the labels of all requirements of the case; of a case in Python those that its body found."""
+        """Return labels for all requirements of the case, taken from ``decided`` for those that a Python body decided."""
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as a body in Python reads it, with a way to the model that judges."""
+        """Return the dialogue as a Python body reads it, with a way to ask the judging model if there is one."""
 
 
 def make_judge(
@@ -195,7 +195,7 @@ def make_judge(
 
 
 def default_votes(spec: str) -> int:
-    """Return how many evaluations of one dialogue a judge gives by default."""
+    """Return how many evaluations of one dialogue the judge of a spec gives by default."""
     return _VOTES if asks_model(spec) else 1
 
 
@@ -208,7 +208,7 @@ BY_PEOPLE = "decision"
 
 
 class DialogueKey(NamedTuple):
-    """What labels of people are tied to in a dialogue: digests of the replies, and of the calls with their results."""
+    """What labels of people are tied to: the case and digests of the replies and of the calls with their results."""
 
     case: str
     reply: str
@@ -216,7 +216,7 @@ class DialogueKey(NamedTuple):
 
     @classmethod
     def of(cls, trajectory: Trajectory) -> DialogueKey:
-        """Return it for a dialogue."""
+        """Return the key of a dialogue."""
         return cls(trajectory.case, reply_digest(trajectory), evidence_digest(trajectory))
 
 
@@ -230,13 +230,13 @@ class PersonMark(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelsOfPeople:
-    """Labels that are tied to what was said in a run, by case and requirement, in the order in which they were given."""
+    """Labels of people, by case and requirement, in the order given; each is tied to a run's replies."""
 
     by_case: Mapping[str, Mapping[str, Sequence[PlacedNoun[PeopleLabels]]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lines: Iterable[PlacedNoun[PeopleLabels]]) -> LabelsOfPeople:
-        """Return labels, ready to be looked up; those of dialogues that stand in full are there to hold judges against, and decide nothing."""
+        """Return labels grouped for look-up, without those of full dialogues, which only serve to measure judges."""
         by_case: dict[str, dict[str, list[PlacedNoun[PeopleLabels]]]] = {}
         for placed in lines:
             for requirement in placed.noun.labels if placed.noun.reply is not None else ():
@@ -245,11 +245,11 @@ class LabelsOfPeople:
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> LabelsOfPeople:
-        """Return the labels of some files. Raises UsageError, SuiteError."""
+        """Return the labels in some files. Raises UsageError, SuiteError."""
         return cls.of(placed for path in paths for placed in read_nouns(path, PeopleLabels))
 
     def on(self, requirement: Requirement, dialogue: DialogueKey) -> PersonMark | None:
-        """Return the last label of a requirement that fits a dialogue, or None."""
+        """Return the latest label of a requirement that still counts for a dialogue; None where there is none."""
         about = self.by_case.get(dialogue.case, {}).get(requirement.id, ())
         noun = next(
             (placed.noun for placed in reversed(about) if not changed(placed.noun, requirement, dialogue)), None
@@ -260,7 +260,7 @@ class LabelsOfPeople:
 
 
 def changed(noun: PeopleLabels, requirement: Requirement, dialogue: DialogueKey) -> str:
-    """Return what keeps the label of a requirement from counting for a dialogue; empty where it counts."""
+    """Return why the label of a requirement does not count for a dialogue; empty where it counts."""
     if not fits(noun.labels[requirement.id], requirement):
         return "the requirement has no such level"
     if noun.wording.get(requirement.id, "") not in ("", wording_digest(requirement)):
@@ -272,7 +272,7 @@ def changed(noun: PeopleLabels, requirement: Requirement, dialogue: DialogueKey)
 
 @dataclass(frozen=True)
 class PeopleFirst:
-    """People first, then a judge.
+    """Labels of people first, then a judge for the rest.
 
     Attributes:
         decisions: the labels of people.
@@ -288,11 +288,11 @@ class PeopleFirst:
         return self.fallback.spec
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as the judge's own."""
+        """Return the dialogue as the fallback judge reads it."""
         return self.fallback.context(case, trajectory)
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return a label for each requirement: a decision that fits, else the judge's. LabelsOfPeople that fit no more are named in a warning."""
+        """Return the judge's verdict with labels of people in place of its own where they count; warn about those that do not."""
         verdict = self.fallback.judge(case, trajectory, decided)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
             return verdict
@@ -307,7 +307,7 @@ class PeopleFirst:
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
     def _unused(self, case: Case, dialogue: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:
-        """Give one warning for each reason why labels of people do not count; another one of a requirement that has one is no loss."""
+        """Yield a warning for each reason why labels of people do not count, unless another label decided the requirement."""
         requirements = {requirement.id: requirement for requirement in case.truth.requirements}
         reasons: dict[str, list[str]] = {}
         for name, decisions in self.decisions.by_case[case.id].items():
@@ -327,11 +327,12 @@ class PeopleFirst:
 
 
 def people_first(judge: Judge, decisions: LabelsOfPeople) -> Judge:
-    """Return the judge behind labels of people; the judge itself where there are none."""
+    """Return the judge with labels of people put before it; the judge itself where there are none."""
     return PeopleFirst(decisions, judge) if decisions.by_case else judge
 
 
 def _label(requirement: Requirement, decision: PersonMark) -> Label:
+    """Return the label that a person's mark gives a requirement."""
     value = mark_value(decision.outcome)
     return Label(
         requirement=requirement.id,
@@ -345,7 +346,7 @@ def _label(requirement: Requirement, decision: PersonMark) -> Label:
 
 
 def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
-    """Return the change that drops a count of what is asked once each of them has a value of its own."""
+    """Return an update that drops the count of explicit requirements once each has its own value; else empty."""
     decided = all(label.value is not None for label in labels if label.kind == "asked")
     return {"explicit_count": None} if verdict.explicit_count is not None and decided else {}
 
@@ -358,14 +359,14 @@ _ANY_TRIAL = 0
 
 
 class RecordedVerdict(Protocol):
-    """What a file of others says of a case."""
+    """What somebody else's file of verdicts says about a case."""
 
     @property
     def trajectory(self) -> str:
         """The digest of the dialogue that was judged; empty where the file does not say."""
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
-        """Return ``base``, which has the case, the trial, the judge and warnings, with the labels of the case's requirements."""
+        """Return the verdict ``base`` with the file's labels for the case's requirements."""
 
 
 #: Reads a file, named so in messages, and returns its verdicts by case id. Raises SuiteError where it cannot read it.
@@ -375,7 +376,7 @@ Entry = RecordedVerdict | Scorecard
 
 @dataclass(frozen=True)
 class RecordedJudge:
-    """Labels from a file.
+    """Takes labels from a file.
 
     A verdict that carries the digest of its trajectory counts for that trajectory only. One without joins by
     case id, and says so.
@@ -394,7 +395,7 @@ class RecordedJudge:
 
     @classmethod
     def open(cls, path: Path, spec: str, name: str, checks: ChecksJudge | None = None) -> RecordedJudge:
-        """Read the file and check all of it.
+        """Return a judge for a file of recorded verdicts, after reading and checking all of it.
 
         Args:
             path: the file.
@@ -415,7 +416,7 @@ class RecordedJudge:
         return JudgedDialogue.of(case, trajectory, {}) if self.checks is None else self.checks.context(case, trajectory)
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return the file's labels for the case's requirements; what neither the file nor a body in Python says is unevaluated."""
+        """Return the file's labels, and those of a Python body; requirements in neither are unevaluated."""
         verdict = self._recorded(case, trajectory)
         if decided is None or unjudgeable(case, trajectory, self.spec, BY_FILE) is not None:
             return verdict
@@ -425,6 +426,7 @@ class RecordedJudge:
         return verdict.model_copy(update={"labels": tuple(by_id.values())})
 
     def _recorded(self, case: Case, trajectory: Trajectory) -> Verdict:
+        """Return the file's verdict on a trajectory; unevaluated where it has none or is about another dialogue."""
         broken = unjudgeable(case, trajectory, self.spec, BY_FILE)
         if broken is not None:
             return broken
@@ -446,7 +448,7 @@ class RecordedJudge:
         return self._with_besides(entry.labelled(case, base), case, trajectory, ())
 
     def _with_besides(self, verdict: Verdict, case: Case, trajectory: Trajectory, saved: Sequence[Label]) -> Verdict:
-        """Return the verdict with what is asked for besides: as the file has it, else by rules."""
+        """Return the verdict with the extra labels that metrics ask for: the file's, else those by rules."""
         if self.checks is None or not self.checks.besides:
             return verdict
         kinds = self.checks.besides
@@ -456,14 +458,17 @@ class RecordedJudge:
 
 
 def _refused(case: Case, base: Verdict, why: str) -> Verdict:
+    """Return a verdict that leaves all requirements unevaluated for a reason."""
     return base.model_copy(update={"labels": all_unevaluated(case, why, "judge", BY_FILE)})
 
 
 def _digest(entry: Entry) -> str:
+    """Return the digest of the dialogue that an entry is about; empty where it does not say."""
     return trajectory_digest(entry.trajectory) if isinstance(entry, Scorecard) else entry.trajectory
 
 
 def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
+    """Read a saved run, or a file that an installed package can read, into entries by case id and trial."""
     if layout_of(path, name) == "run":
         return {(card.id, card.trial): card for card in read_run(path, name).cases}
     problems: list[Problem] = []
@@ -479,7 +484,7 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
 
 
 def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
-    """Return ``base`` with the labels that the run gives the case's requirements."""
+    """Return the verdict ``base`` with the labels that a saved run gives the case's requirements."""
     by_id = {label.requirement: label for label in saved.labels}
     labels = tuple(_saved_label(requirement, by_id.pop(requirement.id, None)) for requirement in case.truth.by_kind)
     stray = sorted(name for name, label in by_id.items() if label.kind not in BESIDES)
@@ -489,6 +494,7 @@ def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
 
 
 def _saved_label(requirement: Requirement, label: Label | None) -> Label:
+    """Return a saved label; unevaluated where it is missing or its kind or level does not fit the requirement."""
     if label is None:
         return unevaluated(requirement, "the saved run does not judge this requirement", by=BY_FILE)
     if label.kind != requirement.kind:

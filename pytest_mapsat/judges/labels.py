@@ -52,21 +52,25 @@ from .findings import (
 
 @judges(All)
 def _all(check: All, context: JudgedDialogue) -> Finding:
+    """Judge whether all parts hold."""
     return every(_parts(check.checks, context))
 
 
 @judges(AnyOf)
 def _any_of(check: AnyOf, context: JudgedDialogue) -> Finding:
+    """Judge whether at least one part holds."""
     return some(_parts(check.checks, context))
 
 
 @judges(AtLeast)
 def _at_least(check: AtLeast, context: JudgedDialogue) -> Finding:
+    """Judge whether at least ``n`` parts hold."""
     return at_least(check.n, _parts(check.checks, context))
 
 
 @judges(Not)
 def _not(check: Not, context: JudgedDialogue) -> Finding:
+    """Judge whether a check does not hold."""
     return negated(_evaluate(check.check, context))
 
 
@@ -84,7 +88,7 @@ def evaluate(check: Check, context: JudgedDialogue) -> Finding:
 
 
 def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
-    """Judge a check; where calls came when no reply was under way, it must hold with and without them."""
+    """Judge a check; where calls came after the last reply, it must hold with and without them."""
     finding = _evaluate(check, context)
     if not context.trajectory.after_end or finding.passed is False:
         return finding
@@ -93,6 +97,7 @@ def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
 
 
 def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
+    """Judge a check on what was recorded, and note the family of what was read of prose for it."""
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
     if finding.reading or not check.family:
         return finding
@@ -102,6 +107,7 @@ def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
 
 
 def _parts(checks: Sequence[Check], context: JudgedDialogue) -> list[Finding]:
+    """Return the findings of several checks."""
     return [_evaluate(check, context) for check in checks]
 
 
@@ -117,7 +123,7 @@ _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_erro
 
 
 def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> tuple[Label, ...]:
-    """Return the labels that the checks give the requirements of a case, in their order.
+    """Return the labels that checks give the requirements of a case, in their order.
 
     Args:
         case: the case.
@@ -136,7 +142,7 @@ def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> t
 
 
 def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
-    """Return the label that a requirement's own check, or its levels, give it; in a case in Python, its block."""
+    """Return the label of a requirement from its Python block, its levels or its check; unevaluated without any of them."""
     if (finding := context.found.get(requirement.id)) is not None:
         if finding.passed and context.trajectory.after_end:
             finding = finding._replace(
@@ -154,12 +160,12 @@ def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
 
 
 def label_valued(requirement: Requirement, finding: Finding, context: JudgedDialogue) -> Label:
-    """Return the label of what holds or not."""
+    """Return the label for a finding: 1 where it passed, 0 where it failed, unevaluated where undecided."""
     return _label(requirement, None if finding.passed is None else float(finding.passed), finding, context)
 
 
 def _levelled(requirement: Requirement, context: JudgedDialogue) -> Label:
-    """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
+    """Return the label of the first level with a check that passes; an undecided check hides the levels below it."""
     failed: list[Finding] = []
     for rule in requirement.levels:
         finding = _with_late_calls(rule.check, context)
@@ -172,6 +178,7 @@ def _levelled(requirement: Requirement, context: JudgedDialogue) -> Label:
 
 
 def _label(requirement: Requirement, value: float | None, finding: Finding, context: JudgedDialogue) -> Label:
+    """Return the label for a value and finding; unevaluated where calls missed or the failure is suspect."""
     finding = finding._replace(missed=context.excused(finding.missed))
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
@@ -210,12 +217,12 @@ def unevaluated(requirement: Requirement, why: str, blame: Blame | None = "judge
 
 
 def all_unevaluated(case: Case, why: str, blame: Blame, by: str) -> tuple[Label, ...]:
-    """Return such a label for every requirement of the case."""
+    """Return an unevaluated label for every requirement of the case."""
     return tuple(unevaluated(requirement, why, blame, by) for requirement in case.truth.by_kind)
 
 
 def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verdict | None:
-    """Return the verdict on an episode that somebody other than the agent broke; None where there is something to judge."""
+    """Return the verdict on an episode that was broken by something other than the agent; None where it can be judged."""
     fault = trajectory.fault
     blame = fault.blame if fault else _BLAME_BY_ENDING.get(trajectory.ending)
     if blame not in _NOT_THE_AGENT:
@@ -225,7 +232,7 @@ def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verd
 
 
 def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: int) -> Verdict | None:
-    """Return the verdict on a dialogue in which the agent says more characters, claims included, than are read; None where it does not."""
+    """Return the verdict on a dialogue with more agent characters than are read; None where it is short enough."""
     characters = sum(
         len(turn.text) + (len(json.dumps(turn.output)) if turn.output else 0) for turn in trajectory.replies
     )
@@ -236,7 +243,7 @@ def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: i
 
 
 def is_level(requirement: Requirement, value: float) -> bool:
-    """Return whether a requirement of this kind can have the value: 0 or 1, and for a soft one three levels between."""
+    """Return whether a requirement of this kind can have the value: 0 or 1, or a level between for a soft one."""
     return value in (SOFT_LEVELS if requirement.kind == "soft" else (0.0, 1.0))
 
 
@@ -245,7 +252,7 @@ GROUP = "pytest_mapsat.labels"
 
 
 class Observed(Requirement):
-    """A step, a thing or a quality of the replies as something to be judged.
+    """A step, a thing or a quality of the replies, treated as a requirement to be judged.
 
     ``id``: what its label is about. ``kind``: ``state``, ``observation`` or ``quality``. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
     words of the agent or of a tool, and so stand in no requirement.
@@ -257,12 +264,12 @@ class Observed(Requirement):
 
     @property
     def part(self) -> str:
-        """What a model knows it by."""
+        """The name of its part in the data that a model is shown."""
         return self.id.replace("step", "thought").replace(":", "-")
 
 
 def besides(case: Case, context: JudgedDialogue, kinds: Collection[str]) -> tuple[tuple[Observed, Label], ...]:
-    """Return what is judged beside the requirements of a case, each with the label that rules give it.
+    """Return the steps, things and qualities that are judged in addition to requirements, each with its label by rules.
 
     Args:
         case: the case.

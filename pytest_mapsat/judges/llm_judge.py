@@ -88,11 +88,13 @@ _PRAISES_ITSELF = re.compile(
 
 
 def _object(**properties: Json) -> JsonObject:
+    """Return the JSON schema of an object with exactly these properties."""
     # Strict modes of the services want every property required and no other one.
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _list_of(**properties: Json) -> JsonObject:
+    """Return the JSON schema of a list of objects with exactly these properties."""
     return {"type": "array", "items": _object(**properties)}
 
 
@@ -127,7 +129,7 @@ class AskedRequirements:
     standing: Mapping[str, str] = field(default_factory=dict)
 
     def messages(self) -> tuple[JsonObject, ...]:
-        """Return what the model is told and shown."""
+        """Return the system and user messages for the model."""
         if self.window:
             instructions = prompt("judge_window", self.language).fill(fence=self.material.fence, window=self.window)
         else:
@@ -145,12 +147,13 @@ class AskedRequirements:
         return {"role": "system", "content": instructions}, {"role": "user", "content": dialogue}
 
     def _line(self, number: int, requirement: Requirement) -> str:
+        """Return the numbered line of a requirement, with the kind of verdict expected and, in windows, its verdict so far."""
         words = "fact" if requirement.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
         so_far = f" (so far: {self.standing.get(requirement.id, 'open')})" if self.window else ""
         return f"{number}. [{words}] {' '.join(requirement.text.split())}{so_far}"
 
     def again(self, request: Request, answer: str, problems: Mapping[str, str]) -> Request:
-        """Return the second and last asking.
+        """Return the second and last request, which lists the problems of the first reply.
 
         Args:
             request: the first asking.
@@ -169,23 +172,23 @@ class AskedRequirements:
 
 
 def shuffled(requirements: Sequence[Requirement], *seed: Json) -> tuple[Requirement, ...]:
-    """Return requirements in an order that a seed (the case, the dimension, the vote) and their ids give, the same on every machine."""
+    """Return the requirements in a reproducible order that depends on a seed and their ids."""
     return tuple(sorted(requirements, key=lambda each: (digest([*seed, each.id], 16), each.id)))
 
 
 def dimension_of(requirement: Requirement) -> str:
-    """Return the dimension that a requirement is asked about in: its kind, and one for hard and soft ones."""
+    """Return the dimension that a requirement is asked in: its kind, but "explicit" for asked, "implicit" for hard and soft."""
     return {"asked": "explicit", "hard": "implicit", "soft": "implicit"}.get(requirement.kind, requirement.kind)
 
 
 def has_levels(requirement: Requirement) -> bool:
-    """Return whether a requirement is judged by degrees: a quality, and a soft one, unless its own check says that it holds or not."""
+    """Return whether a requirement is judged by degrees: a quality, or a soft one without its own check."""
     return requirement.kind in ("soft", QUALITY) and requirement.check is None
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """One reply on one requirement, checked: the verdict, its reason on one line, and the quotes that it rests on."""
+    """A verified answer on one requirement: the verdict, its reason on one line, and the quotes it rests on."""
 
     verdict: str
     reason: str
@@ -193,13 +196,13 @@ class Opinion:
 
 
 class _BadEntryError(Exception):
-    """An entry does not check; the message says why."""
+    """An entry of the model's reply failed verification; the message says why."""
 
 
 def read_reply(
     data: JsonObject, asked: AskedRequirements, context: JudgedDialogue
 ) -> tuple[dict[str, Opinion], dict[str, str]]:
-    """Return the opinions of a reply that check, by requirement, and the problems of all other requirements.
+    """Return the verified opinions of a reply by requirement, and the problems of all other requirements.
 
     Args:
         data: the reply, a JSON object of any content.
@@ -229,7 +232,7 @@ def read_reply(
 def _opinion(
     entry: Mapping[str, Any], requirement: Requirement, asked: AskedRequirements, context: JudgedDialogue
 ) -> Opinion:
-    """Return what one entry says. Raises _BadError."""
+    """Verify one entry and return it as an opinion. Raises _BadEntryError."""
     verdict = _verdict(entry.get("verdict"), requirement)
     reason = " ".join(visible(_text(entry, "reason")).split())[:_LONGEST_REASON]
     if verdict == CANNOT_SAY:
@@ -253,6 +256,7 @@ def _opinion(
 
 
 def _verdict(given: Any, requirement: Requirement) -> str:
+    """Return an entry's verdict as one of the words that fit the requirement. Raises _BadEntryError."""
     word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
     word = word.strip().lower() if isinstance(word, str) else ""
     word = {"1.0": "1", "0.0": "0"}.get(word, word)
@@ -267,20 +271,24 @@ def _verdict(given: Any, requirement: Requirement) -> str:
 
 
 def _get(value: Any, key: str) -> Any:
+    """Return a key's value; None where it is missing or the container is no object."""
     return value.get(key) if isinstance(value, dict) else None
 
 
 def _text(value: Any, key: str) -> str:
+    """Return the text at a key, cut to a maximum length; empty where there is none."""
     text = _get(value, key)
     return text[:_LONGEST_TEXT] if isinstance(text, str) else ""
 
 
 def _listed(value: Any, key: str, most: int) -> list[Any]:
+    """Return the first elements of the list at a key; empty where there is none."""
     listed = _get(value, key)
     return listed[:most] if isinstance(listed, list) else []
 
 
 def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[FoundWords]:
+    """Yield the quotes of an entry with their places in the material. Raises _BadEntryError where one is not found."""
     for quote in _listed(entry, "quotes", _MOST_QUOTES):
         words = quote[:_LONGEST_TEXT] if isinstance(quote, str) else _text(quote, "words")
         place = material.find(words, _text(quote, "part").strip()) if words.strip() else None
@@ -290,12 +298,12 @@ def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[FoundWords
 
 
 def speaks_to_a_model(text: str) -> bool:
-    """Return whether words of a text address a model, a judge or a system: no person who asks for a place has them."""
+    """Return whether a text addresses a model, a judge or a system, as no real user would."""
     return _TO_THE_JUDGE.search(visible(text)) is not None
 
 
 def _speaks_to_the_judge(quote: FoundWords) -> bool:
-    """Return whether a quote stands among words on verdicts and instructions, and so says nothing of what the user asked."""
+    """Return whether a quote stands in a passage addressed to a judge, so that it proves nothing."""
     text = quote.part.text
     for words, ends in ((_TO_THE_JUDGE, ("\n\n",)), (_PRAISES_ITSELF, (*".!?。！？\n",))):
         start = max(text.rfind(end, 0, quote.start) for end in ends) + 1
@@ -308,7 +316,7 @@ def _speaks_to_the_judge(quote: FoundWords) -> bool:
 def _figures(
     entry: Mapping[str, Any], requirement: Requirement, asked: AskedRequirements, context: JudgedDialogue
 ) -> Iterator[tuple[str, Outcome]]:
-    """Yield each figure of an entry in words, with how it stands to what is known. Raises _BadError."""
+    """Yield each figure of an entry in words, with how it compares to what is known. Raises _BadEntryError."""
     for given in _listed(entry, "figures", _MOST_FIGURES):
         figure = ClaimedFigure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
         words = figure.words[:_SHOWN]
@@ -327,7 +335,7 @@ def _figures(
 def _of_a_fact(
     verdict: str, figures: Sequence[tuple[str, Outcome]], requirement: Requirement, context: JudgedDialogue
 ) -> str:
-    """Return a verdict on a fact: a pass without any figure that it could be about states nothing.
+    """Return the verdict on a fact; a pass with no figure it could be about becomes not_stated.
 
     Raises:
         _BadError: its own figures contradict it, or it is about figures and gives none to compare.
@@ -377,7 +385,7 @@ class Vote:
     usage: tuple[Usage, ...]
 
     def of(self, requirement: Requirement) -> str:
-        """Return what it says of a requirement."""
+        """Return the vote's verdict on a requirement; NO_VOTE without a reply, CANNOT_SAY where its answer was unusable."""
         if requirement.id in self.opinions:
             return self.opinions[requirement.id].verdict
         return NO_VOTE if self.fault else CANNOT_SAY
@@ -385,7 +393,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class ModelJudge:
-    """Labels by a model.
+    """Labels requirements with a model.
 
     Attributes:
         checks: who judges first.
@@ -410,12 +418,12 @@ class ModelJudge:
     window: Window | None = None
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as the checks read it, with the way to the model."""
+        """Return the dialogue as the checks read it, with a way to ask the model."""
         context = self.checks.context(case, trajectory)
         return replace(context, ask=partial(self._said_of, case, context))
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return one label for each requirement of the case, with who gave it and the votes.
+        """Return one label for each requirement of the case, with the votes and who gave it.
 
         An episode that something other than the agent broke is not judged; one without words of the agent is left to the checks.
         """
@@ -446,7 +454,7 @@ class ModelJudge:
         )
 
     def _said_of(self, case: Case, context: JudgedDialogue, text: str, blocks: Blocks | None) -> Finding:
-        """Return what the votes say of a sentence that a body in Python asks about."""
+        """Return the finding of the votes on a sentence that a Python body asks about."""
         asked = Requirement(id="judged", kind="hard", text=text)
         (votes,) = self._votes(case, context.trajectory, {dimension_of(asked): [asked]}, context).values()
         if blocks is not None:
@@ -456,7 +464,7 @@ class ModelJudge:
         return Finding(passed, label.why.removeprefix(UNDECIDED), broken=label.blame is not None)
 
     def _asked(self, requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> dict[str, list[Requirement]]:
-        """Return the requirements that the model is asked about, by dimension: none that a machine decides without reading, none with a blame."""
+        """Return the requirements to ask the model about, by dimension, without those already settled."""
         doubted = {
             self._dimension(requirement)
             for requirement in requirements
@@ -475,13 +483,14 @@ class ModelJudge:
         return asked
 
     def _dimension(self, requirement: Requirement) -> str:
+        """Return the dimension of a requirement: WINDOWED where it is followed through windows, else by its kind."""
         followed = self.window is not None and requirement.scope == "trajectory" and requirement.kind != "policy"
         return WINDOWED if followed else dimension_of(requirement)
 
     def _votes(
         self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: JudgedDialogue
     ) -> dict[str, list[Vote]]:
-        """Return the votes on each dimension that is asked, one request a vote, several under way at once."""
+        """Return all votes by dimension, with one request a vote and several in parallel."""
         if not asked:
             return {}
         _ = context.replies, context.evidence  # read once, before several threads want them
@@ -506,7 +515,7 @@ class ModelJudge:
         context: JudgedDialogue,
         vote: int,
     ) -> Vote:
-        """Follow requirements through the windows of a dialogue: the last opinion on each counts; a window without a usable opinion leaves it open until the next."""
+        """Return a vote from asking window by window; the last opinion counts, and an unusable one reopens a requirement."""
         opinions: dict[str, Opinion] = {}
         problems: dict[str, str] = {}
         fault = ""
@@ -534,7 +543,7 @@ class ModelJudge:
         return Vote(opinions, problems, fault if problems else "", tuple(usage))
 
     def _vote(self, asked: AskedRequirements, context: JudgedDialogue, trial: int, vote: int) -> Vote:
-        """Ask, check the reply against the dialogue, and ask once more where it does not check."""
+        """Ask the model, verify the reply against the dialogue, ask once more where it fails, and return the vote."""
         if self.client is None:
             return Vote({}, {}, "no way to models is open here", ())
         first = request = Request(
@@ -568,12 +577,12 @@ class ModelJudge:
 
 
 def _wants_agreement(check: Check) -> bool:
-    """Return whether a check is decided by what a question and the rows say: a model that decides it is told what is open."""
+    """Return whether a check asks for the user's agreement: a model that judges it is shown what is open."""
     return isinstance(check, Calls) and check.agreed
 
 
 def majority(votes: Sequence[str], requirement: Requirement) -> str:
-    """Return what most votes say: passed, failed, not_stated, a level, or ``cannot_say`` where there is no majority.
+    """Return the verdict of most votes: passed, failed, not_stated or a level; ``cannot_say`` without a majority.
 
     A label that holds or not needs more than half of all votes; a tie is no majority. A fact that is not stated holds. Of levels the one with
     the most votes counts, of those with equally many the lower one (spec, Judging).
@@ -593,7 +602,7 @@ def majority(votes: Sequence[str], requirement: Requirement) -> str:
 
 
 def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> Label:
-    """Return the label that the votes give a requirement; where they give none it is open, with the reason."""
+    """Return the label that the votes give a requirement; unevaluated with a reason where they give none."""
     listed = tuple(vote.of(requirement) for vote in votes)
     verdict = majority(listed, requirement)
     label = Label(
@@ -628,7 +637,7 @@ def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> La
 
 
 def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[str]) -> tuple[str, bool]:
-    """Return why votes give no label, and whether the judge is to blame: where replies are missing."""
+    """Return why votes give no label, and whether the judge is to blame, as it is where replies are missing."""
     opinions = [vote.opinions[requirement.id] for vote in votes if requirement.id in vote.opinions]
     faults = [vote.fault for vote in votes if vote.fault and requirement.id not in vote.opinions]
     if faults:
@@ -659,7 +668,7 @@ class SeenWindow(NamedTuple):
 
 
 def windows_of(trajectory: Trajectory, window: Window) -> list[SeenWindow]:
-    """Return a dialogue in windows. What the user says, what the agent says, and each call with its result are messages.
+    """Return the dialogue split into windows of messages: user texts, agent texts and calls with their results.
 
     Args:
         trajectory: the dialogue.
@@ -678,6 +687,7 @@ def windows_of(trajectory: Trajectory, window: Window) -> list[SeenWindow]:
 
 
 def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], place: str) -> SeenWindow:
+    """Return one window: the dialogue with all texts and calls outside of it emptied."""
     texts = frozenset(turn for turn, at in messages if at is None) | {0}
     calls = {(turn, at) for turn, at in messages if at is not None}
     turns = [

@@ -55,40 +55,42 @@ _MOST_TRIED = 200
 
 @cache
 def _seen(char: str) -> str:
-    """Return a character, or for an invisible one the blank without width, which folding drops: places stay what they were."""
+    """Return a character, or a zero-width space for an invisible one, so that positions stay the same."""
     hidden = unicodedata.category(char) in _HIDDEN and char not in "\n\t"
     return "\u200b" if hidden or _SELECTORS.match(char) else char
 
 
 def visible(text: str) -> str:
-    """Return a text without invisible characters; a carriage return becomes a line break."""
+    """Return a text without invisible characters, with carriage returns as line breaks."""
     return "".join(map(_seen, text.replace("\r\n", "\n").replace("\r", "\n"))).replace("\u200b", "")
 
 
 @cache
 def _is_left_out(char: str) -> bool:
+    """Return whether quotes are compared without this character: blanks, marks and symbols."""
     return char.isspace() or char in _LEFT_OUT or unicodedata.category(char) == "So"
 
 
 def _folded(text: str) -> Folded:
+    """Return a text folded, with its invisible characters replaced."""
     return fold_text("".join(map(_seen, text)))
 
 
 def compact(text: str) -> str:
-    """Return a text in the form in which quotes are compared: case, width, emphasis, blanks and hidden characters do not count."""
+    """Return a text as quotes are compared: folded, without blanks, emphasis and hidden characters."""
     return "".join(char for char in _folded(text).text if not _is_left_out(char))
 
 
 @lru_cache(maxsize=128)
 def _compacted(text: str) -> tuple[Folded, str, list[int]]:
-    """Return a text folded, it without what quotes may leave out, and where each character of the latter stands in the former."""
+    """Return a text folded, its compact form, and the folded position of each compact character."""
     folded = _folded(text)
     kept = [place for place, char in enumerate(folded.text) if not _is_left_out(char)]
     return folded, "".join(folded.text[place] for place in kept), kept
 
 
 def _place_of(quote: str, text: str) -> tuple[int, int] | None:
-    """Return where a quote stands in a text; ``...`` in it leaves something out. One letter or digit alone is no quote."""
+    """Return where a quote stands in a text, with ``...`` as a gap; None where it does not or is a single character."""
     pieces = [piece for part in _LEFT_BETWEEN.split(quote.strip(_ENDS)) if (piece := compact(part))]
     letters = "".join(pieces)
     if len(letters) < 2 or not any(map(str.isalnum, letters)):  # noqa: PLR2004  a pair
@@ -111,7 +113,7 @@ def _place_of(quote: str, text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class DialoguePart:
-    """One part of the dialogue as a model is shown it, by a name as ``reply-1`` or ``call-3``.
+    """One named part of the dialogue as a model is shown it, such as ``reply-1`` or ``call-3``.
 
     ``turn`` is the index of the turn in ``Trajectory.turns`` whose text it is, as it was ``written``; -1 for what is no turn's text.
     """
@@ -124,11 +126,11 @@ class DialoguePart:
 
     @property
     def text(self) -> str:
-        """The text in which quotes are looked for."""
+        """The text in which quotes are searched: as written for turns, else as shown."""
         return self.written if self.turn >= 0 else self.shown
 
     def find(self, quote: str) -> FoundWords | None:
-        """Return where a quote stands, in words that were shown; None where it does not."""
+        """Return the place of a quote in the words that were shown; None where it is not among them."""
         span = _place_of(quote, self.text)
         return None if span is None or _place_of(quote, self.shown) is None else FoundWords(self, *span)
 
@@ -148,7 +150,7 @@ class FoundWords:
 
     @property
     def quote(self) -> Quote | None:
-        """The words as a quote of a turn; None for those of a call or of the situation."""
+        """The words as a quote of a turn; None where the part is no turn."""
         if self.part.turn < 0:
             return None
         return Quote(turn=self.part.turn, start=self.start, end=self.start + len(self.text), text=self.text)
@@ -156,26 +158,26 @@ class FoundWords:
 
 @dataclass(frozen=True)
 class Material:
-    """All that a model is shown of a dialogue, in this order, and how many calls are left out as there are too many."""
+    """All parts that a model is shown of a dialogue, in order, and how many calls did not fit."""
 
     parts: tuple[DialoguePart, ...]
     left_out: int = 0
 
     @cached_property
     def fence(self) -> str:
-        """A mark that stands in no part, the same for the same parts."""
+        """A mark that occurs in no part; the same parts give the same mark."""
         texts = [part.shown for part in self.parts]
         marks = (f"DATA-{digest([number, texts], 12)}" for number in count())
         return next(mark for mark in marks if mark.casefold() not in "\n".join(texts).casefold())
 
     def find(self, words: str, name: str = "", kind: PartKind | None = None) -> FoundWords | None:
-        """Return where words stand: in the part of this name, else in the first part, of this kind, that has them."""
+        """Return the place of words, in the named part first, then in the other parts of the kind; None where no part has them."""
         listed = [part for part in self.parts if kind in (None, part.kind)]
         ordered = sorted(listed, key=lambda part: part.name != name)
         return next((match for part in ordered if (match := part.find(words)) is not None), None)
 
     def fenced(self, kinds: Collection[PartKind]) -> str:
-        """Return the parts of some kinds, each between a line that opens it and one that closes it."""
+        """Return the parts of some kinds as text, each between an opening and a closing line."""
         return "\n".join(
             f"<<<{self.fence} {part.name}\n{part.shown}\n{self.fence}>>>" for part in self.parts if part.kind in kinds
         )
@@ -184,7 +186,7 @@ class Material:
 def material_of(
     case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: JudgedDialogue, *, about: str = ""
 ) -> Material:
-    """Return what a model is shown to judge some requirements of a dialogue.
+    """Return what a model is shown of a dialogue to judge some requirements.
 
     Calls of the tools that the requirements' checks name come first, then those whose results hold things that the replies or the requirements name, then the
     others, later calls first; they are shown in the order in which they were made.
@@ -217,7 +219,7 @@ def material_of(
 def _situation(
     case: Case, requirements: Sequence[Requirement], about: str, trajectory: Trajectory
 ) -> Iterator[DialoguePart]:
-    """Yield what bears on the dialogue: the suite's sentence, what the agent was shown beside the query, and the rules that it is to keep."""
+    """Yield the background parts: context, the suite's own words, instructions, policies, earlier messages and memory."""
     context = case.visible.context
     place = context.location
     lines = {
@@ -240,6 +242,7 @@ def _situation(
 
 
 def _turns(trajectory: Trajectory) -> list[DialoguePart]:
+    """Return a part for each turn; where space is short, later turns are kept and earlier ones cut."""
     room: dict[PartKind, int] = {"user": USER_CHARACTERS, "reply": REPLY_CHARACTERS}
     left = {kind: sum((turn.role == "user") == (kind == "user") for turn in trajectory.turns) for kind in room}
     parts: list[DialoguePart] = []
@@ -254,7 +257,7 @@ def _turns(trajectory: Trajectory) -> list[DialoguePart]:
 
 
 def _cut(text: str, room: int) -> str:
-    """Return a text of at most so many characters and the note that says what is missing in its middle."""
+    """Return a text cut in the middle to so many characters, plus a note of how many are missing."""
     if len(text) <= room:
         return text
     half = room // 2
@@ -262,7 +265,7 @@ def _cut(text: str, room: int) -> str:
 
 
 class _Choice:
-    """What matters for some requirements: tools that their checks name, and things that they or the replies name."""
+    """Says which calls matter for some requirements, by the tools and things that they and the dialogue mention."""
 
     def __init__(self, trajectory: Trajectory, requirements: Sequence[Requirement], context: JudgedDialogue) -> None:
         texts = [*(turn.text for turn in trajectory.turns), *(requirement.text for requirement in requirements)]
@@ -274,15 +277,17 @@ class _Choice:
         }
 
     def names_one(self, value: Json) -> bool:
+        """Return whether a value contains the name or id of a mentioned entity."""
         text = fold_phrase(_json(value))
         return any(name in text for name in self.names)
 
     def rank(self, step: Step) -> int:
+        """Return a call's rank, 0 for what matters most: 2, less 1 for a tool and 1 for a thing that is mentioned."""
         return 2 - (step.tool in self.tools) - self.names_one(step.result)
 
 
 def _tools_named(value: object) -> Iterator[str]:
-    """Yield the tools that a check, or anything that holds checks, names."""
+    """Yield the tool names in a check, or in data that contains checks."""
     if isinstance(value, Mapping):
         if isinstance(value.get("tool"), str):
             yield value["tool"]
@@ -293,7 +298,7 @@ def _tools_named(value: object) -> Iterator[str]:
 
 
 def _call(step: Step, chosen: _Choice, room: int) -> str:
-    """Return a call with its result, cut to about so many characters."""
+    """Return a call with its result as text, cut to about so many characters."""
     head = f"{step.tool}({_json(dict(sorted(step.arguments.items())))})"  # as an answer from the cache has them
     head = f"{step.tool}(arguments not recorded)" if "arguments" in step.unknown else head
     if "result" in step.unknown:
@@ -308,7 +313,7 @@ def _call(step: Step, chosen: _Choice, room: int) -> str:
 
 
 def _thinned(value: Json, chosen: _Choice) -> Json:
-    """Return a result in which long lists keep the elements that name something that matters, and a few others."""
+    """Return a result with its long lists reduced to elements that name mentioned things, or to the first few."""
     if isinstance(value, dict):
         return {key: _thinned(part, chosen) for key, part in value.items()}
     if not isinstance(value, list) or len(value) <= _FEW:
@@ -320,6 +325,7 @@ def _thinned(value: Json, chosen: _Choice) -> Json:
 
 
 def _json(value: Json) -> str:
+    """Return a value as JSON text, with other types written as strings."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -353,7 +359,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 
 @dataclass(frozen=True)
 class ClaimedFigure:
-    """A figure of a reply, as a model reads it: the reply's words; their value, digits only; what it is held against, or a calculation, empty where the data have none."""
+    """A figure of a reply as a model reports it: words, unit, value in digits, relation, and the known value or formula."""
 
     words: str
     unit: str
@@ -363,13 +369,13 @@ class ClaimedFigure:
 
 
 class UncheckedError(Exception):
-    """A figure cannot be compared: it is not read as the reply has it, or rests on what the data do not have."""
+    """A figure cannot be compared: the model misread it, or it rests on numbers that the data do not have."""
 
 
 def compare(
     figure: ClaimedFigure, place: FoundWords, requirement: Requirement, material: Material, context: JudgedDialogue
 ) -> Outcome:
-    """Return whether a figure stands to what is known as it must; ``open`` where nothing is known.
+    """Return whether a figure has its stated relation to what is known; ``open`` where nothing is known.
 
     Args:
         figure: the figure.
@@ -397,7 +403,7 @@ def compare(
 
 
 def _has(numbers: Collection[float], number: float) -> bool:
-    """Return whether a number stands among those of the data, in its own unit or in one that is converted to it."""
+    """Return whether a number occurs in the data, in its own or a converted unit; small whole numbers always do."""
     scaled = (number, number * 1000, number / 1000, number * 60, number / 60)
     return (number == int(number) and 0 < number <= _SMALL) or any(
         abs(amount - other) <= _ROUNDING * max(1.0, abs(amount)) for amount in scaled for other in numbers
@@ -405,7 +411,7 @@ def _has(numbers: Collection[float], number: float) -> bool:
 
 
 def _same_text(figure: ClaimedFigure, place: FoundWords, texts: Sequence[str]) -> Outcome:
-    """Compare what is no quantity, such as a telephone number: by its digits where it has enough of them, else by its letters."""
+    """Compare a text such as a phone number with the known one, by digits where it has enough, else by letters."""
     value, expected = _sign(figure.value), _sign(figure.known)
     if not value or value not in _sign(place.text):
         raise UncheckedError(f"the value {figure.value!r} does not stand in the words {figure.words!r}")
@@ -415,11 +421,13 @@ def _same_text(figure: ClaimedFigure, place: FoundWords, texts: Sequence[str]) -
 
 
 def _sign(text: str) -> str:
+    """Return the digits of a text if it has enough of them, else its compact form."""
     digits = re.sub(r"\D", "", text)
     return digits if len(digits) >= _FEWEST_DIGITS else compact(text)
 
 
 def _value(figure: ClaimedFigure) -> float:
+    """Return a figure's value as a number, a clock time as minutes. Raises UncheckedError where it is neither."""
     text = _UNIT_WORDS.sub("", figure.value).strip()
     if figure.unit == "clock" and (clock := _CLOCK.fullmatch(text)):
         return _minutes(*clock.groups())
@@ -430,7 +438,7 @@ def _value(figure: ClaimedFigure) -> float:
 
 
 def _read(figure: ClaimedFigure, value: float, place: FoundWords, context: JudgedDialogue) -> Quantity | Clock | None:
-    """Return the figure of the reply that the rules read in these words; None where they read none there.
+    """Return the figure that our own reader finds in these words; None where it finds none there.
 
     Raises:
         UncheckedError: they read figures there, and none of this value.
@@ -453,11 +461,12 @@ def _read(figure: ClaimedFigure, value: float, place: FoundWords, context: Judge
 
 
 def _canonical(figure: ClaimedFigure) -> tuple[str, float]:
-    """Return the unit of the reading, empty for any, and how many of it one of the figure's unit is."""
+    """Return the reader's unit for a figure, empty for any, and the factor to convert to it."""
     return ("", 1.0) if figure.unit in ("count", "clock", "text") else UNITS[figure.unit]
 
 
 def _says(read: Quantity | Clock, value: float) -> bool:
+    """Return whether a figure or time that was read includes a value."""
     if isinstance(read, Clock):
         return any((at - int(value)) % _HALF_DAY == 0 for at in read.minutes)
     give = _ROUNDING * max(1.0, abs(value))
@@ -465,7 +474,7 @@ def _says(read: Quantity | Clock, value: float) -> bool:
 
 
 def _calculated(figure: ClaimedFigure, data: Collection[float], clocks: Collection[int]) -> float:
-    """Return what a figure is held against: a number of the data, or a calculation of such numbers, worked out step by step and never executed.
+    """Return the known value: a number of the data, or the result of a formula of such numbers, parsed but never executed.
 
     Raises:
         UncheckedError: it is none, or rests on a number that the data do not have.
@@ -491,7 +500,7 @@ def _calculated(figure: ClaimedFigure, data: Collection[float], clocks: Collecti
 
 
 def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
-    """Return the value of a formula in which ``n0``, ``n1`` stand for numbers. Raises ValueError for what is no formula."""
+    """Return the value of a parsed formula, with ``n0``, ``n1`` for its numbers. Raises ValueError for anything else."""
     if isinstance(node, ast.Name):
         return numbers[int(node.id[1:])]
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
@@ -502,6 +511,7 @@ def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
 def _in_time(
     figure: ClaimedFigure, value: float, expected: float, read: Quantity | Clock | None, requirement: Requirement
 ) -> bool:
+    """Return whether a time has its stated relation to the expected one, within the tolerance."""
     own = max((check.tolerance_min for check in requirement.leaves if isinstance(check, ClockTime)), default=1)
     slack = max(own, _ABOUT_MINUTES if read is not None and read.approx != "exact" else 1)
     if figure.relation == "equal":
@@ -516,6 +526,7 @@ def _in_time(
 def _in_size(
     figure: ClaimedFigure, value: float, expected: float, read: Quantity | Clock | None, requirement: Requirement
 ) -> bool:
+    """Return whether a figure has its stated relation to the expected one, allowing for units, rounding and tolerance."""
     unit, scale = _canonical(figure)
     low, high = (read.low, read.high) if isinstance(read, Quantity) else (value * scale, value * scale)
     if figure.relation == "at_most":
@@ -534,4 +545,5 @@ def _in_size(
 
 
 def _minutes(hours: str, minutes: str) -> int:
+    """Return hours and minutes as minutes after midnight."""
     return int(hours) * 60 + int(minutes)

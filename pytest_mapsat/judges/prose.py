@@ -65,14 +65,14 @@ _LISTED = 2
 
 @judges(Says)
 def says(check: Says, context: JudgedDialogue) -> Finding:
-    """Words are said, and others are not."""
+    """Judge whether some phrases are said and others are not."""
     parts = [_said(check, context)] if check.any or check.all else []
     parts += [_not_said(check, context)] if check.none else []
     return every(parts) if len(parts) > 1 else parts[0]
 
 
 def _said(check: Says, context: JudgedDialogue) -> Finding:
-    """One of ``any`` and each of ``all`` is said, not under a negation."""
+    """Judge whether a phrase of ``any`` and each of ``all`` is said, and not under a negation."""
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = f"a reply says {', and '.join(one_of(group) for group in groups)}"
     each = [context.phrased(group, check.turn) for group in groups]
@@ -96,7 +96,7 @@ def _said(check: Says, context: JudgedDialogue) -> Finding:
 
 
 def _not_said(check: Says, context: JudgedDialogue) -> Finding:
-    """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open.
+    """Judge whether no phrase of ``none`` is said, except under a negation or in a question.
 
     A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
     """
@@ -122,7 +122,7 @@ def _not_said(check: Says, context: JudgedDialogue) -> Finding:
 
 @judges(Asked)
 def asked(check: Asked, context: JudgedDialogue) -> Finding:
-    """The agent asked often enough, and not too often, about the subject."""
+    """Judge whether the agent asked about the subject often enough and not too often."""
     questions = [
         (document, question.span)
         for document in context.replies
@@ -144,7 +144,7 @@ def asked(check: Asked, context: JudgedDialogue) -> Finding:
 
 @judges(Travels)
 def travels(check: Travels, context: JudgedDialogue) -> Finding:
-    """No travel time or length of another way of travelling is affirmed."""
+    """Judge whether the replies send the user only by the given ways of travelling."""
     wanted = f"only {one_of(check.by)} as the way of travelling"
     other = [
         (document, figure)
@@ -181,19 +181,19 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
 
 
 def _in_a_name(document: Document, mention: Mention) -> bool:
-    """Return whether a way is part of a name: "Cooper's Walk"."""
+    """Return whether a way of travelling is only part of a name: "Cooper's Walk"."""
     before = document.text[: mention.span.start].rsplit(None, 1)[-1:] if mention.span.start else []
     return document.text[mention.span.start].isupper() and bool(before) and before[0][:1].isupper()
 
 
 def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
-    """Return whether a way is one that the user has planned already: "in time for your train"."""
+    """Return whether the way of travelling is one that the user already planned: "in time for your train"."""
     before = document.text[: mention.span.start].lower().rstrip(" ")
     return before.endswith(tuple(groups.get("owned", ())))
 
 
 def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
-    """Return whether the user is not sent by a way that is named, as by one that is turned down does; None where that is not sure."""
+    """Return True if the reply does not send the user by a named way, False if it does, None where that is unclear."""
     open_ = mention.stance in ("affirmed", "described", "unclear")
     lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
     if open_ and any(word in lead for word in groups.get("needless", ())):
@@ -205,12 +205,12 @@ def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
 
 
 def _words_turned_down(document: Document, mention: Mention) -> bool:
-    """Return whether words are turned down by what is said around them."""
+    """Return whether words are denied or rejected by other words around them."""
     return mention.stance in ("denied", "rejected") and mention.why not in document.words(mention.span)
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are said and meant.
+    """Return whether words are said and really meant.
 
     False where they are denied or asked, None where they are compared, or a denial stands earlier in the clause.
     """
@@ -234,7 +234,7 @@ def _meant(document: Document, mention: Mention) -> bool | None:
 
 
 def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: JudgedDialogue) -> bool:
-    """Return whether words stand in a sentence that plainly affirms, or denies, them; those of names, addresses and numbers need none."""
+    """Return whether a plain sentence affirms or denies words; always True for names, addresses and numbers."""
     phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
     words = phrase.split()
     street = phrase.endswith(tuple(streets)) and not phrase.endswith(_INDOORS)
@@ -248,7 +248,7 @@ def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "den
 
 
 def _surely(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are meant; None also where they only locate something, or a denial stands in the sentence."""
+    """Return whether words are surely meant; None where they only locate something or a negation precedes them."""
     meant = _meant(document, mention)
     located = mention.stance == "landmark"
     open_ = located or _denied_before(document, mention, document.sentences[mention.sentence].start)
@@ -256,18 +256,18 @@ def _surely(document: Document, mention: Mention) -> bool | None:
 
 
 def _denied_before(document: Document, mention: Mention, start: int) -> bool:
-    """Return whether a denial stands between a place and words; "No, it has gone" is an answer."""
+    """Return whether a negation stands between a position and the words; a comma after it makes it an answer ("No, it has gone")."""
     denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
     return any(document.text[span.end : span.end + 1] not in (",", "，") for span in denials)
 
 
 def has_any(text: str, phrases: Iterable[str]) -> bool:
-    """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
+    """Return whether a text contains one of the phrases, in Latin script only as whole words (a plain plural counts)."""
     return place_of(text, phrases) is not None
 
 
 def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
-    """Return where the first of the phrases begins and ends in a text, as whole words where it is Latin; None where none is there."""
+    """Return start and end, in the folded text, of the first listed phrase that occurs; None where none does."""
     text = fold_phrase(text)
     for phrase in map(fold_phrase, phrases):
         at = word_at(text, phrase)
@@ -277,6 +277,7 @@ def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
 
 
 def _places(mentions: Iterable[Named]) -> tuple[Quote, ...]:
+    """Return the quotes of the first mentions, as many as a finding shows."""
     return tuple(document.quote(mention.span) for document, mention in mentions)[:SHOWN_AT_MOST]
 
 
@@ -289,7 +290,7 @@ _LONGEST = 8
 
 @judges(Located)
 def located(check: Located, context: JudgedDialogue) -> Finding:
-    """What the reply proposes, or the point that it gives, lies where it must."""
+    """Judge whether what a reply proposes, or the point it gives, lies in the required place."""
     wanted = _place_wanted(check)
     fits: list[tuple[Document, Span]] = []
     wrong: list[tuple[Document, Span]] = []
@@ -317,7 +318,7 @@ def located(check: Located, context: JudgedDialogue) -> Finding:
 
 
 def _by_name(check: Located, context: JudgedDialogue, wanted: str) -> Finding:
-    """Judge by the places that are named: those that a tool put there, or elsewhere."""
+    """Judge by the known locations of the places that the replies name."""
     where: dict[str, bool] = {}
     for point in context.evidence.points:
         for key in point.subject:
@@ -340,7 +341,7 @@ def _by_name(check: Located, context: JudgedDialogue, wanted: str) -> Finding:
 
 @judges(Addressed)
 def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
-    """A part of an address is the right one: one of ``names`` is told; another name with one of the endings is not it."""
+    """Judge whether a reply gives the right part of an address: one of ``names``, not another name with one of the endings."""
     wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"
     documents = context.read(check.turn)
     occurrences = [occurrence for document in documents for occurrence in _occurrences(document, check.names)]
@@ -361,7 +362,7 @@ def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
 
 
 def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[Document, Span, bool]]:
-    """Yield where the first of the names stands in each sentence, and whether it is plainly told: not denied, not in a question."""
+    """Yield the first of the names found in each sentence, and whether it stands outside questions and negations."""
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
@@ -378,6 +379,7 @@ def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[D
 
 
 def _same_clause(document: Document, span: Span, other: Span) -> bool:
+    """Return whether two spans start in the same clause."""
     return any(
         clause.start <= span.start < clause.end and clause.start <= other.start < clause.end
         for clause in document.clauses
@@ -385,7 +387,7 @@ def _same_clause(document: Document, span: Span, other: Span) -> bool:
 
 
 def _other_names(document: Document, check: Addressed) -> Iterator[Span]:
-    """Yield the names with one of the endings that are none of ``besides``, in sentences that neither ask nor deny."""
+    """Yield names with one of the endings, except those in ``besides``, from sentences that neither ask nor deny."""
     asked = {question.sentence for question in document.questions}
     endings = sorted(check.endings, key=len, reverse=True)
     for number, sentence in enumerate(document.sentences):
@@ -399,6 +401,7 @@ def _other_names(document: Document, check: Addressed) -> Iterator[Span]:
 
 
 def _names_in(run: re.Match[str], offset: int, endings: list[str]) -> Iterator[Span]:
+    """Yield the spans in a run of Chinese characters that end in one of the endings and have the length of a name."""
     begins = 0
     words = run.group()
     for at in range(len(words)):
@@ -412,7 +415,7 @@ def _names_in(run: re.Match[str], offset: int, endings: list[str]) -> Iterator[S
 
 
 def _points(document: Document) -> Iterator[tuple[Span, tuple[tuple[float, float], ...]]]:
-    """Yield the points that a reply gives, each as what it may mean: longitude first, latitude first, or, beyond the pole, only one of them."""
+    """Yield the coordinates in a reply, each in the possible orders of longitude and latitude."""
     for identifier in document.identifiers:
         if identifier.kind == "point":
             first, other = (float(part) for part in identifier.value.split(","))
@@ -425,23 +428,27 @@ _SAME_M = 30.0
 
 
 def _is_users(point: tuple[float, float], context: JudgedDialogue) -> bool:
+    """Return whether a point is the user's own location."""
     own = context.visible.context.location if context.visible else None
     return own is not None and distance_m(*point, own.lon, own.lat) <= _SAME_M
 
 
 def _lies(check: Located, point: tuple[float, float]) -> bool:
+    """Return whether a point lies within the check's distance; True where the check gives no point."""
     if check.lon is None or check.lat is None:
         return True
     return distance_m(*point, check.lon, check.lat) <= check.metres
 
 
 def _place_wanted(check: Located) -> str:
+    """Return words for where the place must lie."""
     if check.lon is None:
         return "a reply names a place or gives a point"
     return f"a reply names or gives a place within {check.metres:g} m of {check.lon:g},{check.lat:g}"
 
 
 def _spans(places: list[tuple[Document, Span]]) -> tuple[Quote, ...]:
+    """Return the quotes of the first spans, as many as a finding shows."""
     return tuple(document.quote(span) for document, span in places[:SHOWN_AT_MOST])
 
 
@@ -453,7 +460,7 @@ _BY_OTHER_WORDS = "which other words of the reply may recommend"
 
 @judges(Recommends)
 def recommends(check: Recommends, context: JudgedDialogue) -> Finding:
-    """All that the check asks of what the replies propose: each part is judged by itself."""
+    """Judge what the replies propose; each part of the check is judged by itself."""
     parts: list[Finding] = []
     if check.of_results:
         parts.append(_of_results(check, context))
@@ -471,7 +478,7 @@ def recommends(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _of_results(check: Recommends, context: JudgedDialogue) -> Finding:
-    """What is recommended is one of ``any_of`` and has every attribute of ``where``: one such thing, or all.
+    """Judge whether something (or everything) recommended is one of ``any_of`` and has the attributes of ``where``.
 
     What the user names may be where the way leads, and no recommendation: where it alone fails the check, the check is undecided.
     """
@@ -496,7 +503,7 @@ def _recommended(
     context: JudgedDialogue,
     wanted: str,
 ) -> Finding:
-    """Return what comes of the things that the replies name."""
+    """Return the finding of a ``recommends`` check from the things that the replies name."""
     things = _settled(things)
     proposed = [thing for thing in things if thing.proposed]
     maybe = [thing for thing in things if thing.proposed is None]
@@ -522,7 +529,7 @@ def _recommended(
 
 
 def _settled(things: Sequence[Recommendation]) -> list[Recommendation]:
-    """Return what becomes of things of one kind that are only described, or proposed under a condition.
+    """Return the things with ``proposed`` decided where they are only described or proposed under a condition.
 
     The only one is proposed. Beside a chosen one, one that is described is not, and one under a condition stays open.
     """
@@ -538,19 +545,19 @@ def _settled(things: Sequence[Recommendation]) -> list[Recommendation]:
 
 
 def _doubtful(wrong: Sequence[Recommendation], good: Sequence[Recommendation]) -> bool:
-    """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
+    """Return whether words propose a fitting thing but only the reply's structure a wrong one, which may then be misread."""
     return any(thing.firmly for thing in good) and bool(wrong) and not any(thing.firmly for thing in wrong)
 
 
 def _proposes(context: JudgedDialogue, turn: WhichReply) -> bool:
-    """Return whether the replies propose anything: then what they seem to turn down may be part of it."""
+    """Return whether the replies propose any thing at all."""
     return any(standing.proposed for standing in context.standings(turn).values())
 
 
 def _none_proposed(
     check: Recommends, things: Sequence[Recommendation], context: JudgedDialogue, wanted: str
 ) -> Finding:
-    """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
+    """Return the finding where no candidate is proposed: a failure unless other words may recommend one."""
     stances = frozenset().union(*(thing.stances for thing in things))
     # After "You mean X?" a reply that says more may go on about it.
     doubtful = stances == {"asked"} or "rejected" in stances or _proposes(context, check.turn)
@@ -573,7 +580,7 @@ def _none_proposed(
 
 
 def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
-    """No recommended thing is one of ``none_of``, and none has all attributes of ``none_where``."""
+    """Judge whether nothing recommended is one of ``none_of`` or has all attributes of ``none_where``."""
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
     wanted = f"nothing recommended {_holds(check.none_of, check.none_where, 'or')}"
@@ -605,7 +612,7 @@ def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _any_of(check: Recommends, context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """One of ``any_of`` is proposed and none of ``none_of``.
+    """Judge whether one of ``any_of`` is proposed and none of ``none_of``.
 
     An option that seems to be turned down is no failure by itself: words that are not understood may propose it.
     """
@@ -636,14 +643,14 @@ def _any_of(check: Recommends, context: JudgedDialogue) -> Finding:  # noqa: PLR
 
 
 def _turned_down(thing: Recommendation) -> bool:
-    """Return whether words turn a thing down or deny it; what is denied without a word of its own is only taken back with all around it."""
+    """Return whether the replies turn a thing down, or deny it with words about it."""
     return any(
         mention.stance == "rejected" or (mention.stance == "denied" and mention.why) for _, mention in thing.mentions
     )
 
 
 def _ruled_out(check: Recommends, context: JudgedDialogue) -> Finding:
-    """One of ``turned_down`` is denied or turned down, and none is proposed."""
+    """Judge whether one of ``turned_down`` is turned down and none is proposed."""
     wanted = f"a reply turns down {one_of(check.turned_down)}"
     things = _named(check.turned_down, context, check.turn)
     proposed = [thing for thing in things if thing.proposed]
@@ -663,7 +670,7 @@ def _ruled_out(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
-    """At least ``at_least`` of the things are proposed, and at most ``at_most``.
+    """Judge whether at least ``at_least`` and at most ``at_most`` of the things are proposed.
 
     Too few are a failure only where none is proposed: beside some that are, words that are not understood may propose the others.
     """
@@ -694,7 +701,7 @@ def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
 def _not_proposed(
     groups: Sequence[Sequence[str]], each: Sequence[Sequence[Recommendation]]
 ) -> tuple[list[str], list[Recommendation]]:
-    """Return the first names of the groups of which nothing is proposed, and what of these may be."""
+    """Return the first names of the groups with nothing proposed, and the things in them that may be proposed."""
     lacking = [
         (names[0], things)
         for names, things in zip(groups, each, strict=True)
@@ -704,7 +711,7 @@ def _not_proposed(
 
 
 def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
-    """All things are proposed, in the given order."""
+    """Judge whether all things are proposed in the given order, by their arrival times or else by the text."""
     wanted = f"a reply recommends {' before '.join(shown(names[0]) for names in check.in_order)}"
     each = [_named(names, context, check.turn) for names in check.in_order]
     missing, _ = _not_proposed(check.in_order, each)
@@ -732,14 +739,14 @@ def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _rank(things: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
-    """Return the reply, the first and the last mention that propose a thing."""
+    """Return the reply of the first mention, and the first and last mention, of what is proposed."""
     mentions = [pair for thing in things for pair in thing.mentions]
     (document, first), (_, last) = mentions[0], mentions[-1]
     return document, first, last
 
 
 def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
-    """Return whether a thing is first proposed in a list or a table."""
+    """Return whether a thing is first proposed in a list item or a table row."""
     document, first, _ = rank
     return any(
         block.kind in ("item", "row") and block.span.start <= first.span.start < block.span.end
@@ -748,7 +755,7 @@ def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
 
 
 def _arrival(things: Sequence[Recommendation], context: JudgedDialogue, turn: WhichReply) -> int | None:
-    """Return when the user is at a thing, where the replies surely say one such time."""
+    """Return the arrival time at a thing in minutes; None where the replies give none or several."""
     keys = {thing.key for thing in things}
     times = {
         time.minutes
@@ -762,7 +769,7 @@ def _arrival(things: Sequence[Recommendation], context: JudgedDialogue, turn: Wh
 def _entities(
     names: Sequence[str], where: Mapping[str, Match], tool: str | None, context: JudgedDialogue
 ) -> dict[str, list[Entity]]:
-    """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did; by its name alone, what any tool names."""
+    """Return the entities that may be recommended, by key: those of the check's tool, or places of any tool."""
     by_key: dict[str, list[Entity]] = {}
     for entity in context.entities:
         if entity.tool == tool or (tool is None and entity.sort == "place"):
@@ -773,14 +780,14 @@ def _entities(
 
 
 def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]) -> bool | None:
-    """Return whether a thing is what the check describes."""
+    """Return whether a thing has the name and attributes that the check asks for; None where unclear."""
     if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
         return False
     return not check.where or _has_all(entities, check.where, calls)
 
 
 def breaks(check: Recommends, key: str, context: JudgedDialogue) -> bool | None:
-    """Return whether to recommend one thing breaks a check; None where it cannot be told.
+    """Return whether recommending one thing breaks a check; None where that is unclear.
 
     A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
     """
@@ -799,7 +806,7 @@ def breaks(check: Recommends, key: str, context: JudgedDialogue) -> bool | None:
 
 
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
-    """Return whether the things of a name have every attribute; where several differ, it cannot be told which one is meant.
+    """Return whether the things of one name have every attribute; None where they differ or it is unclear.
 
     Records of one id are about one thing: an attribute that one of them lacks is looked for in the others.
     """
@@ -814,7 +821,7 @@ def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequ
 
 
 def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
-    """Return whether a thing has every attribute, by its records."""
+    """Return whether a thing has every attribute in one of its records; None where that is unclear."""
     each_fits: list[bool | None] = []
     for path, match in where.items():
         pairs = [(value, record) for record in records for value in values_at(record, path)]
@@ -827,21 +834,21 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
 
 
 def _named(names: Iterable[str], context: JudgedDialogue, turn: WhichReply) -> list[Recommendation]:
-    """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
+    """Return how the replies propose the things of these names, each once, without those they do not name."""
     standings = context.standings(turn)
     keys = dict.fromkeys(key_of(name, context.keys) for name in names)
     return [standings[key] for key in keys if key in standings]
 
 
 def _unsaid(turn: WhichReply, why: str, wanted: str, context: JudgedDialogue) -> Finding:
-    """Return what it means that no words are found that speak of something: a failure only where there are none that could."""
+    """Return the finding where nothing is found: a failure if the replies say nothing, else unclear."""
     if context.silent(turn):
         return Finding(False, why, wanted)
     return unclear((), f"{why}, {_LEFT_OPEN}", wanted)
 
 
 def _holds(names: Sequence[str], where: Mapping[str, Match], joint: str = "and") -> str:
-    """Return what a thing must be or have, as words that follow it: ``is 'Old Mill' and has rating at least 4.5``."""
+    """Return the wanted names and attributes as a predicate: ``is 'Old Mill' and has rating at least 4.5``."""
     parts = [f"is {one_of(names)}"] if names else []
     parts += [f"has {_attributes(where)}"] if where else []
     return f" {joint} ".join(parts) or "comes from a tool"
@@ -856,7 +863,7 @@ def _described(
     *,
     fit: bool,
 ) -> Finding:
-    """Return the finding that things are what the check describes, or are not; of a single one also what it has instead."""
+    """Return the finding that things fit the check or do not, with what a single one has instead."""
     key = deciding[0].key
     if fit or len(deciding) > 1:
         which = "which" if len(deciding) == 1 else "each of which" if fit else "none of which"
@@ -870,7 +877,7 @@ def _described(
 
 
 def _attributes(where: Mapping[str, Match]) -> str:
-    """Return attributes as what a thing has: ``rating at least 4.5 and a value for phone``."""
+    """Return attributes in words, to follow "has": ``rating at least 4.5 and a value for phone``."""
     given = {Present: "a value for", Absent: "no value for"}
     return " and ".join(
         f"{given[type(match)]} {name}" if type(match) in given else f"{name} {match.words()}"
@@ -879,7 +886,7 @@ def _attributes(where: Mapping[str, Match]) -> str:
 
 
 def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> str:
-    """Return what a thing has in place of the attributes that are asked for: ``: its hours are '09:00-18:00'``."""
+    """Return words for what a thing has instead of the wanted attributes: ``: its hours are '09:00-18:00'``; may be empty."""
     quotes = []
     for path, match in where.items():
         if records and _has(records, {path: match}, calls) is False:
@@ -890,12 +897,13 @@ def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequenc
 
 
 def _quotes(things: Iterable[Recommendation]) -> tuple[Quote, ...]:
-    """Return the first words that each thing is named by."""
+    """Return the first quote that names each thing, as many as a finding shows."""
     return tuple(thing.mentions[0][0].quote(thing.mentions[0][1].span) for thing in things if thing.mentions)[
         :SHOWN_AT_MOST
     ]
 
 
 def _undeclared(tool: str | None) -> Finding:
+    """Return the broken finding where tools do not declare the named things in their results."""
     who = f"the tool {tool} does not declare" if tool else "no tool of the suite declares"
     return Finding(None, f"{who} where its results name things (entities)", broken=True)

@@ -57,7 +57,7 @@ _UNSTEADY = re.compile(r"\{(?!\})(?:(?!: )[^{}])*\}| at 0x[0-9a-fA-F]+")
 
 
 class Holds(int):
-    """Whether something holds of an episode; a failed assertion shows why not."""
+    """The truth value of a question about an episode; its repr in a failed assertion says why it is false."""
 
     why: str
 
@@ -72,7 +72,7 @@ class Holds(int):
 
 
 class Decided(NamedTuple):
-    """What a body came to.
+    """The findings that a Python body came to.
 
     Attributes:
         findings: of each requirement that it decides, by id.
@@ -84,7 +84,7 @@ class Decided(NamedTuple):
 
 
 class Blocks:
-    """The findings of one body, as it plays.
+    """Collects the findings of a Python body while it runs.
 
     Args:
         requirements: those that the body decides, by kind and text.
@@ -141,11 +141,11 @@ class Blocks:
         )
 
     def note(self, why: str) -> None:
-        """Note that what was asked just now cannot be known: whatever becomes of the answer, the block is undecided."""
+        """Note that the answer just asked for cannot be known, so that the current block is undecided."""
         self._notes.setdefault(self.now, why)
 
     def ended(self, requirement: Requirement, error: BaseException | None) -> bool:
-        """Note the end of a block, or of the rest; return whether the function goes on."""
+        """Record the finding of a block that ended, and return whether the function goes on."""
         finding = self._finding(requirement.id, error)
         self._found.setdefault(requirement.id, []).append(finding or self._broken(error))
         goes_on = finding is not None
@@ -156,7 +156,7 @@ class Blocks:
         return goes_on
 
     def finish(self, error: BaseException | None) -> BaseException | None:
-        """Note the end of the function, and that blocks which it did not reach are undecided; return what it raised where that is the test's own error."""
+        """Record the function's end, leave blocks not reached undecided, and return its error where that is the test's own."""
         finding = self._finding(self.rest, error)
         own = finding is None or (finding.passed is False and not self.rest and error is not self._noted)
         if self.rest and (error is None or error is not self._noted):
@@ -172,24 +172,25 @@ class Blocks:
 
     @property
     def noted(self) -> str:
-        """Why the first of what was asked cannot be known; empty where all of it can."""
+        """The reason noted first for an answer that cannot be known; empty where there is none."""
         return next(iter(self._notes.values()), "")
 
     @property
     def decided(self) -> Decided:
-        """What each requirement came to; a block that a loop enters again must hold each time."""
+        """The finding of each requirement; a block entered several times must hold each time."""
         by_name = {
             name: every(findings) if len(findings) > 1 else findings[0] for name, findings in self._found.items()
         }
         return Decided(by_name, tuple(self.usage))
 
     def _broken(self, error: BaseException | None) -> Finding:
+        """Return the undecided finding of a function that ended early or broke."""
         if error is None or self._skips(error):
             return Finding(None, f"the function ended: {'' if error is None else describe_error(error)}")
         return Finding(None, f"the function broke{place_of(error)}: {describe_error(error)}", broken=True)
 
     def _finding(self, name: str, error: BaseException | None) -> Finding | None:
-        """Return what an end means; None where the function broke."""
+        """Return the finding of a block from the error that ended it, if any; None where the function itself broke."""
         decided: Finding | None = None
         if error is None:
             decided = Finding(True, "what it asserts holds")
@@ -203,7 +204,7 @@ class Blocks:
 
 
 class RequirementBlock:
-    """One requirement of a case in Python, for the length of a ``with`` statement."""
+    """The context manager of one requirement in a Python case: what is asserted inside decides it."""
 
     def __init__(self, blocks: Blocks, requirement: Requirement) -> None:
         self._blocks = blocks
@@ -220,7 +221,7 @@ class RequirementBlock:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what an assertion says, without what differs from process to process: the order of sets, and where objects lie; one that says nothing is shown as it is written."""
+    """Return an assertion's message without parts that vary between processes; its source line where it has none."""
     try:
         words = plain(known_secrets().hidden(call_user_code(str, error))).strip()
     except UserCodeError:
@@ -265,7 +266,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _PartlyTold(Call):
-    """A call of a record made elsewhere that lacks a part: a check that reads that part is undecided."""
+    """A call that lacks a part of its record; reading that part raises NotRecordedError."""
 
     untold: frozenset[str] = frozenset()
 
@@ -312,7 +313,7 @@ class KnownCalls(Sequence[Call]):
 
 
 class StructuredOutput(Row):
-    """The structured output of a reply: a dict that cannot be changed. To look for a name that it does not have fails the check, not the judge."""
+    """The structured output of a reply as an immutable dict; a missing key fails the check."""
 
     def __missing__(self, name: object) -> NoReturn:
         raise AssertionError(
@@ -354,7 +355,7 @@ class Episode:
 
     @cached
     def calls(self) -> Sequence[Call]:
-        """The agent's calls, in their order: a tuple; ``KnownCalls`` where it may have made others."""
+        """The agent's calls in order: a tuple, or ``KnownCalls`` where the agent may have made others."""
         calls = tuple(
             self._call(step, number)
             for number, turn in enumerate(self._trajectory.replies, 1)
@@ -365,7 +366,7 @@ class Episode:
 
     @cached
     def user_calls(self) -> tuple[Call, ...]:
-        """The calls that the user made itself, in their order; ``turn`` is the reply that they follow, 0 before the first."""
+        """The user's own calls in order; ``turn`` is the number of the reply before each, 0 before the first."""
         calls: list[Call] = []
         replies = 0
         for turn in self._trajectory.turns:
@@ -374,6 +375,7 @@ class Episode:
         return tuple(calls)
 
     def _call(self, step: Step, number: int) -> Call:
+        """Return a step as a call that cannot be changed; parts missing from its record raise when read."""
         parts = step.tool, frozen(step.arguments), frozen(step.result), step.status, _frozen_rows(step.changed), number
         untold = {*step.unknown} - (set() if step.tool in self._maybe_writing else {"changed"})
         return _PartlyTold(*parts, frozenset(untold)) if untold else Call(*parts)
@@ -386,7 +388,7 @@ class Episode:
 
     @cached
     def state(self) -> State:
-        """The tables at the end: ``state["orders"]["A1"]["total"]``; with ids in another column ``state.table("orders", key="number")``.
+        """The tables at the end: ``state["orders"]["A1"]["total"]``; for another id column ``state.table("orders", key="number")``.
 
         Raises:
             MapsatError: it cannot be told.
@@ -395,7 +397,7 @@ class Episode:
 
     @cached
     def changes(self) -> tuple[RowChange, ...]:
-        """What the end differs in from the start: a ``RowChange`` (table, id, before, after) for each row.
+        """The rows that differ between start and end, each a ``RowChange`` (table, id, before, after).
 
         Raises:
             MapsatError: it cannot be told.
@@ -428,7 +430,7 @@ class Episode:
     # -- what checks know ----------------------------------------------------------------------
 
     def called(self, tool: str, /, **arguments: object) -> Holds:
-        """Return whether the agent called a tool with these arguments, others may be anything.
+        """Return whether the agent called a tool with these arguments; other arguments may be anything.
 
         Raises:
             NotRecordedError: it cannot be known; the block is undecided, whatever becomes of this error.
@@ -445,6 +447,7 @@ class Episode:
         return self._known(self._asked(text))
 
     def _calls(self, tool: str, arguments: dict[str, object], *, agreed: bool) -> Holds:
+        """Return whether a tool was called with these arguments and, if ``agreed``, with the user's agreement."""
         if self._context is None:
             raise self._unknown("what was called is not judged here")
         tools, called = self._context.tools, {step.tool for step in self._context.calls}
@@ -468,25 +471,27 @@ class Episode:
         return self._known(finding)
 
     def _asked(self, text: str, finding: Finding | None = None) -> Finding:
-        """Return what a judging model says; where none judges, the finding so far."""
+        """Return the judging model's finding on a sentence; without such a model, the finding so far or an undecided one."""
         ask = None if self._context is None else self._context.ask
         if ask is None:
             return finding or Finding(None, f"{shown(text)} needs --mapsat-judge=llm:MODEL")
         return ask(text, self._blocks)
 
     def _known(self, finding: Finding) -> Holds:
+        """Return a decided finding as a truth value. Raises NotRecordedError where it is undecided."""
         if finding.passed is None:
             raise self._unknown(finding.why)
         return Holds(finding)
 
     def _ended(self) -> End:
+        """Return the state at the end. Raises NotRecordedError, and notes why, where it is not known."""
         try:
             return self._end()
         except NotRecordedError as error:
             raise self._unknown(str(error)) from None
 
     def _unknown(self, why: str) -> NotRecordedError:
-        """Return the error for what cannot be known, noted where it was asked."""
+        """Return the error for something that cannot be known, and note it in the current block."""
         if self._blocks is not None:
             self._blocks.note(why)
         return NotRecordedError(why)
@@ -514,6 +519,7 @@ class Episode:
         return self._block("policy", text, id)
 
     def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None = None) -> RequirementBlock:
+        """Return the block of a requirement. Raises UsageError outside a case in Python."""
         del weight  # read from the source
         if self._blocks is None:
             raise UsageError(f"episode.{kind}({text!r}): blocks belong to the function of a case in Python: @case(...)")
@@ -521,7 +527,7 @@ class Episode:
 
 
 def _as_json(value: object) -> Json:
-    """Return an argument as a call has it: what is no JSON value, such as a date, as its text."""
+    """Return an argument as a JSON value; other values, such as dates, as their text."""
     try:
         return fresh(frozen(value))
     except (TypeError, ValueError):
@@ -529,10 +535,12 @@ def _as_json(value: object) -> Json:
 
 
 def _in_words(tool: str, arguments: dict[str, object]) -> str:
+    """Return a call with its arguments as text."""
     return f"{tool}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
 def _frozen_rows(changes: tuple[RowChange, ...]) -> tuple[RowChange, ...]:
+    """Return changes with rows that cannot be modified."""
     return tuple(
         change.model_copy(update={"before": frozen(change.before), "after": frozen(change.after)}) for change in changes
     )
@@ -548,7 +556,7 @@ _stuck: set[Callable[..., object]] = set()
 
 @judges(PythonCheck)
 def python_check(check: PythonCheck, context: JudgedDialogue) -> Finding:
-    """What the function of this name makes of the episode; it is undecided where the function breaks or does not return."""
+    """Judge the episode with the function of this name; undecided where it breaks or does not return in time."""
     added = added_checks().get(check.name)
     if added is None:
         return Finding(None, f"no conftest or package adds a check {shown(check.name)}", broken=True)
@@ -576,6 +584,7 @@ def python_check(check: PythonCheck, context: JudgedDialogue) -> Finding:
 
 
 def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
+    """Return the finding for what a check raised: failed, undecided or broken."""
     if isinstance(error, AssertionError):
         return Finding(False, reason_of(error))
     if isinstance(error, NotRecordedError):
@@ -584,7 +593,7 @@ def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
 
 
 def _finding(added: AddedCheck, result: object) -> Finding:
-    """Return what a check came to. What only looks like a bool is no answer, nor is None where a value was meant."""
+    """Return the finding for a check's return value; anything but a bool, Finding or expected None is broken."""
     name, kind = added.name, type(result)
     if isinstance(result, bool):
         return Finding(result, f"the check {name} {'passes' if result else 'returned False'}")
@@ -601,7 +610,7 @@ def _finding(added: AddedCheck, result: object) -> Finding:
 
 
 def _where(error: BaseException, added: AddedCheck) -> str:
-    """Return the last line of the check's own file that its error came by."""
+    """Return words for the line of the check's own file that an error came from; empty where there is none."""
     file, _, _ = added.place.rpartition(":")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" on line {lines[-1]}" if lines else ""

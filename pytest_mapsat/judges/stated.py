@@ -64,7 +64,7 @@ _MOST_VALUES = 200
 
 
 class RowFact(NamedTuple):
-    """A date (year, month, day; 0 where it is left open), a day of the week, a time (its readings in minutes), a code or a figure, in folded words."""
+    """A date, weekday, time, code or figure in folded words; date parts left open are 0, times are minutes."""
 
     start: int
     end: int
@@ -73,7 +73,7 @@ class RowFact(NamedTuple):
     unit: str = ""
 
     def same(self, other: RowFact) -> bool:
-        """Return whether both may mean the same."""
+        """Return whether two facts may mean the same."""
         mine, theirs = self.value, other.value
         if {self.kind, other.kind} == {"date", "weekday"}:
             return _weekday(self) == _weekday(other)
@@ -90,12 +90,12 @@ class RowFact(NamedTuple):
         return mine == theirs
 
     def rounds(self, other: RowFact) -> bool:
-        """Return whether a figure may be another one in part or rounded: 318 of "318 euros 40"."""
+        """Return whether two figures differ by less than 1, so that one may be the other rounded: 318 of "318 euros 40"."""
         return self.kind == other.kind == "number" and abs(float(self.value[0]) - float(other.value[0])) < 1
 
 
 def _weekday(fact: RowFact) -> float | str:
-    """Return the day of the week of a date, Monday is 0; -1 where it is not known."""
+    """Return the weekday of a fact, 0 for Monday; -1 for a date that is incomplete or does not exist."""
     if fact.kind == "weekday":
         return fact.value[0]
     try:
@@ -106,7 +106,7 @@ def _weekday(fact: RowFact) -> float | str:
 
 @lru_cache(maxsize=4096)
 def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
-    """Return the dates, times, codes and figures of a folded text, ascending; the language is a BCP 47 tag."""
+    """Return the dates, times, codes and figures of a folded text by position; ``language`` is a BCP 47 tag."""
     facts: list[RowFact] = []
     written = text
     rest = text = _ONE_OF.sub("1  ", text)
@@ -144,13 +144,14 @@ def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
 
 @lru_cache(maxsize=1024)
 def unit_of(noun: str) -> str:
-    """Return the unit in which a figure before some folded words is read: people for ``guests``; empty where they name none."""
+    """Return the unit that a noun after a figure stands for, such as people for ``guests``; empty where it has none."""
     nouns = noun if noun.endswith("s") else f"{noun}s"
     quantities = read(f"2 {nouns}", language="en", lexicon=lexicon_of(())).quantities
     return next((figure.unit for figure in quantities if figure.unit != "count"), "")
 
 
 def _date(match: re.Match[str]) -> RowFact | None:
+    """Return the date or weekday of a match; None where month or day is out of range."""
     groups = match.groupdict()
     if weekday := groups.get("w"):
         return RowFact(*match.span(), "weekday", (_WEEKDAYS.index(weekday),))
@@ -163,21 +164,21 @@ def _date(match: re.Match[str]) -> RowFact | None:
 
 
 def _value(written: str) -> float:
-    """Return the value of a figure: 9.50, 9,50, 1,250.00 or 1.250,00."""
+    """Return the value of a figure in any notation: 9.50, 9,50, 1,250.00 or 1.250,00."""
     whole, mark, tail = re.fullmatch(r"(.*?)(?:([.,])(\d{1,2}))?", written).groups()  # type: ignore[union-attr]  # matches any text
     return float(re.sub(r"\D", "", whole) + (f".{tail}" if mark else ""))
 
 
 @dataclass(frozen=True)
 class StatedRow:
-    """One row that a call could mean: the texts and figures in it, folded, by the dotted name of its field."""
+    """A row that a call could mean: its values by dotted field name, with the texts and facts in them."""
 
     values: tuple[tuple[str, Json], ...]
     language: str
 
     @classmethod
     def of(cls, value: Mapping[str, Json], language: str) -> StatedRow:
-        """Return a row of an object, with all that lies in it."""
+        """Return the row for an object, including nested values."""
         return cls(tuple(islice(leaves_of(value), _MOST_VALUES)), language)
 
     @cached
@@ -191,7 +192,7 @@ class StatedRow:
 
     @cached
     def facts(self) -> tuple[RowFact, ...]:
-        """The dates, times, codes and figures in them; a figure of a measure by the name of its field (``days``), too."""
+        """The dates, times, codes and figures in the values; numbers also with the unit that their field names (``days``)."""
         words = {
             f"{value} {name.rpartition('.')[2].replace('_', ' ')}"
             for name, value in self.values
@@ -202,21 +203,21 @@ class StatedRow:
 
     @cached
     def words(self) -> frozenset[str]:
-        """The words in them that are written with blanks between."""
+        """The Latin words in the short texts, in the singular."""
         return frozenset(singular(word) for text in self._names for word in _WORD.findall(text))
 
     @cached
     def han(self) -> str:
-        """The runs of characters of a script without blanks."""
+        """The runs of Chinese characters in the short texts, one a line."""
         return "\n".join(run for text in sorted(self._names) for run in _HAN_RUN.findall(text))
 
     @cached
     def _names(self) -> frozenset[str]:
-        """The texts that are short enough for names: a description shares its words with everything."""
+        """The texts short enough to be names: a longer description shares words with everything."""
         return frozenset(text for text in self.texts if len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST_NAME)
 
     def states(self, fact: RowFact) -> bool:
-        """Return whether a value of the row is a fact."""
+        """Return whether a value of the row is the same as a fact."""
         return any(fact.same(own) for own in self.facts)
 
 
@@ -239,7 +240,7 @@ def singular(word: str) -> str:
 
 
 class Item(NamedTuple):
-    """Something that a text states: its folded words, the places of the rows that have it, what kind of value it is (a text in full, a part of one), and whether it is only an argument of the call."""
+    """A value found in a text: its folded words, the rows that have it, its kind, and whether only the call's arguments have it."""
 
     start: int
     end: int
@@ -251,13 +252,13 @@ class Item(NamedTuple):
 
     @property
     def tells(self) -> bool:
-        """Whether it can tell a row from others."""
+        """Whether it can tell rows apart: some row has it and it is no small whole number."""
         value = self.fact.value[0] if self.fact and self.kind == "number" else _SMALL
         return bool(self.rows) and not (isinstance(value, (int, float)) and value < _SMALL and value == int(value))
 
 
 def stated(text: str, rows: Sequence[StatedRow], generic: Collection[str]) -> list[Item]:
-    """Return what a folded text states of rows: their values in full first, then facts, then parts of names. Ascending.
+    """Return what a folded text states of rows, by position: full values first, then facts, then parts of names.
 
     Args:
         text: the text.
@@ -300,14 +301,14 @@ def stated(text: str, rows: Sequence[StatedRow], generic: Collection[str]) -> li
 
 
 def hidden(text: str, items: Sequence[Item | RowFact]) -> str:
-    """Return a text without what it states."""
+    """Return a text with each item replaced by bars of the same length."""
     for item in items:
         text = f"{text[: item.start]}{'|' * (item.end - item.start)}{text[item.end :]}"
     return text
 
 
 def _bounded(phrase: str) -> str:
-    """Return the pattern of a phrase that is no part of a longer word or figure."""
+    """Return a pattern that finds a phrase only where it is not part of a longer word or figure."""
     start = r"(?<![a-z0-9])" if phrase[:1].isascii() else ""
     start = r"(?<!\d)" if phrase[:1].isdigit() else start
     end = r"(?![a-z0-9])" if phrase[-1:].isascii() else ""

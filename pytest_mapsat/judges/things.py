@@ -75,7 +75,7 @@ class Entity:
 
     @cached
     def key(self) -> str:
-        """What all things of this name are known by."""
+        """The folded name, which identifies all things of this name."""
         return fold_phrase(self.name)
 
 
@@ -89,7 +89,7 @@ def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Ent
 
 
 def named_in_fields(calls: Iterable[Step], tools: Mapping[str, Tool]) -> frozenset[str]:
-    """Return the keys of what stands in the results in fields that a tool declares to be names, and lists nowhere."""
+    """Return the keys of names in result fields that tools declare to be names, outside of entity lists."""
     fields = (
         (step.result, path, meaning)
         for step in calls
@@ -101,6 +101,7 @@ def named_in_fields(calls: Iterable[Step], tools: Mapping[str, Tool]) -> frozens
 
 
 def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
+    """Yield the entities with a name in one declared place of a result."""
     for item in named_items(values_at(step.result, where.items), where.name):
         name = item[where.name]
         if isinstance(name, str) and fold_phrase(name):
@@ -109,7 +110,7 @@ def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
 
 
 def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tuple[Thing, ...]:
-    """Return the things that a reply may name: what the tools returned, then what the checks speak of besides.
+    """Return the things that a reply may name: the entities that tools returned, then names from checks.
 
     Args:
         entities: what the tools returned.
@@ -138,7 +139,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
 
 
 def key_of(name: str, keys: Iterable[str]) -> str:
-    """Return the key that a check's name means among those known: the same, or the same but for what it has in brackets; or nothing."""
+    """Return the known key that a name means, ignoring a part in brackets if needed; empty where none or several fit."""
     wanted = fold_phrase(name)
     listed = tuple(keys)
     if wanted in listed:
@@ -148,7 +149,7 @@ def key_of(name: str, keys: Iterable[str]) -> str:
 
 
 def _bare(key: str) -> str:
-    """Return a folded name without what it has in brackets, or with the brackets alone left out."""
+    """Return a folded name without its part in brackets."""
     head, _, rest = key.partition("(")
     return fold_phrase(head + rest.partition(")")[2]) if rest else key
 
@@ -165,14 +166,14 @@ _NAMES: dict[type, Callable[[Any], Iterable[tuple[str, ...]]]] = {
 
 
 def names_in(check: Check) -> Iterator[tuple[str, ...]]:
-    """Yield the names of things in a check, those that mean the same together."""
+    """Yield the names of things in a check, grouped by thing."""
     for leaf in leaves(check):
         if type(leaf) in _NAMES:
             yield from _NAMES[type(leaf)](leaf)
 
 
 def phrases_in(check: Check) -> Iterator[str]:
-    """Yield the words of a check that are looked for as they are."""
+    """Yield the phrases that a check searches for literally."""
     for leaf in leaves(check):
         if isinstance(leaf, Says):
             yield from (*leaf.any, *leaf.all, *leaf.none)
@@ -184,7 +185,7 @@ Named = tuple[Document, Mention]
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What the replies do with one thing.
+    """Whether and how the replies propose one thing.
 
     Attributes:
         key: the thing.
@@ -203,24 +204,24 @@ class Recommendation:
 
     @property
     def stances(self) -> frozenset[str]:
-        """What the mentions do with it."""
+        """The stances of all mentions."""
         return frozenset(mention.stance for _, mention in self.mentions)
 
     @property
     def firmly(self) -> bool:
-        """Whether words propose it, and not the structure of the reply alone."""
+        """Whether words propose it, not only the structure of the reply."""
         return bool(self.proposed) and any(mention.why for _, mention in self.mentions)
 
     @property
     def plainly(self) -> bool:
-        """Whether words propose it, or it begins a clause or fills a cell, so that nothing before it which is not understood governs it."""
+        """Whether words propose it, or it starts a clause or fills a table cell, so that no unread words before it can change its sense."""
         return self.firmly or any(
             mention.cell is not None or _begins(document, mention) for document, mention in self.mentions
         )
 
 
 def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
-    """Return what the replies do with each thing that they name, by key, in the order of the text."""
+    """Return whether and how the replies propose each thing they name, by key, in text order."""
     sure, open_ = _sorted(documents)
     proposed = {key for key, places in sure.items() if _decided(places) is True}
     result: dict[str, Recommendation] = {}
@@ -242,7 +243,7 @@ def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
 
 
 def _begins(document: Document, mention: Mention) -> bool:
-    """Return whether nothing but other names and a little word stand before a name in its clause."""
+    """Return whether a name starts its clause, after at most other names and a short word."""
     start, end = document.clauses[mention.clause].start, mention.span.start
     covered = {
         at for other in document.mentions for at in range(max(other.span.start, start), min(other.span.end, end))
@@ -252,7 +253,7 @@ def _begins(document: Document, mention: Mention) -> bool:
 
 
 def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict[str, list[Named]]]:
-    """Return the mentions by key: those that are sure, and those that leave open what is done, or which thing is meant."""
+    """Return the mentions by key: those that are sure, and those with an unclear stance or thing."""
     sure: dict[str, list[Named]] = {}
     open_: dict[str, list[Named]] = {}
     for document in documents:
@@ -267,13 +268,13 @@ def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict
 
 
 def _maybe_meant(standing: Recommendation) -> Recommendation:
-    """Return what a thing may be where nothing is proposed in words that are understood: it may be what the others are compared with."""
+    """Return a thing that others are compared with as possibly proposed, for replies that propose nothing else."""
     compared = standing.proposed is False and "compared" in standing.stances
     return replace(standing, proposed=None) if compared and standing.stances.isdisjoint(_AGAINST) else standing
 
 
 def _decided(mentions: Sequence[Named]) -> bool | None:
-    """Return whether sure mentions propose a thing; None where one does and another turns it down."""
+    """Return whether sure mentions propose a thing; None where there are none or they contradict each other."""
     stances = [mention.stance for _, mention in mentions]
     if "affirmed" not in stances:
         return False if stances else None
@@ -281,12 +282,12 @@ def _decided(mentions: Sequence[Named]) -> bool | None:
 
 
 def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:
-    """Return whether an ambiguous form is sooner one of the other things, which is surely proposed."""
+    """Return whether an ambiguous mention more likely means another thing, one that is surely proposed."""
     return key not in proposed and any(other in proposed for other in mention.keys if other != key)
 
 
 def word_at(text: str, phrase: str) -> int | None:
-    """Return where a folded text first has a folded phrase, as whole words where it is Latin (a plain plural counts)."""
+    """Return the first position of a phrase in a folded text, in Latin script only as whole words (a plural counts); else None."""
     start = text.find(phrase) if phrase else -1
     while start >= 0:
         rest = text[start + len(phrase) :]
@@ -299,12 +300,12 @@ def word_at(text: str, phrase: str) -> int | None:
 
 
 def _glued(char: str, other: str) -> bool:
-    """Return whether two characters belong to one word of a script that puts spaces between words."""
+    """Return whether two characters are both ASCII letters or digits, so that they belong to one word."""
     return char.isascii() and other.isascii() and char.isalnum() and other.isalnum()
 
 
 def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callable[[str], bool]) -> Iterator[Span]:
-    """Yield what looks like a name, stands beside a proposed thing, and is none that is known.
+    """Yield the span of each name that nothing known has and that stands next to a proposed thing.
 
     It is joined to the thing by a word, or heads an item or a row of a list in which as many are headed by proposed things.
 
@@ -339,7 +340,7 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
 
 
 def unknown_heads(document: Document) -> Iterator[Span]:
-    """Yield the heads of items that name nothing known, in lists all other heads of which do."""
+    """Yield the heads of list items that name nothing known, in lists where most heads name something known."""
     items = [block.span for block in document.blocks if block.kind == "item"]
     matches = [_TITLE.match(document.text, item.start, item.end) for item in items]
     heads = [Span(*head.span(1)) for head in matches if head]
@@ -350,4 +351,5 @@ def unknown_heads(document: Document) -> Iterator[Span]:
 
 
 def _meets(span: Span, other: Span) -> bool:
+    """Return whether two spans overlap."""
     return span.start < other.end and other.start < span.end

@@ -75,7 +75,7 @@ class LoggedMessage:
 
 @dataclass(frozen=True)
 class Log:
-    """A conversation as a file tells it, before it is decided where in it the case stands.
+    """A conversation as read from a file, before the query and the judged reply of its case are chosen.
 
     Attributes:
         id: what the log calls it; empty where it has no name.
@@ -97,7 +97,7 @@ class Log:
 
     @property
     def begun(self) -> tuple[tuple[str, str], ...]:
-        """Who said what: a conversation that begins with all of another one stands for both."""
+        """Roles and texts without system messages, to find a log that is only the beginning of another one."""
         return tuple((line.role, line.text) for line in self.lines if line.role != "system")
 
 
@@ -106,7 +106,7 @@ _LOG = TypeAdapter(Log)
 
 @dataclass(frozen=True, kw_only=True)
 class LoggedConversation(Log):
-    """A conversation, and where in it the case stands.
+    """A logged conversation with the indices of its query, of the judged reply and of the accepted reply.
 
     Attributes:
         query_at: the index of the line with the query: the user's message that the reply answers, taken back to the first message of the same matter.
@@ -123,38 +123,38 @@ class LoggedConversation(Log):
 
     @property
     def query(self) -> LoggedMessage:
-        """The line with the query."""
+        """The message that is the query."""
         return self.lines[self.query_at]
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """The dialogue from the query to the reply that is judged."""
+        """The dialogue from the query to the judged reply."""
         return trajectory_of(self.lines[self.query_at : self.reply_at + 1])
 
     @cached_property
     def accepted(self) -> Trajectory | None:
-        """The dialogue from the query to the reply that the user accepted at last; None where the user accepted none."""
+        """The dialogue from the query to the reply that the user finally accepted; None if there is none."""
         return None if self.accepted_at is None else trajectory_of(self.lines[self.query_at : self.accepted_at + 1])
 
     @property
     def after(self) -> tuple[LoggedMessage, ...]:
-        """What the user and the agent said after the reply that is judged."""
+        """The messages after the judged reply."""
         return self.lines[self.reply_at + 1 :]
 
     @property
     def calls(self) -> list[tuple[LoggedMessage, Step]]:
-        """All calls of tools, each with its line."""
+        """All tool calls, each with its message."""
         return [(line, step) for line in self.lines for step in line.calls if step.kind == "call"]
 
     @property
     def now_at(self) -> str:
-        """The place that tells the time of the case: the system message where it does, else the query."""
+        """The place of the message that gives the case's time: a system message with a time, else the query."""
         places = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
         return next(places, self.query.place)
 
     @property
     def instructions(self) -> str:
-        """The system messages."""
+        """The texts of all system messages, joined."""
         return "\n\n".join(line.text for line in self.lines if line.role == "system" and line.text)
 
     @property
@@ -172,7 +172,7 @@ _SHORT = 60
 
 
 def conversation_of(log: Log) -> LoggedConversation:
-    """Return a conversation with the place of its case.
+    """Return a log with the query, the judged reply and the accepted reply of its case chosen.
 
     The matter of the query ends where the user turns to something else. Of a matter with an objection the reply before the first one is judged,
     and the last reply that the user accepted, or said nothing more to, is the accepted one. Of a conversation without an objection the last
@@ -223,7 +223,7 @@ def conversation_of(log: Log) -> LoggedConversation:
 
 
 def _tidied(log: Log) -> Log:
-    """Return a log without a last reply that is said twice, each of its tools with a name that a suite can give: an alias, the same in all logs."""
+    """Return a log without a repeated last reply, and with an ASCII alias for each tool name that a suite cannot have."""
     lines = log.lines
     spoken = [line for line in lines if line.role == "agent"]
     if len(spoken) > 1 and spoken[-1] is lines[-1] and not lines[-1].calls and spoken[-1].text == spoken[-2].text:
@@ -242,6 +242,7 @@ def _tidied(log: Log) -> Log:
 
 
 def _renamed(line: LoggedMessage, name: str, alias: str) -> LoggedMessage:
+    """Return a message with one tool renamed in its calls."""
     steps = (step.model_copy(update={"tool": alias}) if step.tool == name else step for step in line.calls)
     return replace(line, calls=tuple(steps))
 
@@ -249,7 +250,7 @@ def _renamed(line: LoggedMessage, name: str, alias: str) -> LoggedMessage:
 def _next_step(
     lines: Sequence[LoggedMessage], start: int, reply: int, user: int, following: int | None, *, names: frozenset[str]
 ) -> Literal["answers", "objects", "accepts", "other"]:
-    """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none; ``names``: the things listed so far.
+    """Return what a user's message after a reply does; ``following``: index of the next reply or None; ``names``: things listed.
 
     It answers a question, objects (or tells a wish that was missed), accepts, or is another matter.
     """
@@ -286,14 +287,14 @@ def _next_step(
 
 
 def questions_in(reply: str, language: str) -> list[str]:
-    """Return the questions of a reply, those with which it closes ("Anything else?") apart."""
+    """Return the questions of a reply, without closing ones such as "Anything else?"."""
     document = read_names(open_page(reply, language=language), lexicon_of(()))
     asked = [document.words(question.span) for question in document.questions]
     return [question for question in asked if not wording("closes").search(question)]
 
 
 def _names(result: Json, depth: int = 0) -> Iterable[str]:
-    """Yield the names of the things in a result."""
+    """Yield the names of things in a tool's result, at any depth."""
     if isinstance(result, Mapping) and depth < limits.DEPTH:
         for key, member in result.items():
             if (str(key).lower() in _NAME_KEYS or is_name(str(key))) and isinstance(member, str) and len(member) > 1:
@@ -305,6 +306,7 @@ def _names(result: Json, depth: int = 0) -> Iterable[str]:
 
 
 def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> LoggedConversation:
+    """Return a log as a conversation with these indices, its context and notes. Raises SuiteError for texts that are too long."""
     lines = log.lines
     first = next(line for line in lines if line.role != "system")
     odd = [*log.notes, *notes]
@@ -325,7 +327,7 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
 
 
 def trajectory_of(lines: Iterable[LoggedMessage]) -> Trajectory:
-    """Return the dialogue that lines are, system messages apart."""
+    """Return logged messages as a trajectory, without system messages."""
     turns = [
         Turn(role=line.role, text=line.text, steps=line.calls, output=line.output)
         for line in lines
@@ -335,7 +337,7 @@ def trajectory_of(lines: Iterable[LoggedMessage]) -> Trajectory:
 
 
 def choose(logs: Sequence[Log], which: str, path: Path) -> Log:
-    """Return the conversation of a file that is meant.
+    """Return the conversation of a file that ``which`` names.
 
     One that begins with all of another one, message by message, stands for both: where every call of a model is logged with all that came before it.
 
@@ -388,7 +390,7 @@ _SAID_CITY = re.compile(r"(?:\bcity|城市)\s*(?:is|[:：=为是])\s*([^\s,.;，
 
 
 def context_of(around: JsonObject, instructions: str, place: str, notes: list[str]) -> Context:
-    """Return time, place and user, as metadata tell them, else the system message; ``notes`` is added to."""
+    """Return the context (time, place, user), from metadata or else the system message; adds oddities to ``notes``."""
     sources = [around, *(part for part in around.values() if isinstance(part, dict))]
     now = next((moment for source in sources for key in _NOW if (moment := moment_of(source.get(key)))), None)
     clock = _SAID_NOW.search(instructions)
@@ -412,7 +414,7 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
 
 
 def _in_zone(moment: str | None, behind: str, place: str, notes: list[str]) -> str | None:
-    """Return a time with the offset of the zone that stands behind it in a text, where it has none itself."""
+    """Return a time with the offset of the zone named right after it in a text; unchanged if it has an offset or none is known."""
     zone = _SAID_ZONE.search(behind)
     if moment is None or zone is None or (local := datetime.fromisoformat(moment)).tzinfo is not None:
         return moment
@@ -425,7 +427,7 @@ def _in_zone(moment: str | None, behind: str, place: str, notes: list[str]) -> s
 
 
 def moment_of(value: Json) -> str | None:
-    """Return a time as ISO 8601, of seconds or milliseconds since 1970 or of ISO text; None for what is no time of these centuries."""
+    """Return a time (seconds, milliseconds or ISO text) as ISO 8601; None for other values and times before 2001."""
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             seconds = value / 1000 if value > _MILLISECONDS else value
@@ -438,6 +440,7 @@ def moment_of(value: Json) -> str | None:
 
 
 def _point_in(source: Mapping[str, Json]) -> tuple[float, float] | None:
+    """Return the longitude and latitude in metadata, at the top or under a key such as ``location``; None without one."""
     parts = [source, *(source[key] for key in _PLACE if source.get(key))]
     for part in parts:
         if isinstance(part, Mapping):
@@ -470,7 +473,7 @@ _RECORDED = Provenance(kind="recorded")
 
 
 def read_logs(path: Path) -> list[Log]:
-    """Return the conversations of a file, in their order; how it is laid out is told from its content.
+    """Return the conversations of a file in their order, in whichever supported layout it is.
 
     Raises:
         UsageError: there is no such file.
@@ -491,7 +494,7 @@ def read_logs(path: Path) -> list[Log]:
 
 
 def personal_data_of(log: Log) -> PersonalData:
-    """Return what is personal in a conversation, each with the most telling of its places."""
+    """Return the personal data found in a conversation, each value with the most precise place known."""
     personal = PersonalData()
     around = [(f"{log.place}, tools", dict(log.tools)), (log.place, log.around), (f"{log.place}, id", log.id)]
     for place, value in (*log.sources, *around):
@@ -501,18 +504,19 @@ def personal_data_of(log: Log) -> PersonalData:
 
 
 def personal_data_in_name(name: str) -> str:
-    """Return the kind of personal data that the name of a file has; empty for none."""
+    """Return the kind of personal data in a file's name; empty where there is none."""
     personal = PersonalData()
     personal.look(name.partition(".")[0], "")
     return personal.found[0].kind if personal.found else ""
 
 
 def without_personal(log: Log, personal: PersonalData) -> Log:
-    """Return a conversation with an alias in the place of each value that is personal."""
+    """Return a conversation with each personal value replaced by an alias."""
     return _LOG.validate_python(personal.clean(_LOG.dump_python(log, mode="json")))
 
 
 def _object(value: Json) -> JsonObject:
+    """Return a value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
@@ -520,6 +524,7 @@ def _object(value: Json) -> JsonObject:
 
 
 def _of_spans(dialogue: RecordedDialogue, name: str) -> Log:
+    """Return a dialogue that was read from spans as a log."""
     place = f"{name}: {dialogue.place}"
     talk = _ChatReader()
     if dialogue.instructions:
@@ -544,7 +549,7 @@ def _of_spans(dialogue: RecordedDialogue, name: str) -> Log:
 
 
 def _of_document(path: Path, name: str) -> Iterator[Log]:
-    """Give the conversations in one JSON document: a list of messages, an object with one, or a list of either."""
+    """Yield the conversations in one JSON document: a list of messages, an object with such a list, or a list of either."""
     text = read_bytes(path, limits.DIALOGUE_BYTES, name).decode(errors="replace").removeprefix("\ufeff")
     elements = list(json_elements(text, name, "messages"))
     if any(_is_message(element) for _, element in elements) and text.lstrip()[:1] == "[":
@@ -556,7 +561,7 @@ def _of_document(path: Path, name: str) -> Iterator[Log]:
 
 
 def _of_lines(path: Path, name: str) -> Iterator[Log]:
-    """Give the conversations in JSON lines: one a line, or a message a line."""
+    """Yield the conversations in JSON lines: one conversation per line, or one message per line grouped by its id."""
     messages: dict[str, list[tuple[str, Json]]] = defaultdict(list)
     for raw in read_lines(path, limits.DIALOGUE_BYTES, name):
         data = parse_json_line(raw.data, name, raw.number)
@@ -570,13 +575,14 @@ def _of_lines(path: Path, name: str) -> Iterator[Log]:
 
 
 def _is_message(data: Json) -> bool:
+    """Return whether data is a single chat message and not a conversation."""
     return isinstance(data, dict) and not any(isinstance(data.get(key), list) for key in ("messages", "conversation", "turns")) and (
         "role" in data or data.get("type") in ("message", "function_call", "function_call_output", "human", "ai")
     )  # fmt: skip
 
 
 def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
-    """Return the conversation in a value; ``text``: the whole document where the value is all of it."""
+    """Return the conversation in a JSON value; ``text``: the document if the value is all of it, else empty."""
     place = f"{name}:{line}"
     if isinstance(data, list) and all(map(_is_message, data)):
         data = {"messages": data}
@@ -610,6 +616,7 @@ def _response(data: Json) -> list[Json]:
 
 
 def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str) -> Log:
+    """Return chat messages, each with its place, as a log; ``around``: the object they were in, with tools and metadata."""
     talk = _ChatReader()
     for where, data in messages:
         if not isinstance(data, (dict, str)):
@@ -625,7 +632,7 @@ def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str) 
 
 
 def _tools(listed: list[Json]) -> dict[str, JsonObject]:
-    """Return the tools of a log by name, each as OpenAI's ``function`` object; the first of a name counts."""
+    """Return the tool schemas of a log by name, as OpenAI's ``function`` objects; the first of a name counts."""
     tools: dict[str, JsonObject] = {}
     for member in listed:
         tool = member.get("function", member) if isinstance(member, dict) else None
@@ -639,7 +646,7 @@ def _tools(listed: list[Json]) -> dict[str, JsonObject]:
 
 
 class _ChatReader:
-    """A conversation as it is read, message by message.
+    """Collects the messages of a conversation one by one, and turns them into a ``Log``.
 
     Attributes:
         notes: what is odd, each with its place.
@@ -652,7 +659,7 @@ class _ChatReader:
         self._times: list[str | None] = []
 
     def note(self, place: str, words: str) -> None:
-        """Keep that something at a place is odd."""
+        """Add a note about something odd at a place."""
         self.notes.append(f"{place}: {words}")
 
     def add(
@@ -663,7 +670,7 @@ class _ChatReader:
         calls: Iterable[Step] = (),
         output: JsonObject | None = None,
     ) -> None:
-        """Add words and calls: to the last line where the same speaker goes on."""
+        """Add text and calls as a new line, or to the last line if its speaker is the same."""
         steps = tuple(step for step in calls if step.kind != "memory")
         last = self._lines[-1] if self._lines else None
         if last is None or last.role != role:
@@ -680,7 +687,7 @@ class _ChatReader:
         self._lines[-1] = LoggedMessage(where, role, words, (*last.calls, *steps), output or last.output)
 
     def hear(self, message: ChatMessage, place: str, time: str | None) -> None:
-        """Add a message of a chat; its results go to the calls that they are of."""
+        """Add a chat message, and attach its tool results to the calls they belong to."""
         if time is not None:
             if self._time is not None and _utc(time) < _utc(self._time):
                 self.note(place, f"the clock goes back, from {self._time} to {time}; the order of the file counts")
@@ -701,7 +708,7 @@ class _ChatReader:
             self.note(place, f"a message of the {message.role} without words: left out")
 
     def _answer(self, of: str, name: str, value: Json | Unknown, place: str) -> None:
-        """Give a result to its call: by its id, else the first open one of its name, of any where it has none."""
+        """Attach a result to its call: by id, else the first open call of the tool ``name``, or any open call if it is empty."""
         meant = (
             (number, index, step)
             for number, line in enumerate(self._lines)
@@ -724,7 +731,7 @@ class _ChatReader:
         self._lines[number] = replace(line, calls=calls)
 
     def log(self, of: str, place: str, tools: Mapping[str, JsonObject], around: JsonObject) -> Log:
-        """Return the conversation. ``of``: its id."""
+        """Return all messages added so far as a log with the id ``of``."""
         for line in self._lines:
             for step in line.calls:
                 if step.kind == "call" and "result" in step.unknown:
@@ -737,6 +744,7 @@ class _ChatReader:
 
 
 def _call(of: str, name: str, arguments: JsonObject | Unknown, place: str, notes: list[str]) -> Step:
+    """Return a logged tool call as a step with no result yet; notes arguments that are no JSON object."""
     untold = isinstance(arguments, Unknown)
     if untold:
         notes.append(f"{place}: the arguments of {name or 'a call'} are no JSON object: no recording is made of it")
@@ -752,5 +760,6 @@ def _call(of: str, name: str, arguments: JsonObject | Unknown, place: str, notes
 
 
 def _utc(time: str) -> datetime:
+    """Return an ISO 8601 time as a datetime, in UTC if it has no offset."""
     moment = datetime.fromisoformat(time)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -96,7 +96,7 @@ _MOST_MESSAGES = 1000
 
 @dataclass(frozen=True)
 class Draft:
-    """A case that people have not accepted yet, with what it needs.
+    """A case generated from a log that people have not accepted yet, with its tools, recordings and labelled answers.
 
     Attributes:
         case: the case.
@@ -116,7 +116,7 @@ class Draft:
 def draft_of(
     conversation: LoggedConversation, case_id: str, suite: Suite | None, model: ProposingModel | None = None
 ) -> Draft:
-    """Return the draft of a case.
+    """Return the draft of a case made from a logged conversation.
 
     Args:
         conversation: what it is made of.
@@ -146,11 +146,12 @@ def draft_of(
 
 
 def case_id_of(words: str) -> str:
-    """Return an id for a case out of any words."""
+    """Return a valid case id made from any text."""
     return re.sub(r"-t\d+$", "", _UNSAFE.sub("-", words).strip("-.")[:60].strip("-.")) or "case"
 
 
 def _refuse_id(case_id: str, suite: Suite | None) -> None:
+    """Raise UsageError if an id is malformed, reserved, or already used by a case of the suite."""
     if not re.fullmatch(CASE_ID_PATTERN, case_id) or case_id[0] in ".-" or re.search(r"-t\d+$", case_id):
         expected = "1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end"
         raise UsageError(f"--id: found {shown(case_id)}, expected {expected}")
@@ -168,6 +169,7 @@ def _refuse_id(case_id: str, suite: Suite | None) -> None:
 def _case(
     conversation: LoggedConversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals, notes: list[str]
 ) -> Case:
+    """Return the draft case: visible messages, proposed requirements, scripted user and oracle. Raises SuiteError."""
     query = conversation.query
     best = conversation.accepted or conversation.trajectory
     # What the query asks for has no check: it would leave every reply open where a proposal decides.
@@ -206,6 +208,7 @@ def _case(
 
 
 def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[JsonObject]:
+    """Yield the messages before the query, without system messages; the last ``_MOST_MESSAGES`` if there are more."""
     lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
     if len(lines) > _MOST_MESSAGES:
         count = f"{len(lines)} messages stand before the query"
@@ -214,7 +217,7 @@ def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[Js
 
 
 def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
-    """Give what the user answered to questions before the reply that is judged, each with the words that ask for it."""
+    """Yield scripted answers: what the user answered to the agent's questions before the judged reply."""
     before = conversation.lines[conversation.query_at : conversation.reply_at]
     lines = [line for line in before if line.role != "system"]
     for question, answer in pairwise(lines):
@@ -225,7 +228,7 @@ def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
 
 
 def asked_for(reply: str, language: str) -> list[str]:
-    """Return the words that name what a reply asks the user for; none where it asks nothing."""
+    """Return words that name what a reply asks the user for; empty where it asks nothing."""
     asked = questions_in(reply, language)
     if language == "zh":
         return [word for sentence in asked for word in re.findall(r"[\u4e00-\u9fff]{2,8}|[A-Za-z]{3,}", sentence)][:12]
@@ -233,7 +236,7 @@ def asked_for(reply: str, language: str) -> list[str]:
 
 
 def _closing(text: str, script: UserScript, conversation: LoggedConversation) -> str:
-    """Return the words with which an agent that knows everything ends the dialogue: the accepted ones, without questions where the user would answer them.
+    """Return the oracle's last words: the accepted reply, without its questions if the scripted user would answer them.
 
     Empty where the user goes on all the same.
     """
@@ -246,7 +249,7 @@ def _closing(text: str, script: UserScript, conversation: LoggedConversation) ->
 
 
 def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
-    """Give the calls of a dialogue, each once: all that its tools can take and the log tells the result of."""
+    """Yield each distinct call of a dialogue with known arguments and result that its tool accepts."""
     seen: list[JsonObject] = []
     for step in best.calls:
         tool = tools.get(tool_name(tools, step.tool))
@@ -259,7 +262,7 @@ def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject
 
 
 def _is_told(step: Step) -> bool:
-    """Return whether a log tells the arguments and the result of a call."""
+    """Return whether the log has both the arguments and the result of a call."""
     return not {"arguments", "result"} & {*step.unknown}
 
 
@@ -269,7 +272,7 @@ def _is_told(step: Step) -> bool:
 def _tools_lacking(
     conversation: LoggedConversation, suite_tools: Mapping[str, Tool], notes: list[str]
 ) -> dict[str, Tool]:
-    """Return the tools of the log that the suite has not, described."""
+    """Return tools for those of the log that the suite lacks; notes those that cannot be described."""
     calls: dict[str, list[tuple[LoggedMessage, Step]]] = {name: [] for name in conversation.tools}
     for line, step in conversation.calls:
         calls.setdefault(step.tool, []).append((line, step))
@@ -290,7 +293,7 @@ def _tools_lacking(
 def _recordings(
     conversation: LoggedConversation, case_id: str, tools: Mapping[str, Tool], notes: list[str]
 ) -> Iterator[Recording]:
-    """Give the calls of the whole log with their results: of two results of one call the first."""
+    """Yield recordings of the log's calls, free of secrets; of two results for the same call the first is kept."""
     secrets = Secrets()
     kept: dict[tuple[str, str], Json] = {}
     for line, step in conversation.calls:
@@ -318,7 +321,7 @@ def _recordings(
 def _answers(
     conversation: LoggedConversation, case: Case, tools: Mapping[str, Tool], proposals: Proposals
 ) -> Iterator[PeopleLabels]:
-    """Give the logged reply and the accepted one, each with the labels that follow from what the user did next."""
+    """Yield the logged and the accepted reply as labelled answers, with labels that follow from the user's next message."""
     accepted, logged = conversation.accepted, conversation.trajectory
     refused = accepted is None or accepted != logged
     objected = refused and any(line.role == "user" for line in conversation.after)
@@ -333,7 +336,7 @@ def _answers(
 
 
 def _labels(case: Case, known: Mapping[str, Mark], asked: Mark, other: Mark) -> dict[str, Mark]:
-    """Return a label for each requirement that needs one; ``asked``, ``other``: those that nothing tells."""
+    """Return a label per required requirement: the known one, else ``asked`` or ``other`` depending on its kind."""
     required = {requirement.id: asked if requirement.kind == "asked" else other for requirement in case.truth.required}
     return {**required, **known}
 
@@ -341,6 +344,7 @@ def _labels(case: Case, known: Mapping[str, Mark], asked: Mark, other: Mark) -> 
 def _answer(
     case: Case, name: str, trajectory: Trajectory, tools: Mapping[str, Tool], labels: Mapping[str, Mark]
 ) -> PeopleLabels:
+    """Return a dialogue as a labelled answer, with secrets removed and calls of unknown tools left out."""
     secrets = Secrets()
     turns = []
     for turn in trajectory.turns:
@@ -361,7 +365,7 @@ def _answer(
 
 
 def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: LoggedConversation) -> list[Path]:
-    """Put a draft into a suite, which is made where there is none; nothing is overwritten.
+    """Write a draft into a suite, creating the suite if there is none; no existing file is overwritten.
 
     Args:
         root: the suite's folder.
@@ -394,7 +398,7 @@ def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Log
 
 
 def _files(draft: Draft) -> dict[str, bytes]:
-    """Return the files of a draft by their places in the suite, the case last."""
+    """Return the contents of a draft's files by path in the suite, the case last."""
     name = draft.case.id
     files = {f"tools/{tool}.yaml": to_yaml(spec.to_json()) for tool, spec in draft.tools.items()}
     for folder, nouns in (("recordings", draft.recordings), ("labels", draft.answers)):
@@ -405,6 +409,7 @@ def _files(draft: Draft) -> dict[str, bytes]:
 
 
 def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> SuiteManifest:
+    """Return a manifest for a new suite, with language and currency guessed from the conversation. Raises UsageError."""
     results = canonical_json([recording.result for recording in draft.recordings])
     text = " ".join([*(line.text for line in conversation.lines), results])
     currency = next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
@@ -423,7 +428,7 @@ def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> Sui
 
 
 def _read_again(root: Path, draft: Draft) -> None:
-    """Read the suite with the draft in it. Raises SuiteError."""
+    """Check that the suite is still readable with the draft in it. Raises SuiteError."""
     suite = open_suite(root)
     entry = next(entry for file in suite.files() for entry in suite.entries(file) if entry.id == draft.case.id)
     suite.load(entry)
@@ -475,18 +480,18 @@ class Proposal:
     line: int
 
     def to_json(self) -> JsonObject:
-        """Return it as JSON data."""
+        """Return the proposal as JSON data, with its case, file and line."""
         at = {"case": self.case.id, "proposal": self.name, "path": shown_path(self.entry.path), "line": self.line}
         kind = "requirement" if isinstance(self.part, Requirement) else "answer"
         return {**at, "is": kind, "proposed": self.part.to_json()}
 
     def problem(self, message: str) -> UsageError:
-        """Return an error at its place."""
+        """Return a UsageError that begins with the proposal's file, line and name."""
         return UsageError(f"{shown_path(self.entry.path)}:{self.line}: {self.case.id}, {self.name}: {message}")
 
 
 class ProposalReview:
-    """The drafts at a path under review.
+    """Lists the open proposals of the drafts at a path, and applies people's decisions on them.
 
     Args:
         path: a suite's folder, or a file or folder in it.
@@ -506,6 +511,7 @@ class ProposalReview:
         self.suite = self._opened()
 
     def _opened(self) -> Suite:
+        """Return the suite, freshly opened, with the sandboxes set."""
         suite = open_suite(self._root)
         suite.sandboxes = self._sandboxes
         return suite
@@ -518,6 +524,7 @@ class ProposalReview:
         return [proposal for entry in entries for proposal in self._of(entry)]
 
     def _of(self, entry: CaseEntry) -> Iterator[Proposal]:
+        """Yield the open proposals of a draft: requirements, then answers of the user."""
         case, lines = self.suite.load(entry), self.suite.lines_of(entry)
         user = _written_at(entry)["truth"].get("user")
         answers = ("truth", "user") if isinstance(user, list) else ("truth", "user", "answers")
@@ -531,7 +538,7 @@ class ProposalReview:
                 yield Proposal(case, entry, name, part, place, lines.at(place))
 
     def decide(self, proposal: Proposal, decision: ProposalDecision) -> None:
-        """Keep a decision: the case's file is put in place whole, then the decision is added to ``labels/proposals.jsonl``.
+        """Apply a decision to the case's file, then append it to ``labels/proposals.jsonl``.
 
         Raises:
             UsageError: the decision does not fit the proposal, or the file cannot be edited without losing what people wrote.
@@ -565,7 +572,7 @@ class ProposalReview:
             raise
 
     def _without_label(self, proposal: Proposal) -> dict[Path, bytes]:
-        """Return the files of labelled answers without the label of a requirement that is dropped."""
+        """Return the changed label files, by path, without the labels of a requirement that is dropped."""
         files: dict[Path, bytes] = {}
         for path in self.suite.inventory.labels:
             lines = [line.data for line in read_lines(path, limits.DIALOGUE_BYTES)]
@@ -582,7 +589,7 @@ class ProposalReview:
         return files
 
     def take_file(self, path: Path) -> int:
-        """Keep the decisions of a file of JSON lines, none where one of them names no open proposal. Return how many were kept.
+        """Apply all decisions of a JSON lines file and return their number; none if one of them names no open proposal.
 
         Raises:
             UsageError: there is no such file, or a decision does not fit its proposal; those before it are kept.
@@ -609,7 +616,7 @@ class ProposalReview:
 
 
 def _decided(written: JsonObject, decision: ProposalDecision, proposal: Proposal) -> JsonObject | None:
-    """Return what becomes of a proposal as it is written; None where it is dropped. Raises UsageError."""
+    """Return a proposal's data with a decision applied; None if it is dropped. Raises UsageError if they do not fit."""
     changes = decision.model_fields_set & {"kind", "text", "value"}
     if bool(changes) != (decision.outcome == "changed"):
         raise proposal.problem(f"found {decision.outcome}, expected changed with kind, text or value, or none of these")
@@ -637,7 +644,7 @@ def _decided(written: JsonObject, decision: ProposalDecision, proposal: Proposal
 
 
 def _valued(match: Json, value: Json) -> Json:
-    """Return a match with another value; a whole match takes its place."""
+    """Return a match that compares with another value; a value that is a whole match replaces it."""
     if isinstance(match, dict) and not isinstance(value, dict):
         bound = "max" if match.get("max") is not None else "min"
         name = bound if match.get("op") == "between" else _VALUES.get(str(match.get("op")), "")
@@ -649,14 +656,14 @@ def _valued(match: Json, value: Json) -> Json:
 
 
 def _cases_of(raw: bytes, path: Path) -> list[JsonObject]:
-    """Return the cases of a YAML file as they are written: common requirements are not in them. Raises SuiteError."""
+    """Return the cases of a YAML file as written, without the common requirements. Raises SuiteError."""
     documents = (document.data for document in parse_yaml(raw, shown_path(path)))
     listed = (data if isinstance(data, list) else [data] for data in documents)
     return [case for cases in listed for case in cases if case is not None]
 
 
 def _written_at(entry: CaseEntry) -> JsonObject:
-    """Return a case as it is written."""
+    """Return a case as written in its YAML or JSONL file."""
     if not entry.length:
         return _cases_of(read_bytes(entry.path, limits.YAML_BYTES), entry.path)[entry.offset]
     line = next(line.data for line in read_lines(entry.path, limits.CASE_BYTES) if line.number == entry.line)
@@ -665,12 +672,13 @@ def _written_at(entry: CaseEntry) -> JsonObject:
 
 
 def _refuse_compressed(path: Path) -> None:
+    """Raise UsageError for a gzip file, which cannot be edited in place."""
     if path.suffix == ".gz":
         raise UsageError(f"{shown_path(path)}: a compressed file is not edited: unpack it first")
 
 
 def _file_with(proposal: Proposal, data: JsonObject) -> bytes:
-    """Return the case's file with other data for the case; all else in it stays as it was written. Raises UsageError."""
+    """Return the bytes of a case's file with the case replaced and all else unchanged. Raises UsageError if that fails."""
     entry = proposal.entry
     _refuse_compressed(entry.path)
     raw = entry.path.read_bytes()
@@ -704,7 +712,7 @@ def _file_with(proposal: Proposal, data: JsonObject) -> bytes:
 
 
 def _nodes(text: str) -> Iterator[Any]:
-    """Yield the node of each case in a file: its documents, or the elements of those that are lists."""
+    """Yield the YAML node of each case in a text: documents, or the elements of documents that are lists."""
     for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
         if isinstance(node, yaml.SequenceNode):
             yield from node.value

@@ -43,7 +43,7 @@ Values = Mapping[str, tuple[Json, ...]]
 
 @dataclass(frozen=True)
 class RecordThing:
-    """A thing with a name that tools returned: its values by dotted path, those of all its records."""
+    """A named thing in tool results, with the values of all its records by dotted path."""
 
     key: str
     name: str
@@ -65,7 +65,7 @@ class FieldCondition:
 
     @cached_property
     def match(self) -> Match:
-        """What a value of the field must fit, as a check has it, where neither the time nor the place of a choice matters."""
+        """The match that a check uses for the condition, for sorts that do not depend on when or where a choice was made."""
         match: Json = list(self.value) if isinstance(self.value, tuple) else self.value
         if self.sort == "has":
             match = {"op": "contains", "text": str(self.value)}
@@ -77,12 +77,12 @@ class FieldCondition:
 
 
 def plain(value: Json) -> Json:
-    """Return a figure without decimals that say nothing."""
+    """Return a float without a fractional part as an int; any other value unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def is_figure(value: Json) -> bool:
-    """Return whether a value is a number that can have a bound."""
+    """Return whether a value is a number and not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -90,13 +90,13 @@ _open_at = lru_cache(maxsize=100_000)(open_at)
 
 
 def opens(value: Json, clock: str) -> bool | None:
-    """Return whether opening hours hold a time of day; None for what are no hours, and where there is no time."""
+    """Return whether opening hours include a time of day; None if the value is no opening hours or the time is empty."""
     return _open_at(value, clock) if isinstance(value, str) and clock else None
 
 
 @dataclass(frozen=True)
 class FieldDifference(FieldCondition):
-    """A condition on one field, a dotted path in the record, that the refused thing breaks.
+    """A condition on one field (a dotted path) that a refused thing breaks.
 
     Attributes:
         forbids: whether the field must not fit the rest.
@@ -123,33 +123,33 @@ class FieldDifference(FieldCondition):
 
     @property
     def text(self) -> str:
-        """The text of the value that tells the things apart; empty where it is no text."""
+        """The text that the condition is about, else ``day``; may be empty."""
         value = self.value[0] if isinstance(self.value, tuple) else self.value
         return value if isinstance(value, str) and self.sort in ("is", "has") else self.day
 
     @property
     def bound(self) -> bool:
-        """Whether it is a figure that is bounded."""
+        """Whether the condition is an upper or lower bound on a figure."""
         return self.sort in ("least", "most")
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """The needs that it has to do with, by its name and its value."""
+        """The known needs that the field's name or value relates to."""
         own = needs_of(" ".join(key_words(self.field))) or needs_of(self.field)
         return tuple({need.name: need for need in (*own, *needs_of(self.text))}.values())
 
     @cached_property
     def own_needs(self) -> tuple[Need, ...]:
-        """The needs that it is itself, and not only about: those of its value, or of its name where the value is yes, no or a figure."""
+        """The needs that the condition itself expresses: those of its text, or of the field's name where it has no text."""
         return needs_of(self.text) if self.text else self.needs
 
     def kept_by(self, thing: RecordThing) -> bool | None:
-        """Return whether a thing may be recommended by it; None where the records do not tell."""
+        """Return whether a thing satisfies the condition; None where its records do not tell."""
         fits = any_true(map(self.match.fits, thing.values.get(self.field, (None,))))
         return fits if fits is None or not self.forbids else not fits
 
     def stated_in(self, text: str) -> bool:
-        """Return whether a text states it: by its value, its whole name, or words that state its need."""
+        """Return whether a text states the condition: its value, the field's whole name, or words for its need."""
         last = key_words(self.field)
         phrases = [phrase for need in self.own_needs for phrase in need.words]
         phrases += [self.text] if tells(self.text.lower()) else []
@@ -158,7 +158,7 @@ class FieldDifference(FieldCondition):
         return bool(any_spoken(text, phrases))
 
     def named_in(self, text: str, descriptions: Mapping[str, Sequence[str]]) -> int:
-        """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
+        """Return how clearly a user names the field: 3 by value or full name, 2 by a word for it, 1 by a hint, 0 not at all."""
         last = key_words(self.field)
         words = [word for word in last if tells(word)]
         by_value = tells(self.text.lower()) and spoken(text, self.text)
@@ -173,7 +173,7 @@ class FieldDifference(FieldCondition):
         return int(signs or bool(any_spoken(text, descriptions.get(self.field.rsplit(".", 1)[-1], ()))))
 
     def with_figure(self, value: float) -> FieldDifference | None:
-        """Return it bounded by a figure that somebody gave; None where the figure does not part the two things."""
+        """Return a copy with a given figure as its bound; None if that does not separate the right from the refused value."""
         right, refused = self.limits
         for figure in (value, value * _METRES):
             if (right <= figure < refused) if self.sort == "most" else (refused < figure <= right):
@@ -182,18 +182,18 @@ class FieldDifference(FieldCondition):
 
 
 def _pairs(text: str) -> set[str]:
-    """Return the pairs of Chinese signs that stand side by side in a text, those of little words apart."""
+    """Return the pairs of adjacent Chinese characters in a text, except those with function words."""
     pairs = (text[at : at + 2] for at in range(len(text) - 1))
     return {pair for pair in pairs if _PAIR.fullmatch(pair)}
 
 
 def names_in(text: str) -> set[str]:
-    """Return what may name something in a text, folded: words with a capital inside a sentence, and pairs of Chinese signs."""
+    """Return possible names in a text: lower-cased words capitalised inside a sentence, and pairs of Chinese characters."""
     return {word.lower() for word in re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,}", text)} | _pairs(text)
 
 
 def figures_in(text: str, sort: Sort, *, plain: bool = False) -> Iterator[float]:
-    """Yield the figures that a text gives as bounds from above (``most``) or below (``least``); with ``plain`` also those that it only has."""
+    """Yield a text's upper (``most``) or lower (``least``) bounds; with ``plain`` also every other figure in it."""
     for given in conditions_of(fold_text(text).text).bounds:
         figure = given.high if sort == "most" else given.low
         if figure is not None:
@@ -215,7 +215,7 @@ def fields_apart(
     asked: str,
     things: Sequence[RecordThing],
 ) -> list[FieldDifference]:
-    """Return the conditions that every accepted thing keeps and some refused one breaks, in the order of its records.
+    """Return the conditions that all accepted things satisfy and some refused thing breaks, in the order of the records.
 
     Args:
         refused: what was recommended and refused.
@@ -240,7 +240,7 @@ def fields_apart(
 
 
 def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[FieldDifference]:
-    """Yield the condition that a thing is open on the day of the week that its field is called after, where the user asked for this day."""
+    """Yield an opening-hours condition for a field named after a day of the week, if the user asked for that day."""
     key = path.rsplit(".", 1)[-1].lower()
     day = next((day for day, sign in _DAYS.items() if re.fullmatch(rf"{day}\w*|\w*[周期]{sign}", key)), "")
     spoken_day = re.search(rf"\b{day}\w*|(?:周|星期|礼拜){_DAYS[day]}", asked, re.IGNORECASE) if day else None
@@ -251,13 +251,13 @@ def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[FieldDiffer
 
 
 def _has(path: str, words: str) -> bool:
-    """Return whether a path has one of some words, a Chinese one anywhere in it; for what only tells which or where, its last key."""
+    """Return whether a path contains one of the words in the list ``words`` of ``needs.yaml``."""
     key = key_words(path) if words in ("identifies", "places") else words_of(path)
     return any(word in key or (not word.isascii() and word in "".join(key)) for word in listed(words))
 
 
 def _likely(field: FieldDifference, things: Sequence[RecordThing]) -> int:
-    """Return how likely a condition is to be a need where no words name it, 0 to 3."""
+    """Return how likely a condition is a need when no words name it, from 0 to 3."""
     values = [str(value) for thing in things for value in thing.values.get(field.field, ())]
     unique = len(values) >= _SEVERAL and len(set(values)) == len(values)
     burden = _has(field.field, "burdens") or _has(field.field, "less")
@@ -273,11 +273,12 @@ def _likely(field: FieldDifference, things: Sequence[RecordThing]) -> int:
 
 
 def _values(things: Iterable[RecordThing], path: str) -> list[Json]:
+    """Return all values that things have under a path."""
     return [value for thing in things for value in thing.values.get(path, ())]
 
 
 def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -> Iterator[FieldDifference]:
-    """Yield the conditions of one field that may tell what is good from what is bad."""
+    """Yield conditions on one field that may separate good values from bad ones."""
     listed_in = any(isinstance(value, list) for value in (*bad, *good))
     if listed_in or ("*" in path.split(".") and _texts(good)):
         had, wanted = _members(bad), _members(good)
@@ -296,7 +297,7 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
 
 
 def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[FieldDifference]:
-    """Yield the conditions of one field of a refused thing that the user's words may mean, where nothing was accepted."""
+    """Yield conditions on a field of a refused thing that the user's words may mean, when nothing was accepted."""
     denials = Denials(flat(words))
     if bad and all(isinstance(value, bool) for value in bad):
         field = FieldDifference(path, "is", not bad[0])
@@ -323,7 +324,7 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
 
 
 def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[FieldDifference]:
-    """Yield the bound that parts figures, in the direction that the field or, where that says nothing, the difference supports."""
+    """Yield upper or lower bounds that separate right figures from wrong ones, in the direction that makes sense for the field."""
     less, more = _has(path, "less"), _has(path, "more")
     if max(right) < max(wrong) and (less or not more):
         yield FieldDifference(path, "most", max(right), limits=(max(right), max(wrong)))
@@ -332,16 +333,18 @@ def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Itera
 
 
 def _figures(values: Iterable[Json]) -> list[float]:
+    """Return the values that are figures."""
     return [value for value in values if is_figure(value)]
 
 
 def _texts(values: Iterable[Json]) -> list[str]:
+    """Return the distinct short texts among values, without dates and times."""
     texts = (value.strip() for value in values if isinstance(value, str))
     return list(dict.fromkeys(text for text in texts if 0 < len(text) <= _LONGEST_VALUE and not _DATED.fullmatch(text)))
 
 
 def _members(values: Iterable[Json]) -> list[str]:
-    """Return the texts in lists, each once."""
+    """Return the distinct short texts among values and in lists among them."""
     members: list[str] = []
     for value in values:
         members += _texts(value if isinstance(value, list) else [value])
@@ -362,7 +365,7 @@ _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[
 
 @dataclass(frozen=True)
 class Need:
-    """Something that people need: the names that fields of it have, words that state it, and signs of who has it."""
+    """A kind of need: words in the names of fields about it, words that state it, and hints that somebody has it."""
 
     name: str
     fields: tuple[str, ...]
@@ -371,13 +374,13 @@ class Need:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Words that speak of it: those that state it, else those of its fields."""
+        """Words for the need: those that state it, else those of its fields."""
         return self.words or self.fields
 
 
 @cache
 def all_needs() -> tuple[Need, ...]:
-    """Return the needs of the data, in their order."""
+    """Return the needs in ``needs.yaml``, in their order."""
     parts = ("fields", "words", "signs")
     needs = package_data(__package__, "needs.yaml")["needs"].items()
     return tuple(Need(name, *(tuple(need[part]) for part in parts)) for name, need in needs)
@@ -385,30 +388,30 @@ def all_needs() -> tuple[Need, ...]:
 
 @cache
 def listed(name: str) -> tuple[str, ...]:
-    """Return one of the plain lists of words of the data."""
+    """Return the word list under a name in ``needs.yaml``."""
     return tuple(package_data(__package__, "needs.yaml")[name])
 
 
 @cache
 def wording(name: str) -> re.Pattern[str]:
-    """Return what finds one of the patterns of the data under a name."""
+    """Return a regular expression that matches any of the patterns under a name in ``needs.yaml``."""
     return re.compile("|".join(package_data(__package__, "needs.yaml")[name]), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def words_of(name: str) -> tuple[str, ...]:
-    """Return the words of a field's name or path, folded: those of ``stepFree`` and ``step_free`` are step and free."""
+    """Return the lower-case words of a field name or path: both ``stepFree`` and ``step_free`` give step and free."""
     return tuple(word for word in _SPLIT.split(_CAMEL.sub(" ", name).lower()) if word)
 
 
 def key_words(path: str) -> tuple[str, ...]:
-    """Return the words of the last key of a dotted path, ``*`` apart."""
+    """Return the lower-case words of the last key of a dotted path, ignoring a final ``*``."""
     return words_of(path.removesuffix(".*").rsplit(".", 1)[-1])
 
 
 @lru_cache(maxsize=4096)
 def needs_of(name: str) -> tuple[Need, ...]:
-    """Return the needs that a field's name, or the text of a value, has to do with."""
+    """Return the needs that a field name or a text value relates to."""
     words, text = set(words_of(name)), fold_phrase(name)
     singular = words | {word.removesuffix("s") for word in words}
     return tuple(
@@ -419,28 +422,29 @@ def needs_of(name: str) -> tuple[Need, ...]:
 
 
 def spoken(text: str, phrase: str) -> bool:
-    """Return whether a text has a phrase: as whole words where it is Latin (a plain plural counts), anywhere where it is Chinese."""
+    """Return whether a text contains a phrase: Latin phrases as whole words (plurals count), Chinese ones anywhere."""
     return _pattern(phrase).search(flat(text)) is not None
 
 
 def places_of(text: str, phrases: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield where phrases stand in a text as ``flat`` gives it, start and end."""
+    """Yield start and end of each occurrence of the phrases in ``flat(text)``."""
     yield from (match.span() for phrase in phrases for match in _pattern(phrase).finditer(flat(text)))
 
 
 def any_spoken(text: str, phrases: Iterable[str]) -> str:
-    """Return the first of some phrases that a text has; nothing where it has none."""
+    """Return the first of the phrases that a text contains; empty if it contains none."""
     return next((phrase for phrase in phrases if spoken(text, phrase)), "")
 
 
 @lru_cache(maxsize=512)
 def flat(text: str) -> str:
-    """Return a text folded, with blanks in the place of hyphens."""
+    """Return a text folded, with hyphens and underscores replaced by spaces."""
     return fold_phrase(text).replace("-", " ").replace("_", " ")
 
 
 @lru_cache(maxsize=4096)
 def _pattern(phrase: str) -> re.Pattern[str]:
+    """Return a regular expression that finds a phrase in a flat text; Latin phrases as whole words, also in the plural."""
     folded, ending = flat(phrase), "(?:s|es)?"
     if len(folded) > _LEAST_STEM and folded.endswith("y"):
         folded, ending = folded[:-1], "(?:y|ies)?"  # difficulty: difficult
@@ -449,32 +453,32 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 def takes(tool: str) -> bool:
-    """Return whether the name of a tool says that it takes a thing: ``book_table``."""
+    """Return whether a tool's name says that it takes something, such as ``book_table``."""
     return changes_something(tool) or not set(words_of(tool)).isdisjoint(listed("takes"))
 
 
 def tells_of_user(tool: str) -> bool:
-    """Return whether the name of a tool says that it tells of the user: ``get_user_profile``."""
+    """Return whether a tool's name says that it returns data on the user, such as ``get_user_profile``."""
     return not set(words_of(tool)).isdisjoint(listed("profiles"))
 
 
 def tells(word: str) -> bool:
-    """Return whether a word says something by itself: it is long enough, and none of those that stand in any text."""
+    """Return whether a word is meaningful by itself: long enough, and not too common."""
     return (len(word) >= _LEAST_LATIN or bool(_HAN.search(word))) and word not in listed("weak")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, blanks around them cut off."""
+    """Yield the sentences of a text, stripped."""
     yield from (match[0].strip() for match in _SENTENCE.finditer(text) if match[0].strip())
 
 
 def language_of(text: str) -> str:
-    """Return ``zh`` for a text with Chinese signs, else ``en``."""
+    """Return ``zh`` for a text with Chinese characters, else ``en``."""
     return "zh" if _HAN.search(text) else "en"
 
 
 def leaves_of(data: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Json]]:
-    """Yield the plain values of JSON data, each with its dotted path; a list of plain values is one, members of others share the path ``*``."""
+    """Yield the plain values of JSON data with their dotted paths; objects in a list share the key ``*``."""
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield from leaves_of(value, (*path, key))
@@ -501,7 +505,7 @@ _Relevance = Literal["strong", "weak"]
 
 @dataclass(frozen=True)
 class EarlierText:
-    """Something that stood before the reply: a text, or a value in data with its dotted path; ``asked``: it stands in the query."""
+    """A text, or a value in data with its path, from before the judged reply; ``asked``: it is in the query."""
 
     place: str
     source: Source
@@ -512,12 +516,12 @@ class EarlierText:
 
     @property
     def quote(self) -> str:
-        """It as it is quoted."""
+        """The text, or path and value, cut to a length that can be quoted."""
         text = f"{self.path}: {json.dumps(self.value, ensure_ascii=False)}" if self.path else self.text
         return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
     def evidence(self, relevance: _Relevance) -> Evidence:
-        """Return it as evidence that states a need, or is only a sign of it."""
+        """Return it as evidence: ``strong`` states a need directly, ``weak`` only hints at it."""
         need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
         return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
 
@@ -525,7 +529,7 @@ class EarlierText:
 def told_before(
     conversation: LoggedConversation, tools: Mapping[str, Tool], listing: Collection[str]
 ) -> Iterator[EarlierText]:
-    """Give what an agent could have known from before it gave the reply that is judged.
+    """Yield the texts and values that an agent could know before it gave the judged reply.
 
     Args:
         conversation: the conversation.
@@ -547,7 +551,7 @@ def told_before(
 
 
 def support_for(field: FieldDifference, earlier: tuple[EarlierText, ...], known_at: str) -> FieldDifference:
-    """Return a condition with what supports it, and with the bound that the evidence gives where it gives one.
+    """Return a condition with its evidence from before the reply, and with the bound that the evidence gives, if any.
 
     Args:
         field: the condition.
@@ -575,7 +579,7 @@ def support_for(field: FieldDifference, earlier: tuple[EarlierText, ...], known_
 
 
 def linked_to(support: FieldDifference, words: str, earlier: tuple[EarlierText, ...], returned: str) -> FieldDifference:
-    """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
+    """Return a condition, with earlier texts on the objection's subject as weak evidence if it had none.
 
     They share a name, or a pair of Chinese signs, that stands in no call and no result.
     """
@@ -587,7 +591,7 @@ def linked_to(support: FieldDifference, words: str, earlier: tuple[EarlierText, 
 
 
 def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance | None, float | None]:
-    """Return how something supports a condition, None where it does not, and the figure that it gives for its bound."""
+    """Return how strongly an earlier text or value supports a condition (None: not), and the figure it gives for a bound or None."""
     if earlier.path:
         return _of_value(field, earlier)
     text = earlier.text
@@ -602,7 +606,7 @@ def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance
 
 
 def _of_value(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance | None, float | None]:
-    """Return the same of a value in data: by its name and its value, or by words in a text."""
+    """Return what ``_relevance`` does, for a value in data: by its key and value, or by words in its texts."""
     key = earlier.path.removesuffix(".*").rsplit(".", 1)[-1]
     own = set(key_words(field.field))
     shares = bool({need.name for need in needs_of(key)} & {need.name for need in field.needs})
@@ -638,7 +642,7 @@ def requirement_of(
     forbids: bool = False,
     draft: bool = False,
 ) -> Requirement:
-    """Return the requirement that all an answer recommends fits a condition, or that none of it does.
+    """Return a requirement that everything an answer recommends fits the matches, or with ``forbids`` that nothing does.
 
     Args:
         name: its id in the case.

@@ -57,7 +57,7 @@ class PlaceCondition(FieldCondition):
 
     @property
     def id(self) -> str:
-        """A name that may stand in a case."""
+        """The condition as an id that a case can use."""
         words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}
         value = str(plain(self.value))
         value = {"True": "", "False": "not", "None": ""}.get(value, value)
@@ -69,11 +69,11 @@ class PlaceCondition(FieldCondition):
 
     @property
     def circumstantial(self) -> bool:
-        """Whether it depends on the time or the place of the choice."""
+        """Whether the condition depends on when or where the choice was made."""
         return self.sort in ("open_then", "within_m", "shown")
 
     def fits(self, place: LogPlace, choice: Choice) -> bool:
-        """Return whether a place fits it in the circumstances of a choice."""
+        """Return whether a place satisfies the condition, at the time and position of a choice."""
         if self.sort == "shown":
             return any(place is first for first in choice.offer[: int(self.value or 0)])
         if self.sort == "within_m":
@@ -85,7 +85,7 @@ class PlaceCondition(FieldCondition):
         return self.match.holds(value) is True
 
     def where(self, clock: str, point: tuple[float, float] | None) -> Mapping[str, Match | JsonObject]:
-        """Return it as the matches of a check, by field, for a case at a time of day and a point."""
+        """Return the condition as matches of a check, by field, for a case at a time of day and a point."""
         if self.sort == "open_then":
             return {self.field: {"op": "open_at", "time": clock}}
         if self.sort == "within_m":
@@ -94,7 +94,7 @@ class PlaceCondition(FieldCondition):
         return {self.field: self.match}
 
     def words(self, language: str) -> str:
-        """Return it in words of a language."""
+        """Return the condition in words, in English or Chinese."""
         name, value = self.field.replace("_", " "), plain(self.value)
         en, zh = {
             "is": (f"{name} “{value}”", f"{name}为“{value}”"),
@@ -114,7 +114,7 @@ class PlaceCondition(FieldCondition):
 
 
 class Choice(NamedTuple):
-    """Something that a user took: the place, what was there to choose from, and the circumstances.
+    """A place that a user took, with the places on offer and the circumstances of the choice.
 
     ``offer``: the places; ``of``: the part of the catalogue that they are, None for a list that was shown; ``moment``: the time as ISO 8601; ``stated``: what the
     user asked for in words and filters, which other conditions have nothing to do with.
@@ -139,12 +139,12 @@ _hours = lru_cache(maxsize=100_000)(opening_hours)
 
 
 def metres(choice: Choice, place: LogPlace) -> float | None:
-    """Return how far a place lies from where a choice was made; None where either has no point."""
+    """Return the distance of a place from where a choice was made; None where either has no point."""
     return None if choice.point is None or place.point is None else distance_m(*choice.point, *place.point)
 
 
 def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
-    """Give the conditions on values that a place fits: truth values, short texts, members of lists."""
+    """Yield the conditions on values that a place satisfies: booleans, short texts and members of lists."""
     for column, value in place.row.items():
         if column in _NO_ATTRIBUTES:
             continue
@@ -159,7 +159,7 @@ def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
 
 
 def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCondition]]:
-    """Return the bounds that most of the choices keep, taken from their own figures, hours and distances: each field and direction with its bounds."""
+    """Return candidate bounds that most choices satisfy (figures, opening hours, distance), by field and sort."""
     rows = [choice.place.row for choice in choices]
     fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
     bounds: dict[tuple[str, Sort], list[PlaceCondition]] = {}
@@ -181,7 +181,7 @@ def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCon
 
 
 def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
-    """Return the bounds on the place in the list that was shown which most of the choices keep; none where few lists were."""
+    """Return candidate conditions "among the first N of the list shown"; empty if few choices had a list."""
     of_lists = (choice for choice in choices if choice.of is None and len(choice.offer) > 1)
     numbers = [choice.offer.index(choice.place) + 1 for choice in of_lists]
     at = _at_quantiles(sorted(numbers), (1.0, 0.9, 0.75)) if 2 * len(numbers) > len(choices) else ()
@@ -189,12 +189,13 @@ def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
 
 
 def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
+    """Return the distinct figures at some quantiles of a sorted sequence."""
     last = len(figures) - 1
     return dict.fromkeys(figures[round(share * last)] for share in shares)
 
 
 def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
-    """Return what a profile says of a condition: its ratio (0 to 1) where it has one, else whether it names it."""
+    """Return what a profile says of a condition: a ratio (0 to 1) if it has one, else whether it mentions the condition."""
     name, value = condition.field, condition.value
     for key, known in profile.items():
         if isinstance(known, dict) and (inner := profile_of(known, condition)):
@@ -214,7 +215,7 @@ def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float 
 
 
 def tail(shares: Sequence[float], hits: int) -> float:
-    """Return the chance of at least so many hits, where each choice hits by chance with its own share (0 to 1): exact, and binomial where all are equal."""
+    """Return the probability of at least ``hits`` hits, where each choice hits by chance with its own share (0 to 1)."""
     misses = len(shares) - hits
     if misses < 0:
         return 0.0
@@ -228,7 +229,7 @@ def tail(shares: Sequence[float], hits: int) -> float:
 
 @dataclass(frozen=True)
 class Habit:
-    """A condition, and how the choices of one user keep it.
+    """A condition with the choices of one user that satisfy it, and the probability that this is chance.
 
     Attributes:
         condition: the condition.
@@ -250,23 +251,23 @@ class Habit:
 
     @property
     def count(self) -> int:
-        """How many choices keep it."""
+        """The number of choices that satisfy the condition."""
         return sum(self.kept)
 
     @property
     def share(self) -> float:
-        """The share of the choices that keep it."""
+        """The share of the choices that satisfy the condition."""
         return self.count / len(self.kept)
 
     @property
     def kind(self) -> Literal["hard", "soft"]:
-        """Whether the choices that show it, the later half where it alone does, nearly all keep it: a hard requirement, else a soft one."""
+        """``hard`` if nearly all choices satisfy the condition (of the later half with ``late_only``), else ``soft``."""
         share = self.windows[1] / (len(self.kept) // 2) if self.late_only else self.share
         return "hard" if share >= HARD else "soft"
 
     @cached_property
     def windows(self) -> tuple[int, int]:
-        """How many of the earlier and of the later half keep it; a choice in the middle belongs to neither."""
+        """How many choices of the earlier and of the later half satisfy the condition; one in the middle is in neither half."""
         half = len(self.kept) // 2
         return sum(self.kept[:half]), sum(self.kept[-half:])
 
@@ -287,7 +288,7 @@ class Habit:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A condition that is no requirement: ``why`` is ``explained`` by another, ``each explains the other``, ``ended``; ``shared``: the choices that keep both."""
+    """A condition dropped as a requirement: ``why`` says the reason, ``shared`` the choices that satisfy ``other``, too."""
 
     condition: PlaceCondition
     why: str
@@ -297,14 +298,14 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Identified:
-    """The habits of a user in choices of one kind, or of all kinds, and what is left out."""
+    """The habits found in a user's choices of one kind or of all kinds, and the conditions that were left out."""
 
     habits: tuple[Habit, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
 class Catalogue:
-    """The places by kind and town, and which share of what was there fits a condition; shares are kept until ``forget``."""
+    """The places by kind and town; computes which share of the places on offer satisfies a condition, with a cache."""
 
     def __init__(self, places: Iterable[LogPlace]) -> None:
         by_part: dict[tuple[str, str], list[LogPlace]] = {}
@@ -317,22 +318,22 @@ class Catalogue:
         self._shares: dict[tuple[object, ...], float | None] = {}
 
     def part(self, kind: str, city: str) -> tuple[LogPlace, ...]:
-        """Return the places of a kind in a town."""
+        """Return the places of a kind in a town; empty where there are none."""
         return self._parts.get((kind, city), ())
 
     def forget(self) -> None:
-        """Forget the shares that one user's choices asked for, so that memory stays flat; what the catalogue holds by itself stays."""
+        """Clear the cached shares of one user's choices, to bound memory; counts over the catalogue itself stay."""
         self._shares.clear()
         self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
 
     def fits(self, condition: PlaceCondition, choice: Choice) -> bool:
-        """Return whether what was taken fits a condition."""
+        """Return whether the place that was taken satisfies a condition."""
         if condition.sort in ("is", "has"):
             return condition in self.values(choice.place)
         return condition.fits(choice.place, choice)
 
     def share(self, condition: PlaceCondition, choice: Choice, given: tuple[PlaceCondition, ...] = ()) -> float | None:
-        """Return the share of what was there that fits a condition, among those that keep and break the same of ``beside`` as what was taken; None for none."""
+        """Return the share of the offer that satisfies a condition, among places that agree with the choice on ``given``; or None."""
         stated = (each for each in choice.stated if each.field != condition.field and each not in given)
         given = (*given, *stated)
         if condition.sort in ("is", "has") and not given:
@@ -349,6 +350,7 @@ class Catalogue:
         return self._shares[key]
 
     def _of_value(self, condition: PlaceCondition, choice: Choice) -> float:
+        """Return the share of the offer that satisfies a condition on a value, from cached counts."""
         key = choice.of or choice.line
         if key not in self._counts:
             self._counts[key] = Counter(chain.from_iterable(map(self.values, choice.offer)))
@@ -356,14 +358,14 @@ class Catalogue:
 
 
 class HabitFinder:
-    """Finds the habits in the choices of one user."""
+    """Finds habits in the choices of one user, and caches what it found."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._remembered: dict[tuple[object, ...], Identified] = {}
 
     def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[PlaceCondition] = ()) -> Identified:
-        """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds show together.
+        """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds share.
 
         Args:
             choices: all that the user took, in the order of time.
@@ -385,7 +387,7 @@ class HabitFinder:
         )
 
     def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
-        """Return the habits that several kinds show together, each still clear without the kind that shows it best."""
+        """Return the habits that several kinds show together, each still clear when any one kind is left out."""
         members = [*chain(*by_kind.values())]
         choices = sorted(members, key=lambda choice: choice.at)
         fields = _conditions(self._catalogue, members, across=True)
@@ -410,7 +412,7 @@ class HabitFinder:
     def _kinds_of(
         self, habit: Habit, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
     ) -> tuple[set[str], set[str]]:
-        """Return the kinds whose choices show a habit of all kinds, and those that could: they have a few choices, and not all that is there fits."""
+        """Return the kinds with choices that show a habit, and the kinds with enough choices and variety to be able to show it."""
         holding, telling = set(), set()
         for kind, choices in by_kind.items():
             here = self.measured(habit.condition, choices)
@@ -426,12 +428,12 @@ class HabitFinder:
     def _goes_for(
         self, habit: Habit, kind: str, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
     ) -> bool:
-        """Return whether a habit of all kinds goes for one of them: its choices show it, or are too few and those of three others do."""
+        """Return whether a habit of all kinds holds for one: its choices show it, or it has too few and three other kinds do."""
         holding, telling = self._kinds_of(habit, by_kind, own)
         return kind in holding if kind in telling else len(holding) > 2  # noqa: PLR2004
 
     def _identified(self, choices: Sequence[Choice], given: Sequence[PlaceCondition] = ()) -> Identified:
-        """Return the habits that choices of one kind show, beside conditions that hold anyway."""
+        """Return the habits in choices of one kind, given conditions that hold anyway; empty for too few choices, and cached."""
         if len(choices) < _LEAST_CHOICES:
             return Identified()
         key = (*(choice.line for choice in choices), *given)
@@ -440,6 +442,7 @@ class HabitFinder:
         return self._remembered[key]
 
     def _looked_for(self, choices: Sequence[Choice], given: Sequence[PlaceCondition]) -> Identified:
+        """Test all candidate conditions on the choices, and return the clear habits that no other condition explains."""
         every = _conditions(self._catalogue, choices, across=False)
         fields = [conditions for conditions in every if not set(conditions).intersection(given)]
         tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
@@ -459,7 +462,7 @@ class HabitFinder:
     def measured(
         self, condition: PlaceCondition, choices: Sequence[Choice], given: tuple[PlaceCondition, ...] = ()
     ) -> Habit:
-        """Return how choices keep a condition; with ``beside`` each against what was there that keeps and breaks the same of it."""
+        """Return a condition with how choices satisfy it; the offer of each is limited to places that agree with it on ``given``."""
         # Of a choice without a list nothing is known of the place in it.
         within = [choice for choice in choices if condition.sort != "shown" or choice.of is None]
         kept, shares, lines = [], [], []
@@ -474,7 +477,7 @@ class HabitFinder:
         return Habit(condition, tuple(kept), tuple(shares), tuple(lines), chance)
 
     def _is_clear(self, habit: Habit, choices: Sequence[Choice], level: float) -> bool:
-        """Return whether the offer does not explain a habit, most choices keep it, and no place alone makes it."""
+        """Return whether a habit is significant: unlikely by chance, kept by most choices, and not due to one place alone."""
         if habit.chance > level or habit.share < SHARE:
             return False
         if habit.condition.sort == "shown":
@@ -487,7 +490,7 @@ class HabitFinder:
         return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
 
     def _half(self, conditions: Sequence[PlaceCondition], choices: Sequence[Choice], level: float) -> Habit | None:
-        """Return a habit that only the later half of the choices shows, or one that has ended and only the earlier half shows."""
+        """Return a habit that only the later half of the choices shows, or only the earlier half and that has ended; else None."""
         half = len(choices) // 2
         for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
             best = min((self.measured(condition, part) for condition in conditions), key=lambda habit: habit.chance)
@@ -500,7 +503,7 @@ class HabitFinder:
     def _unexplained(
         self, clear: Sequence[Habit], choices: Sequence[Choice], given: Sequence[PlaceCondition]
     ) -> tuple[list[Habit], list[LeftOut]]:
-        """Part habits into those that hold beside all others, and those that others explain.
+        """Split clear habits into those that hold given all others, and those that other conditions explain.
 
         The clearest comes first, then whichever holds beside those there are; one that later ones explain goes again. What is left may still be explained by one
         that did not come in, as that one is by it: both are left out.
@@ -508,7 +511,7 @@ class HabitFinder:
         level = BESIDE / max(1, len(clear) + len(given) - 1)
 
         def holds(habit: Habit, others: Iterable[Habit]) -> bool:
-            """Return whether a condition shows among the choices, and what was there, that fit others, too."""
+            """Return whether a habit is still significant among choices and places that agree on the other conditions."""
             conditions = [*given, *(other.condition for other in others if other is not habit)]
             return not conditions or self.measured(habit.condition, choices, tuple(conditions)).chance <= level
 
@@ -533,18 +536,19 @@ class HabitFinder:
 
 
 def _level(tried: Sequence[Habit]) -> float:
-    """Return the greatest chance at which one of the habits is clear: CHANCE by the number of those that could be (Tarone's correction of Bonferroni's)."""
+    """Return the significance level for one habit: CHANCE by the number of testable ones (Tarone's correction of Bonferroni's)."""
     least = sorted(tail(habit.shares, len(habit.shares)) for habit in tried)
     count = next((count for count in range(1, len(least) + 1) if bisect_right(least, CHANCE / count) <= count), 1)
     return CHANCE / count
 
 
 def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
+    """Return a habit as left out because of another one, with the choices that satisfy both."""
     return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
 
 
 def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[PlaceCondition]]:
-    """Return the conditions to try: each value that two choices have, and for each figure and direction its bounds, of which one will count."""
+    """Return candidate conditions in groups, at most one to be used of each: shared values, and the bounds on each figure."""
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
     often = (condition for condition, count in counts.items() if count > 1)
     values = [[condition] for condition in sorted(often, key=lambda each: (each.id, str(each.value)))]
@@ -564,7 +568,7 @@ _ASKING = ("search", "say")
 
 @dataclass(frozen=True)
 class LogSession:
-    """What a user did about one kind of place without a long pause; glances at other kinds are left out.
+    """A user's events on one kind of place without a long pause; views of other kinds in between are left out.
 
     Attributes:
         kind: the kind of place.
@@ -578,19 +582,19 @@ class LogSession:
 
     @cached_property
     def query_at(self) -> int | None:
-        """The place of the query among the events: the first search, else the first utterance; None without either."""
+        """The index of the query among the events: the first search, else the first utterance; None without either."""
         types = [event.type for event in self.events]
         return next((types.index(sort) for sort in _ASKING if sort in types), None)
 
     @cached_property
     def anchor(self) -> Event | None:
-        """The last order or navigation after the query, of the whole session where it has no query."""
+        """The last order or navigation after the query (in the whole session if there is no query); None without one."""
         first = 0 if self.query_at is None else self.query_at + 1
         return next((event for event in reversed(self.events[first:]) if event.type in TAKEN), None)
 
     @cached_property
     def filters(self) -> tuple[Event, ...]:
-        """The filters that the query comes with: those before it, and those set next, before anything else happens."""
+        """The filters that belong to the query: those set before it, and those set directly after it."""
         if self.query_at is None:
             return ()
         before = [event for event in self.events[: self.query_at] if event.type == "filter"]
@@ -598,14 +602,14 @@ class LogSession:
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
-        """The ids of all places that the session's searches showed before the anchor."""
+        """The ids of all places that searches of the session showed before the anchor."""
         end = self.anchor.at if self.anchor else float("inf")
         return tuple(dict.fromkeys(id_ for event in self.events if event.at <= end for id_ in event.shown))
 
 
 @dataclass(frozen=True)
 class UserSessions:
-    """What was restored of one user: the sessions, and by time the choice that each ended with, with its session."""
+    """A user's log split into sessions, and by time the choice that each session ended with."""
 
     log: UserLog
     sessions: tuple[LogSession, ...]
@@ -614,7 +618,7 @@ class UserSessions:
 
 @dataclass(frozen=True)
 class QueryMoment:
-    """The query of a session, and what was known when it was asked.
+    """The query of a session, with what was known when it was asked.
 
     Attributes:
         user: who asked.
@@ -633,7 +637,7 @@ class QueryMoment:
 
     @property
     def before(self) -> tuple[Event, ...]:
-        """What came before the query in its session."""
+        """The events before the query in its session."""
         return self.session.events[: self.session.query_at]
 
     @property
@@ -643,17 +647,17 @@ class QueryMoment:
 
     @cached_property
     def now(self) -> Choice:
-        """The circumstances of the query; its place is not looked at."""
+        """The choice moved to the time and position of the query; only its circumstances count."""
         return self.choice._replace(at=self.query.at, moment=self.query.moment, point=self.query.point)
 
     @cached_property
     def choices(self) -> list[Choice]:
-        """What the user took before, by time."""
+        """The user's choices before the query, by time."""
         return [choice for _, choice in self.user.choices if choice.at < self.query.at]
 
 
 class Kinds:
-    """The kinds of places of a catalogue, and which of them a text or an event is about.
+    """Finds which kinds of places in a catalogue a text or an event is about.
 
     Args:
         places: the catalogue, by id.
@@ -670,7 +674,7 @@ class Kinds:
         return [kind for kind, pattern in self._words.items() if pattern.search(words)]
 
     def of_each(self, events: Sequence[Event]) -> list[str]:
-        """Return for each event of one sitting the kind that it is about; empty where it fits any."""
+        """Return the kind that each event of a sitting is about; empty for an event that fits any kind."""
         kinds = [""] * len(events)
         ahead = ""  # the kind of the next place that is opened or taken
         for at in reversed(range(len(events))):
@@ -683,24 +687,25 @@ class Kinds:
         return kinds
 
     def _most_shown(self, event: Event) -> str:
+        """Return the kind of more than half of the places that a search showed; empty if there is none."""
         counts = Counter(self._places[id_].kind for id_ in event.shown if id_ in self._places)
         kind, count = next(iter(counts.most_common(1)), ("", 0))
         return kind if 2 * count > counts.total() else ""
 
 
 def spoken(text: str) -> str:
-    """Return the words of a text, folded, with one space between them."""
+    """Return the words of a text, folded and separated by single spaces."""
     return " ".join(tokens(text.replace("_", " ")))
 
 
 def naming(word: str) -> re.Pattern[str]:
-    """Return what finds a word, or several, among spoken ones; English words also in the plural."""
+    """Return a regular expression that finds a word or phrase in ``spoken`` text; English ones also in the plural."""
     words = re.escape(spoken(word))
     return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
 
 
 def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[LogSession]:
-    """Give the sessions of one user.
+    """Yield the sessions in one user's events.
 
     A session ends at a pause of 30 minutes, at another session id, or at another kind of place. What comes between two events about one kind is a glance and is
     left out, unless something was taken there.
@@ -728,7 +733,7 @@ def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[LogSession]:
 
 
 def _sittings(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Give the events that no long pause and no other session id parts."""
+    """Yield runs of events without a long pause or a change of session id."""
     sitting: list[Event] = []
     for event in events:
         before = sitting[-1] if sitting else event

@@ -75,7 +75,7 @@ _read = lru_cache(maxsize=5_000)(conditions_of)
 
 
 class MadeCase(NamedTuple):
-    """What a session came to: a case, or none and why; ``about``: the case, else the user and the kind of place; ``left_out``: conditions that are no requirement."""
+    """The outcome of a session: a case, or None and the reason ``why``; ``about`` names the case, or user and kind."""
 
     about: str
     case: Case | None = None
@@ -84,7 +84,7 @@ class MadeCase(NamedTuple):
 
 
 class CaseMaker:
-    """Makes the cases of users.
+    """Makes cases from the sessions of users.
 
     Args:
         log: the folder of logs.
@@ -105,7 +105,7 @@ class CaseMaker:
         self._values_in = lru_cache(maxsize=5_000)(self._find_values)
 
     def restore(self, user: UserLog) -> UserSessions:
-        """Return the sessions of a user, and what was taken in each."""
+        """Return a user's sessions and the choice that each ended with; events at unknown places are noted and left out."""
         events = []
         for event in user.events:
             if not event.place or event.place in self._places:
@@ -119,6 +119,7 @@ class CaseMaker:
         return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
 
     def _choice(self, session: LogSession, anchor: Event) -> Choice:
+        """Return the choice that a session's anchor made: place, offer, position, and the conditions stated before it."""
         place = self._places[anchor.place]
         query = anchor if session.query_at is None else session.events[session.query_at]
         listed = [self._places[id_] for id_ in session.shown if id_ in self._places]
@@ -131,7 +132,7 @@ class CaseMaker:
         return choice._replace(stated=tuple(self._stated(before, choice)))
 
     def cases(self, user: UserSessions) -> Iterator[MadeCase]:
-        """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
+        """Yield a user's cases, the latest of each kind of place; or the reason why a kind's sessions made none."""
         by_kind: dict[str, list[QueryMoment]] = {}
         for session, choice in user.choices:
             if session.query_at is not None:
@@ -155,6 +156,7 @@ class CaseMaker:
     # -- identify
 
     def _case(self, moment: QueryMoment, number: int) -> MadeCase:
+        """Return the case of one query, with requirements from its words, earlier words and habits; or the reason for none."""
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
@@ -193,7 +195,7 @@ class CaseMaker:
         return MadeCase(case.id, case, "", identified.left_out)
 
     def _named_values(self, kind: str, city: str) -> tuple[tuple[PlaceCondition, re.Pattern[str]], ...]:
-        """Return the values of a part of the catalogue that a text can name, with the words that do."""
+        """Return the value conditions of a kind's places in a town, each with a pattern for words that name it."""
         values = {condition for place in self._catalogue.part(kind, city) for condition in values_of(place)}
         patterns = []
         for condition in sorted(values, key=lambda each: (each.id, str(each.value))):
@@ -203,11 +205,12 @@ class CaseMaker:
         return tuple(patterns)
 
     def _find_values(self, text: str, kind: str, city: str) -> tuple[PlaceCondition, ...]:
+        """Return the value conditions of a kind's places in a town that a text names."""
         words = spoken(text)
         return tuple(condition for condition, pattern in self._vocabulary(kind, city) if pattern.search(words))
 
     def _named(self, text: str, choice: Choice) -> list[PlaceCondition]:
-        """Return the conditions that a text states: values by their words, bounds of figures, times at which a place is open."""
+        """Return the conditions that a text states: values, bounds on rating or price, and opening times."""
         if not text:
             return []
         place = choice.place
@@ -225,7 +228,7 @@ class CaseMaker:
         return conditions
 
     def _stated(self, events: Iterable[Event], choice: Choice) -> dict[PlaceCondition, Event]:
-        """Return what texts and filters state, each with the first that does, as far as what the user took bears it out."""
+        """Return the conditions stated by texts and filters that the chosen place satisfies, each with the first event stating it."""
         stated: dict[PlaceCondition, Event] = {}
         for event in events:
             for condition in (*self._named(event.text, choice), *_of_filter(event, choice)):
@@ -234,7 +237,7 @@ class CaseMaker:
         return stated
 
     def _nearest(self, required: Sequence[PlaceCondition], moment: QueryMoment) -> LogPlace | None:
-        """Return the nearest place that fits all, among those whose name no other place of the town has."""
+        """Return the nearest place that satisfies all conditions and has a name unique in its town; None if there is none."""
         now = moment.now
         part = self._catalogue.part(now.place.kind, now.place.city)
         own = (place for place in part if (place.city, normalise(place.name)) not in self._shared_names)
@@ -244,7 +247,7 @@ class CaseMaker:
     # -- weigh
 
     def _evidence_of(self, habit: Habit, moment: QueryMoment) -> list[Evidence]:
-        """Return what supports a habit: the choices, the profile, and what the user looked at before the query."""
+        """Return the evidence for a habit: the user's choices, the profile, and the places opened before the query."""
         evidence = [behaviour_evidence(habit)]
         ratio = profile_of(moment.user.log.profile, habit.condition)
         if ratio and not isinstance(ratio, bool):
@@ -263,6 +266,7 @@ class CaseMaker:
     # -- write
 
     def _written(self, moment: QueryMoment, name: str, requirements: Sequence[Requirement], right: LogPlace) -> Case:
+        """Return the case of a query with these requirements, and with an oracle that recommends the place ``right``."""
         user, session, query, language = moment.user, moment.session, moment.query, moment.language
         uid = user.log.uid
         earlier = (*moment.before, *(event for event in session.filters if event.at >= query.at))
@@ -294,7 +298,7 @@ class CaseMaker:
         )
 
     def _activity(self, moment: QueryMoment) -> JsonObject:
-        """Return what the history tool tells of a user: what they took and searched for before the query."""
+        """Return the row of the history tool for a case: the user's visits and searches before the query."""
         log, until = moment.user.log, moment.query.at
         taken = moment.choices[-_VISITS:]
         searches = [event for event in log.events if event.at < until and event.type == "search"][-_SEARCHES:]
@@ -307,7 +311,7 @@ class CaseMaker:
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:
-    """Return what the choices of a user say of a habit: routine where the earlier half shows it, too, else recent."""
+    """Return a habit's counts as evidence: ``habit`` if the earlier half of the choices shows it, too, else ``recent``."""
     early, late = habit.windows
     total = len(habit.kept) // 2 if habit.late_only else len(habit.kept)
     count = late if habit.late_only else habit.count
@@ -332,7 +336,7 @@ def _requirement(
     source: Source | None = None,
     draft: bool = False,
 ) -> Requirement:
-    """Return a condition as a requirement of the case that begins now."""
+    """Return a condition as a requirement of the case of a query."""
     words = condition.words(moment.language)
     text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
     where = condition.where(moment.now.clock, moment.now.point)
@@ -342,7 +346,7 @@ def _requirement(
 
 
 def _of_filter(event: Event, choice: Choice) -> Iterator[PlaceCondition]:
-    """Yield what a filter asks, as far as the catalogue has its fields."""
+    """Yield the conditions that a filter sets, for fields that the chosen place has."""
     for name, wanted in event.where.items():
         listed = choice.place.row.get(name)
         if name in ("kind", "city") or listed is None:
@@ -360,7 +364,7 @@ def _of_filter(event: Event, choice: Choice) -> Iterator[PlaceCondition]:
 
 
 def _bounded(name: str, low: Json, high: Json) -> Iterator[PlaceCondition]:
-    """Yield the conditions that a figure lies between bounds, as far as there are any."""
+    """Yield the conditions for a lower and an upper bound, as far as these are figures."""
     if is_figure(low):
         yield PlaceCondition(name, "least", low)
     if is_figure(high):
@@ -368,7 +372,7 @@ def _bounded(name: str, low: Json, high: Json) -> Iterator[PlaceCondition]:
 
 
 def _in_words(event: Event, places: Mapping[str, LogPlace], language: str) -> str:
-    """Return an event in words of a language, as the context of a case tells it."""
+    """Return an event in words, in English or Chinese, for the context of a case."""
     what = event.text or (places[event.place].name if event.place else canonical_json(dict(event.where)))
     en, zh = _WORDS[event.type]
     return f"{zh}：{what}" if language == "zh" else f"{en}: {what}"
@@ -385,7 +389,7 @@ _WORDS = {
 
 
 def _safe(uid: str) -> str:
-    """Return a user's id as a part of a case's id."""
+    """Return a user's id as a valid part of a case id, with a digest if it had to be changed."""
     safe = re.sub(r"[^A-Za-z0-9_.-]", "_", uid)[:40]
     return safe if safe == uid else f"{safe}-{digest(uid, 8)}"
 
@@ -404,7 +408,7 @@ _ABSENT = [
 
 @dataclass
 class LogReport:
-    """What became of a folder of logs.
+    """Counts what was made of a folder of logs, and what was left out and why.
 
     Attributes:
         counts: users, events, sessions, glances left out, choices, cases, drafts.
@@ -423,7 +427,7 @@ class LogReport:
 
     @property
     def told(self) -> str:
-        """The counts in words."""
+        """The counts as text, separated by commas."""
         return ", ".join(f"{count} {what}" for what, count in self.counts.items())
 
     def to_json(self) -> JsonObject:
@@ -431,7 +435,7 @@ class LogReport:
         return {**vars(self)}
 
     def lines(self) -> Iterator[str]:
-        """Give the report as lines of text."""
+        """Yield the report as lines of text."""
         yield self.told
         for title in ("requirements", "left_out", "odd"):
             if counts := getattr(self, title):
@@ -440,7 +444,7 @@ class LogReport:
         yield from (f"  {line}" for line in (*self.examples, *self.odd_lines))
 
     def restored(self, user: UserSessions) -> None:
-        """Count what was restored of a user."""
+        """Add a user's events, sessions and choices to the counts."""
         self.counts["users"] += 1
         self.counts["events"] += len(user.log.events)
         self.counts["sessions"] += len(user.sessions)
@@ -448,7 +452,7 @@ class LogReport:
         self.counts["choices"] += len(user.choices)
 
     def add(self, outcome: MadeCase) -> None:
-        """Count a case and its requirements, or a session that made none, and what was left out of it."""
+        """Add the outcome of a session to the counts: its case and requirements, or why there is none, and what was left out."""
         if (case := outcome.case) is None:
             self.left_out[f"sessions: {outcome.why}"] += 1
         else:
@@ -465,7 +469,7 @@ class LogReport:
 
 
 def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CASES, redact: bool = False) -> LogReport:
-    """Make a suite of the cases that a folder of logs holds.
+    """Write a suite of cases made from a folder of behaviour logs, and return a report.
 
     Args:
         folder: the logs.
@@ -515,7 +519,7 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CAS
 
 
 def _cases(maker: CaseMaker, log: BehaviourLog, report: LogReport) -> Iterator[tuple[str, JsonObject, Case]]:
-    """Give the cases of all users, each with the id of its user and the profile; all goes into the report."""
+    """Yield the cases of all users, each after the user's id and profile; counts everything in the report."""
     for user in log.users():
         restored = maker.restore(user)
         report.restored(restored)
@@ -526,6 +530,7 @@ def _cases(maker: CaseMaker, log: BehaviourLog, report: LogReport) -> Iterator[t
 
 
 def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonObject]) -> None:
+    """Write the tables of the suite: places, words, empty activities, and users if any have a profile."""
     kinds = sorted({place.kind for place in log.places.values()})
     words = [{"sort": kind, "words": [kind.replace("_", " ")]} for kind in kinds if "_" in kind]
     write_rows(folder / "places.jsonl", map(_row, log.places.values()))
@@ -537,6 +542,7 @@ def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonOb
 
 
 def _row(place: LogPlace) -> JsonObject:
+    """Return the table row of a place, with ``lon``, ``lat`` and ``point`` if it has a position."""
     if place.point is None:
         return place.row
     lon, lat = place.point
@@ -544,7 +550,7 @@ def _row(place: LogPlace) -> JsonObject:
 
 
 def _tools(places: Iterable[LogPlace], profiles: Mapping[str, JsonObject]) -> Iterator[Tool]:
-    """Give the tools that answer from the catalogue and from what users did: their columns are those of the catalogue."""
+    """Yield tools that search the catalogue and look up places, activities and, if any exist, profiles."""
     columns: dict[str, Any] = {}
     for place in places:
         for name, value in _row(place).items():
@@ -608,14 +614,14 @@ def _tool(
     listed: Mapping[str, Json] = MappingProxyType({}),
     **declared: Json,
 ) -> Tool:
-    """Return a tool that answers with rows of a table; its first parameter is required."""
+    """Return a tool that answers from the rows of a table; its first parameter is required."""
     parameters = {"type": "object", "required": [*properties][:1], "properties": properties}
     answer = {"kind": "rows", "table": table, "where": where, **listed}
     return Tool(name=name, description=description, parameters=parameters, answer=answer, **declared)
 
 
 def _meaning(name: str, value: object) -> Json:
-    """Return what the values of a column mean: as in a result, but figures count what their name says, and lists are texts."""
+    """Return the meaning of a catalogue column, for the declaration of a tool's result."""
     meaning = meaning_of(name, value)
     if meaning == "ignored" and isinstance(value, (int, float)):
         return {"kind": "number", "noun": name.replace("_", " ")}

@@ -50,7 +50,7 @@ Parsed = TypeVar("Parsed")
 
 @dataclass(frozen=True)
 class LogPlace:
-    """A place of the catalogue: ``row`` is all that is listed of it, ``id``, ``name``, ``kind`` and ``city`` among it; ``point``: longitude and latitude in degrees."""
+    """A place of the catalogue; ``row``: all of its listed data; ``point``: longitude and latitude in degrees, or None."""
 
     id: str
     name: str
@@ -81,7 +81,7 @@ class Event(NamedTuple):
 
 
 class UserLog(NamedTuple):
-    """All of one user: profile (empty where none is given) and events by time; events of one time stay in the order of the log."""
+    """One user's profile (empty if there is none) and events by time; simultaneous events keep the order of the log."""
 
     uid: str
     profile: JsonObject
@@ -90,13 +90,13 @@ class UserLog(NamedTuple):
 
 @dataclass
 class Oddities:
-    """What is odd in a log: how often by sort, and the first places of each."""
+    """Counts the problems found in a log by sort, and keeps the first examples of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[Problem]] = field(default_factory=dict)
 
     def add(self, sort: str, problem: Problem) -> None:
-        """Count a problem of a sort; the first ones are kept in full."""
+        """Count a problem of a sort, and keep it as an example if it is one of the first."""
         self.counts[sort] += 1
         if len(kept := self.examples.setdefault(sort, [])) < _SHOWN_AT_MOST:
             kept.append(problem)
@@ -104,14 +104,14 @@ class Oddities:
 
 @dataclass(frozen=True)
 class BehaviourLog:
-    """A folder of logs, read: the catalogue is in memory, events lie in files by user."""
+    """An opened folder of logs: the catalogue in memory, the events in temporary files by user."""
 
     places: Mapping[str, LogPlace]
     oddities: Oddities
     spills: tuple[Path, ...]
 
     def users(self) -> Iterator[UserLog]:
-        """Give every user with all events, in an order that follows from their ids alone. What stands twice is given once."""
+        """Yield each user with all events, without duplicates, in an order that depends only on the users' ids."""
         for spill in self.spills:
             by_user: dict[bytes, list[bytes]] = {}
             with spill.open("rb") as file:
@@ -122,6 +122,7 @@ class BehaviourLog:
                 yield self._user(json.loads(user), by_user.pop(user))
 
     def _user(self, uid: str, lines: list[bytes]) -> UserLog:
+        """Return one user's log from spilled lines, without duplicate events and sorted by time."""
         profile: JsonObject = {}
         events: dict[str, Event] = {}
         latest = -math.inf
@@ -144,13 +145,13 @@ class BehaviourLog:
 
 
 def missing_files(folder: Path) -> list[str]:
-    """Return the files of a log that a folder lacks."""
+    """Return the names of the required log files that a folder lacks; empty if it is complete."""
     lacking = [] if _event_files(folder) else ["events.jsonl"]
     return [*lacking, *([] if (folder / PLACES).is_file() else [PLACES])]
 
 
 class _LogReader:
-    """Reads the lines of a log: broken ones are told and skipped; what is personal is refused with its lines, or replaced as they are read.
+    """Reads the lines of log files, skips broken ones, and finds personal data, replacing them with ``redact``.
 
     Args:
         oddities: takes the places of what is found.
@@ -163,7 +164,7 @@ class _LogReader:
         self._plain: set[str] = set()
 
     def _clean(self, data: JsonObject, line: Problem) -> JsonObject:
-        """Return the data of a line, with aliases in the place of what is personal."""
+        """Return the data of a line with personal data replaced by aliases, and note each value that was found."""
         key = repr(data)
         if key in self._plain:
             return data
@@ -180,11 +181,11 @@ class _LogReader:
         return cleaned if isinstance(cleaned, dict) else {}
 
     def _point(self, point: tuple[float, float] | None) -> tuple[float, float] | None:
-        """Return a point as it may be told."""
+        """Return a point, rounded with ``redact``; None for None."""
         return (round(point[0], _ROUGH), round(point[1], _ROUGH)) if self._redact and point else point
 
     def parsed(self, path: Path, parse: Callable[[Problem, JsonObject], Parsed | None]) -> Iterator[Parsed]:
-        """Give what the lines of a file say; broken ones are told and skipped, and too many of them refused."""
+        """Yield what ``parse`` makes of each line; broken lines are noted and skipped. Raises SuiteError if too many are broken."""
         broken, lines = 0, 0
         refused: list[Problem] = []
         for raw in read_lines(path, limits.ROW_BYTES, most=limits.LOG_LINES):
@@ -207,7 +208,7 @@ class _LogReader:
             raise SuiteError(Problem(shown_path(path), 0, share), *refused)
 
     def event(self, line: Problem, data: JsonObject) -> tuple[str, Event] | None:
-        """Return the user and the event of a line; None for a type that is not known."""
+        """Return the user id and the event in a line; None for an unknown type. Raises SuiteError."""
         uid = _text(data, _NAMES["user"])
         if not uid:
             raise _wrong(line, "user is missing", f"one of {', '.join(_NAMES['user'])}")
@@ -242,7 +243,7 @@ class _LogReader:
         )
 
     def profile(self, line: Problem, data: JsonObject) -> tuple[str, JsonObject]:
-        """Return the user and the profile of a line."""
+        """Return the user id and the profile in a line. Raises SuiteError if the id is missing."""
         uid = _text(data, ("uid", "user", "user_id"))
         if not uid:
             raise _wrong(line, "uid is missing")
@@ -251,7 +252,7 @@ class _LogReader:
         return str(profile["uid"]), profile
 
     def refuse(self) -> None:
-        """Raise SuiteError where there is something personal, and nothing may replace it."""
+        """Raise SuiteError if personal data were found and ``redact`` is off."""
         if (count := self._oddities.counts.get(PERSONAL)) and not self._redact:
             message = f"there are personal data in {count} places; --redact puts an alias in the place of each"
             raise SuiteError(*self._oddities.examples[PERSONAL], Problem("the log", 0, message))
@@ -259,7 +260,7 @@ class _LogReader:
 
 @contextmanager
 def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
-    """Give a folder of logs, its events sorted into files by user, which are gone afterwards.
+    """Yield a folder of logs with its events sorted into temporary files by user, which are deleted afterwards.
 
     Args:
         folder: the logs.
@@ -280,6 +281,7 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
         opened = [files.enter_context(path.open("wb", buffering=1 << 16)) for path in spills]
 
         def spill(uid: str, data: object) -> None:
+            """Append an event or a profile to the temporary file for its user."""
             key = json.dumps(uid).encode()
             opened[zlib.crc32(key) % _SPILLS].write(key + b"\t" + json.dumps(data, ensure_ascii=False).encode() + b"\n")
 
@@ -295,19 +297,23 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
 
 
 def _event_files(folder: Path) -> list[Path]:
+    """Return the event files in a folder, plain and gzipped, sorted by name."""
     return sorted((path for end in ("", ".gz") for path in folder.glob(EVENTS + end)), key=lambda path: path.name)
 
 
 def _wrong(place: Problem, message: str, hint: str = "") -> SuiteError:
+    """Return a SuiteError with a message and a hint for a line."""
     return SuiteError(Problem(place.path, place.line, message, hint))
 
 
 def _text(data: JsonObject, names: Iterable[str]) -> str:
+    """Return the text or whole number under the first of some names, as stripped text; empty if missing or another type."""
     value = next((data[name] for name in names if name in data), None)
     return "" if isinstance(value, bool) or not isinstance(value, (str, int)) else str(value).strip()
 
 
 def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
+    """Return the longitude and latitude of a line; None if it has neither. Raises SuiteError if they are no degrees."""
     lon, lat = data.get("lon"), data.get("lat")
     if lon is None and lat is None:
         return None
@@ -320,10 +326,12 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
 
 
 def _read_places(path: Path, oddities: Oddities, reader: _LogReader) -> dict[str, LogPlace]:
+    """Return the catalogue of places by id; notes columns that cannot be used."""
     places: dict[str, LogPlace] = {}
     odd: set[str] = set()
 
     def parse(line: Problem, data: JsonObject) -> LogPlace:
+        """Return the place in a line. Raises SuiteError for a missing field or a repeated id, UsageError for too many places."""
         texts = {key: _text(data, names) for key, names in _PLACE_NAMES.items()}
         if lacking := next((key for key, text in texts.items() if not text), ""):
             raise _wrong(line, f"{lacking} is missing: a place has id, name and kind")
@@ -348,7 +356,7 @@ def _read_places(path: Path, oddities: Oddities, reader: _LogReader) -> dict[str
 
 
 def _moment(line: Problem, value: Json) -> tuple[float, str]:
-    """Return a time as seconds since 1970 and as ISO 8601; one without an offset is ordered as UTC, a number counts seconds or milliseconds."""
+    """Return a time as seconds since 1970 and as ISO 8601; UTC if it has no offset. Raises SuiteError for anything else."""
     try:
         if isinstance(value, str):
             time = datetime.fromisoformat(value.strip())

@@ -71,7 +71,7 @@ _MOST = 3
 
 @dataclass(frozen=True)
 class ProposingModel:
-    """A model that proposes needs: the way to it, its name as litellm knows it, and its sampling parameters."""
+    """The model that proposes needs: its client, its name for litellm, and its sampling parameters."""
 
     client: ModelClient
     name: str
@@ -80,7 +80,7 @@ class ProposingModel:
 
 @dataclass(frozen=True)
 class Proposals:
-    """What a conversation proposes for its case; all of it drafts.
+    """What a conversation proposes for its case: draft requirements, draft answers of the user, labels and notes.
 
     Attributes:
         requirements: needs that could have been known before the reply, with their evidence.
@@ -99,13 +99,13 @@ class Proposals:
     why: Mapping[str, str] = field(default_factory=dict)
 
     def noted(self, note: str) -> Proposals:
-        """Return them with one more note."""
+        """Return a copy with one more note."""
         return replace(self, notes=(*self.notes, note))
 
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Things that a reply recommended, and what the user said to it, with its place."""
+    """Things that a reply recommended, the user's words on them, and the place of these words."""
 
     things: tuple[RecordThing, ...]
     words: str
@@ -113,7 +113,7 @@ class _Refusal:
 
 
 def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) -> Proposals:
-    """Return the needs that the user's next step shows to have been missing.
+    """Return proposals for the needs that the user's reaction shows were missed, found by rules.
 
     A need is a condition on a field in which what was refused differs from what was taken. Where the user's words name such fields, only these are proposed;
     else those for which there is evidence before the reply; else the likeliest, and a note says so. A refusal makes a hard requirement, words of preference
@@ -149,7 +149,7 @@ def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) ->
 def proposals_by_model(
     conversation: LoggedConversation, tools: Mapping[str, Tool], by_rules: Proposals, model: ProposingModel
 ) -> Proposals:
-    """Return the needs that a model reads out of the user's words, in place of those that follow from words and fields by rules.
+    """Return proposals for the needs that a model reads in the user's words, in place of those found by rules.
 
     It is asked three times, and its replies are held against the records and lines.
 
@@ -208,7 +208,7 @@ def proposals_by_model(
 def _told_apart(
     supports: Sequence[FieldDifference], refusal: _Refusal, talk: _Talk
 ) -> tuple[list[FieldDifference], str]:
-    """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
+    """Return the conditions to propose for a refusal (named, else with evidence, else all likely), and a note or ""."""
     names = ", ".join(thing.name for thing in refusal.things)
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
     ranks = [support.named_in(refusal.words, talk.descriptions) for support in supports]
@@ -234,21 +234,21 @@ def _told_apart(
 
 
 def _likely(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
-    """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
+    """Return the conditions that are plausible needs or have strong evidence, the likeliest first."""
     strong = (each.worded or any(part.relevance == "strong" for part in each.evidence) for each in supports)
     likely = [each for each, is_strong in zip(supports, strong, strict=True) if each.likely or is_strong]
     return sorted(likely, key=lambda support: -support.likely)
 
 
 def _without_details(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
-    """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
+    """Return conditions without figures and texts that only detail a boolean in the same part of a record."""
     flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
     parts = flags - {""}
     return [each for each in supports if isinstance(each.value, bool) or each.field.rpartition(".")[0] not in parts]
 
 
 def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
-    """Return the conditions as requirements where they have evidence, else as answers of the user, with the labels that follow."""
+    """Return chosen conditions as proposals: requirements if they have evidence, else answers of the user; with labels."""
     requirements: list[Requirement] = []
     answers: list[ScriptedAnswer] = []
     logged: dict[str, Mark] = {}
@@ -276,7 +276,7 @@ def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[st
 
 
 def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
-    """Return what the user said to a reply, and the values of one field of what was refused and taken."""
+    """Return the user's words on a reply, and the values of one field for the refused and the taken things."""
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
     things = (*refusal.things, *talk.accepted)
     given = ((thing.name, ", ".join(map(shown, thing.values.get(path, ())))) for thing in things)
@@ -285,21 +285,21 @@ def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
 
 
 def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
-    """Yield answers, those that say the same made one that is asked for in all their ways."""
+    """Yield answers with those of equal text merged into one that has all their phrases."""
     for say in dict.fromkeys(answer.say for answer in answers):
         asked = dict.fromkeys(phrase for answer in answers if answer.say == say for phrase in answer.asked)
         yield ScriptedAnswer(asked=tuple(asked), say=say, draft=True)
 
 
 def _strength(words: str) -> Literal["hard", "soft"]:
-    """Return whether words refuse, which makes a need hard, or prefer; a choice without words prefers."""
+    """Return ``soft`` for words that only prefer, or no words at all; else ``hard``."""
     if any_spoken(words, listed("refuses")):
         return "hard"
     return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
 
 
 def _in_words(condition: FieldDifference, *, chinese: bool) -> str:
-    """Return a condition as the text of a requirement."""
+    """Return a condition as the text of a requirement, in English or Chinese."""
     sort, value = condition.sort, condition.value
     value = json.dumps(value, ensure_ascii=False) if sort == "is" else plain(value)
     zh = {"is": "为 {}", "has": "含有{}", "open_at": "在 {} 营业", "least": "不低于 {}", "most": "不超过 {}"}
@@ -311,6 +311,7 @@ def _in_words(condition: FieldDifference, *, chinese: bool) -> str:
 
 
 def _name(condition: FieldDifference, number: int) -> str:
+    """Return an id for the requirement of a condition, from its field and text, else from its need."""
     words = [*words_of(condition.field), *(words_of(condition.text) if condition.sort != "is" else ())]
     name = "-".join(word for word in words if word.isascii())[:60].strip("-")
     need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
@@ -318,7 +319,7 @@ def _name(condition: FieldDifference, number: int) -> str:
 
 
 def _answer(refusal: _Refusal, condition: FieldDifference, talk: _Talk) -> ScriptedAnswer:
-    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
+    """Return the user's scripted answer on a need without evidence: the part of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
@@ -329,7 +330,7 @@ def _answer(refusal: _Refusal, condition: FieldDifference, talk: _Talk) -> Scrip
 
 
 class _Talk:
-    """A conversation as its replies are read: which things they recommend, and what became of these."""
+    """A conversation with what its replies recommend, what the user refused and what the user took."""
 
     def __init__(self, conversation: LoggedConversation, tools: Mapping[str, Tool]) -> None:
         self.conversation = conversation
@@ -343,16 +344,17 @@ class _Talk:
 
     @cached_property
     def _all(self) -> Reading:
+        """The reading of the whole conversation."""
         return self._read(self._lines)
 
     @cached_property
     def listing(self) -> frozenset[str]:
-        """The tools that returned things with names, those that tell of people apart."""
+        """The tools that returned named things other than people or legs of a route."""
         return frozenset(entity.tool for entity in self._all.entities if entity.sort not in ("person", "leg"))
 
     @cached_property
     def things(self) -> Mapping[str, RecordThing]:
-        """What tools returned in the whole conversation, by key: the records of one thing joined."""
+        """The named things in all tool results, by key; several records of one thing are merged."""
         values: dict[str, dict[str, list[object]]] = {}
         names: dict[str, str] = {}
         for entity in self._all.entities:
@@ -372,7 +374,7 @@ class _Talk:
 
     @cached_property
     def descriptions(self) -> Mapping[str, Sequence[str]]:
-        """Words by which descriptions of the tools explain a field: that of a parameter of its name, or what stands behind its name in one."""
+        """Words that tool descriptions use for each field, from a parameter of its name or a clause that mentions it."""
         words: dict[str, list[str]] = {}
         fields = {path.split(".")[-1] for thing in self.things.values() for path in thing.values}
         for tool in self._tools.values():
@@ -386,11 +388,12 @@ class _Talk:
         return words
 
     def _read(self, lines: Sequence[LoggedMessage]) -> Reading:
+        """Return lines as the checks read them."""
         visible = Visible(query=self.query or "?", context=self.conversation.context)
         return Reading(trajectory_of(lines), self._tools, visible, language=self.conversation.language)
 
     def _recommended(self, index: int) -> tuple[RecordThing, ...]:
-        """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
+        """Return what the reply at an index recommends; a thing it only describes counts if it is the only one."""
         standings = self._read(self._lines[: index + 1]).standings("last")
         ours = [standing for key, standing in standings.items() if key in self.things]
         chosen = [standing for standing in ours if standing.proposed]
@@ -398,24 +401,24 @@ class _Talk:
         return tuple(self.things[standing.key] for standing in chosen or (open_ if len(open_) == 1 else ()))
 
     def _named(self, text: str) -> list[RecordThing]:
-        """Return the things that words of the user name, each by a name that can mean it alone."""
+        """Return the things that a text names unambiguously."""
         hits = [hit for hit in self._all.lexicon.find(fold_phrase(text)) if len(hit.keys) == 1]
         return list({hit.keys[0]: self.things[hit.keys[0]] for hit in hits if hit.keys[0] in self.things}.values())
 
     @cached_property
     def returned(self) -> str:
-        """All that the calls of the conversation gave and got, folded."""
+        """The arguments and results of all calls as one folded text."""
         data = [[dict(step.arguments), step.result] for line in self._lines for step in line.calls]
         return fold_phrase(json.dumps(data, ensure_ascii=False))
 
     @cached_property
     def judged(self) -> tuple[RecordThing, ...]:
-        """What the reply that is judged recommends."""
+        """The things that the judged reply recommends."""
         return self._recommended(self.conversation.reply_at)
 
     @cached_property
     def _replies(self) -> tuple[_Refusal, ...]:
-        """The replies from the one that is judged to the last before the accepted one: what each recommends, what the user said to it, and where."""
+        """The replies from the judged one up to the accepted one, each with what it recommends and the user's next words."""
         start, end = self.conversation.reply_at, self._taken_at
         if end is None and self.conversation.accepted_at is not None:
             return ()  # the user took what the reply that is judged says
@@ -436,7 +439,7 @@ class _Talk:
 
     @cached_property
     def accepted(self) -> tuple[RecordThing, ...]:
-        """What the user took: what was ordered, opened or navigated to by a call, else what their words name besides, else what the accepted reply recommends."""
+        """The things the user took, as shown by a call, else by the user's words, else by the accepted reply."""
         behind = self._lines[self.conversation.reply_at + 1 :]
         taking = (step for line in behind for step in line.calls if self._takes(line, step))
         taken = [thing for step in taking for thing in self._meant(step)]
@@ -452,16 +455,16 @@ class _Talk:
 
     @property
     def agreed(self) -> tuple[RecordThing, ...]:
-        """What the accepted reply recommends; what was taken where there is no such reply."""
+        """The things that the accepted reply recommends, or without such a reply those the user took."""
         return self.accepted if self._taken_at is None else self._recommended(self._taken_at)
 
     def _takes(self, line: LoggedMessage, step: Step) -> bool:
-        """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
+        """Return whether a call takes a thing: it is the user's own, its tool writes, or its tool's name says so."""
         writes = step.tool in self._tools and self._tools[step.tool].effect == "write"
         return step.kind == "call" and (line.role == "user" or writes or takes(step.tool))
 
     def _meant(self, step: Step) -> Iterator[RecordThing]:
-        """Yield the things whose id or name is an argument of a call."""
+        """Yield the things that a call has among its arguments, by id or name."""
         ids = {
             str(value): entity.key
             for entity in self._all.entities
@@ -478,7 +481,7 @@ class _Talk:
 
     @cached_property
     def refusals(self) -> tuple[_Refusal, ...]:
-        """What was refused: what replies recommended, without what was taken; only what the user's words name, where they name some of it."""
+        """The recommendations that the user refused, limited to the things the user's words name, if they name any."""
         taken = {thing.key for thing in self.accepted}
         refusals: list[_Refusal] = []
         for reply in self._replies:
@@ -490,7 +493,7 @@ class _Talk:
         return tuple(refusals)
 
     def read_as(self, refused: RecordThing | None, accepted: tuple[RecordThing, ...]) -> None:
-        """Take over what a model makes of the conversation: what the judged reply recommended and the user refused, and what was taken."""
+        """Replace what was refused, taken and judged with a model's reading of the conversation."""
         self.accepted = accepted
         if refused is None:
             self.refusals = ()
@@ -501,7 +504,7 @@ class _Talk:
         self.judged = self.judged or ((refused,) if refused else ())
 
     def why_nothing(self) -> str:
-        """Say why nothing was refused."""
+        """Return a note on why no refusal was found."""
         place = self._lines[self.conversation.reply_at].place
         rows = (step.tool for line in self._lines for step in line.calls if self._has_nameless_rows(step))
         if not self.judged and (tool := next(rows, "")):
@@ -513,13 +516,13 @@ class _Talk:
         return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
 
     def _has_nameless_rows(self, step: Step) -> bool:
-        """Return whether a call returned records of which its tool tells no name."""
+        """Return whether a call returned rows, and its tool declares no named things and is no profile."""
         tool = self._tools.get(step.tool)
         rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
         return rows and tool is not None and not tool.entities and not tool.profile
 
     def clock(self, words: str) -> tuple[str, str]:
-        """Return the time that is asked about, and the place that told it before the reply.
+        """Return the time of day that the user asks about, and the place before the reply that gave it.
 
         It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none.
         """
@@ -532,7 +535,7 @@ class _Talk:
         return (match[1], self.conversation.now_at) if match else ("", "")
 
     def stated(self, condition: FieldDifference, words: str) -> FieldDifference:
-        """Return a condition with the bound that the user's words give, where they give one that parts the things."""
+        """Return a condition with the bound that the user's words give, if one separates the things; else unchanged."""
         plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
         figures = figures_in(words, condition.sort, plain=plain) if condition.bound else ()
         bounded = (condition.with_figure(figure) for figure in figures)
@@ -564,6 +567,7 @@ _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 
 
 def _object(**properties: JsonObject) -> JsonObject:
+    """Return the JSON Schema of an object with these properties, all required and no others allowed."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -587,7 +591,7 @@ _Row = tuple[str, str, EarlierText | None]
 def _shown(
     conversation: LoggedConversation, earlier: Sequence[EarlierText], things: Mapping[str, RecordThing]
 ) -> tuple[JsonObject, dict[str, EarlierText]]:
-    """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
+    """Return the data for the model, and by line name the earlier texts that an agent could know before the reply."""
     places = {line.place for line in conversation.lines}
     known = [part for part in earlier if part.place not in places][:_LINES_BEFORE]
     if conversation.context.now:
@@ -626,7 +630,7 @@ def _shown(
 
 
 def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: bool) -> list[_Row]:
-    """Return the sentences of a message before the reply; what the user answered on the way to it was known, too."""
+    """Return the sentences of a message before the reply as rows; answers of the user count as known, too."""
     texts = [part for part in parts if not part.path]
     if line.role == "user" and not texts:
         texts = [EarlierText(line.place, "context", text) for text in sentences(line.text)]
@@ -634,19 +638,20 @@ def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: boo
 
 
 def _record(thing: RecordThing) -> JsonObject:
-    """Return a record by field; lists and texts are cut."""
+    """Return a thing's values by field, with lists and texts cut to what the model is shown."""
     fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
 
 
 def _cut(value: Json) -> Json:
+    """Return a text or list cut to what the model is shown; any other value unchanged."""
     if isinstance(value, list):
         return [_cut(member) for member in value[:_VALUES]]
     return value[:_CHARS] if isinstance(value, str) else value
 
 
 def _replies_to(model: ProposingModel, data: JsonObject, language: str) -> list[JsonObject | None]:
-    """Ask a model three times what it makes of data, and return of each reply the object that it is, None where it cannot be read.
+    """Ask a model about data several times at once, and return each reply as an object, or None if it cannot be read.
 
     It is shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
 
@@ -675,7 +680,7 @@ def _replies_to(model: ProposingModel, data: JsonObject, language: str) -> list[
 
 
 def _reply(model: ProposingModel, request: Request, language: str) -> JsonObject | None:
-    """Return one reply; None where it cannot be read the second time either."""
+    """Return the model's reply to one request; asks again once, then returns None if it still cannot be read."""
     messages = request.messages
     for _ in range(2):
         try:
@@ -695,7 +700,7 @@ def _reply(model: ProposingModel, request: Request, language: str) -> JsonObject
 
 
 def _lines(value: Json) -> str:
-    """Return JSON data, with the members of a list on lines of their own."""
+    """Return a value as JSON text, with each member of a list on its own line."""
     if not isinstance(value, list) or not value:
         return json.dumps(value, ensure_ascii=False)
     return "[\n" + ",\n".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n]"
@@ -705,11 +710,11 @@ def _lines(value: Json) -> str:
 
 
 class _RefusedError(Exception):
-    """A proposal is of no use; the message says why."""
+    """Raised for a model's proposal that cannot be used; the message says why."""
 
 
 class _Vote(NamedTuple):
-    """One proposal that can be used: the number of its reply, the condition that it means, and the need as it is written."""
+    """A usable proposal of a model: the number of its reply, the condition it means, and the proposal as written."""
 
     reply: int
     condition: FieldDifference
@@ -717,14 +722,14 @@ class _Vote(NamedTuple):
 
     @property
     def about(self) -> tuple[Json, ...]:
-        """What alike proposals share: bounds on one field are alike, whatever their figures."""
+        """The key under which equal proposals are grouped; bounds on one field are equal whatever their figures."""
         condition = self.condition
         value = condition.value if condition.sort in ("is", "has") else None
         return condition.field, condition.sort, condition.forbids, value
 
 
 def _text(reply: Mapping[str, Any], key: str) -> str:
-    """Return a text of a reply on one line; numbers and truth values as texts."""
+    """Return a value of a reply as one line of printable text; empty for missing values, lists and objects."""
     value = reply.get(key)
     value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
     text = value[:_CHARS] if isinstance(value, str) else ""
@@ -738,7 +743,7 @@ def _agreed(
     by_rules: tuple[RecordThing, ...],
     notes: dict[str, None],
 ) -> tuple[RecordThing, ...]:
-    """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
+    """Return the thing that two replies name, or nothing if they agree on none; without agreement what the rules found."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
     for reply in filter(None, replies):
@@ -760,7 +765,7 @@ def _agreed(
 def _meant(
     need: JsonObject, things: Mapping[str, RecordThing], refused: Sequence[RecordThing], accepted: Sequence[RecordThing]
 ) -> FieldDifference:
-    """Return the condition that a proposal means.
+    """Return the condition that a model's proposal means.
 
     Raises:
         _RefusedError: the records do not have it, or it does not tell what was refused from what was taken.
@@ -789,7 +794,7 @@ def _meant(
 
 
 def _value(sort: Sort, text: str, values: Sequence[Json]) -> Json:
-    """Return the value of a condition that a reply writes, as the field has it. Raises _RefusedError."""
+    """Return a proposal's value in the type of the field. Raises _RefusedError if the field cannot have it."""
     if sort == "open_at":
         if not _TIME_OF_DAY.fullmatch(text):
             raise _RefusedError("the value is no time of day")
@@ -815,12 +820,12 @@ def _value(sort: Sort, text: str, values: Sequence[Json]) -> Json:
 
 
 def _spelt(value: Json) -> str:
-    """Return a value as a model writes it."""
+    """Return a value as the text by which a model's spelling is compared, without case."""
     return (value if isinstance(value, str) else json.dumps(value)).casefold()
 
 
 def _support(group: Sequence[_Vote], lines: Mapping[str, EarlierText], note: str) -> FieldDifference:
-    """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log; of several bounds the one in the middle.
+    """Merge votes on one condition: the median bound, the majority's kind, and quoted log lines as evidence.
 
     A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing. The kind is that of most replies, else soft.
     """
@@ -838,4 +843,5 @@ def _support(group: Sequence[_Vote], lines: Mapping[str, EarlierText], note: str
 
 
 def _list(value: Json) -> list[Json]:
+    """Return a value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []

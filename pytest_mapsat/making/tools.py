@@ -77,7 +77,7 @@ _SORTS = {"route": "ride", "routes": "ride", "trips": "ride", "rides": "ride", "
 
 
 def tool_for(name: str, schema: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:
-    """Return a tool as a log tells it.
+    """Return a tool description derived from a log: schema, rules for matching calls, and meanings of results.
 
     Args:
         name: its name.
@@ -122,7 +122,7 @@ def tool_for(name: str, schema: JsonObject | None, calls: Sequence[Step], place:
 
 
 def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[Json], replies: str) -> bool:
-    """Return whether a tool tells of the user: it takes a user's id or nothing, and gives one record that no reply proposes."""
+    """Return whether a tool returns the user's profile: it takes only user ids, and its one record is never recommended."""
     if not results or any(_words(parameter).isdisjoint(_USERS) for parameter in properties):
         return False
     if not all(isinstance(result, Mapping) and _is_thing(result) for result in results):
@@ -133,7 +133,7 @@ def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[J
 
 
 def _parameters(function: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
-    """Return the JSON Schema of the parameters: the log's own, with what calls gave besides; loosened where a call does not keep it."""
+    """Return the parameters' JSON Schema: the log's own, extended and loosened so that every logged call fits."""
     schema = (function or {}).get("parameters")
     known = isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
     base: JsonObject = (
@@ -161,6 +161,7 @@ def _parameters(function: JsonObject | None, seen: Sequence[JsonObject]) -> Json
 
 
 def _schema_of(values: Iterable[Json]) -> JsonObject:
+    """Return a JSON Schema for values of one type, ignoring null; empty for none or several types."""
     kinds = {
         "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number" if isinstance(value, (int, float))
         else "array" if isinstance(value, list) else "object" if isinstance(value, Mapping) else "null"
@@ -173,7 +174,7 @@ def _schema_of(values: Iterable[Json]) -> JsonObject:
 
 
 def _rules(properties: Mapping[str, JsonObject], values: Mapping[str, list[Json]]) -> Iterator[tuple[str, JsonObject]]:
-    """Give a tolerant rule for each parameter."""
+    """Yield each parameter with a tolerant rule for matching its values."""
     pairs = {name: partner for name in properties if (partner := _partner(name, properties)) is not None}
     for name, schema in properties.items():
         rule: JsonObject
@@ -189,7 +190,7 @@ def _rules(properties: Mapping[str, JsonObject], values: Mapping[str, list[Json]
 
 
 def _rule(name: str, schema: JsonObject, values: list[Json]) -> JsonObject:
-    """Return the rule of a parameter that is no longitude or latitude, by its schema, its name and the values seen."""
+    """Return the matching rule for a parameter, by its schema, name and values; not for longitude and latitude pairs."""
     kind, words = schema.get("type"), _words(name)
     texts = [value for value in values if isinstance(value, str)]
     timely = bool(words & _TIMES or schema.get("format") in ("date", "time", "date-time"))
@@ -218,6 +219,7 @@ def _rule(name: str, schema: JsonObject, values: list[Json]) -> JsonObject:
 
 
 def _fit(value: Json, kind: str) -> bool:
+    """Return whether a value can be read as one of a parameter type such as ``point``."""
     try:
         return canonical(value, ParameterMatch.model_validate({"type": kind})) is not None
     except ValueError:
@@ -225,7 +227,7 @@ def _fit(value: Json, kind: str) -> bool:
 
 
 def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Return the spelling without accents of words that have some, as synonyms of them."""
+    """Return synonyms for words with accents: their spelling without accents."""
     synonyms: dict[str, list[str]] = {}
     words = dict.fromkeys(word for text in texts for word in tokens(text))
     for word in words:
@@ -236,18 +238,19 @@ def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _partner(name: str, properties: Iterable[str]) -> str | None:
-    """Return the name of the latitude that a longitude makes a point with; None for a parameter that is no longitude, or is alone."""
+    """Return the latitude parameter that belongs to a longitude parameter; None if it is no longitude or has no partner."""
     parts = _parts(name)
     wanted = [[lat if part == lon else part for part in parts] for lon in _LON if lon in parts for lat in _LAT]
     return next((other for pair in wanted for other in properties if _parts(other) == pair), None)
 
 
 def _parts(name: str) -> list[str]:
-    """Return the words and numbers of a name, folded."""
+    """Return the lower-case words and numbers of a parameter name, in order."""
     return re.findall(r"[a-z]+|\d+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
 
 
 def _words(name: str) -> frozenset[str]:
+    """Return the lower-case words of a name, and all of them as one word."""
     parts = [part for part in _parts(name) if not part.isdecimal()]
     return frozenset([*parts, re.sub(r"(?<=[a-z])(?=[A-Z])|_", "", name).lower()])
 
@@ -256,7 +259,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
-    """Return where in results things with a name stand, none of them in a profile, and what the other fields mean."""
+    """Return the entities in results, none for a profile, and the meanings of all other fields by path."""
     meanings = _Meanings()
     for result in results:
         if isinstance(result, (Mapping, list)):
@@ -271,14 +274,14 @@ def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObjec
 
 
 class _Meanings:
-    """What the parts of results mean: things with a name by their path, and other fields."""
+    """Collects from results the entities (named things) by path, and the meanings of other fields."""
 
     def __init__(self) -> None:
         self.entities: dict[str, JsonObject] = {}
         self.fields: dict[str, Json] = {}
 
     def describe(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
-        """Describe a part of a result; ``thing``: the entity that it stands in, and how many keys lead to that."""
+        """Add the entities and meanings in a value; ``thing``: the entity around it and the length of its path, or None."""
         if isinstance(value, list):
             things = [member for member in value if isinstance(member, Mapping)]
             name = _name_key(things)
@@ -300,6 +303,7 @@ class _Meanings:
     def _describe_members(
         self, value: Mapping[str, Json], path: tuple[str, ...], thing: tuple[JsonObject, int] | None
     ) -> None:
+        """Add the entities and meanings in the members of an object; deep parts of an entity are ignored."""
         own = sum(not isinstance(member, (Mapping, list)) for member in value.values())
         for key, member in value.items():
             if "." in key or not key or key == "*":
@@ -313,7 +317,7 @@ class _Meanings:
                 self._declare(None, (*path, key), thing)
 
     def _declare(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
-        """Say what a single value means; a thing's own name and id are said already."""
+        """Set the meaning of a single value, unless it is its entity's name or id or has a better meaning already."""
         if thing is None:
             here, own = self.fields, path
         else:
@@ -329,7 +333,7 @@ class _Meanings:
 
 
 def meaning_of(key: str, value: Json) -> Json:
-    """Return what the values under a key mean: by words of the key, else by a first value."""
+    """Return the meaning of values under a key, by the key's words, else by an example value."""
     words = _words(key)
     if value is None or isinstance(value, bool):
         return "ignored" if value is None else "flag"
@@ -345,6 +349,7 @@ def meaning_of(key: str, value: Json) -> Json:
 
 
 def _with_unit(kind: str, words: frozenset[str]) -> Json:
+    """Return a meaning, with its unit where the kind or the words of the key give one."""
     if kind == "price":
         return {"kind": "price", "unit": "money"}
     if kind == "distance" and words & {"km", "kilometres", "kilometers"}:
@@ -355,7 +360,7 @@ def _with_unit(kind: str, words: frozenset[str]) -> Json:
 
 
 def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return the key of the names of things: a usual one, else one that ends like one and, of a single thing, stands beside an id."""
+    """Return the key that holds the names of things: a usual one, else one with a name-like ending; None without one."""
     keys = [key for key in things[0] if is_name(key)] if things and (len(things) > 1 or _id_key(things)) else []
     for key in (*_NAMES, *keys):
         if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things):
@@ -364,13 +369,13 @@ def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
 
 
 def is_name(key: str) -> bool:
-    """Return whether a key ends like that of a thing's name (``shop_name``, ``站名``); a person's is none."""
+    """Return whether a key ends like a thing's name (``shop_name``, ``站名``) and is not a person's."""
     last = re.findall(r"[a-z]+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())[-1:]
     return not _words(key) & _PEOPLE and any(word.endswith(_NAME_ENDS) for word in last)
 
 
 def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return the key of the ids of things: a usual one, else the first that ends like one and is different for each."""
+    """Return the key that holds a distinct id for each thing: a usual one, else one with an id-like ending; or None."""
     keys = [key for key in things[0] if re.search(r"(?:(?<![a-z])id|[a-z]Id|编号|编码)$", key)]
     for key in ("id", "place_id", "poi_id", "uid", *keys):
         values = [thing.get(key) for thing in things]
@@ -380,12 +385,13 @@ def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
 
 
 def _is_thing(value: Mapping[str, Json]) -> bool:
-    """Return whether an object is a thing with a name, and no frame around things."""
+    """Return whether an object is a single thing, with no list of objects in it."""
     lists = (member for member in value.values() if isinstance(member, list))
     return not any(isinstance(inner, Mapping) for members in lists for inner in members)
 
 
 def _entity(path: tuple[str, ...], name: str, things: Sequence[Mapping[str, Json]]) -> JsonObject:
+    """Return an entity declaration for named things at a path, still without fields."""
     identity = _id_key(things)
     last = next((key for key in reversed(path) if key != "*"), "")
     entity: JsonObject = {"items": ".".join(path), "name": name, "fields": {}}

@@ -26,7 +26,7 @@ _DISTRICTS, _AREAS, _LANDMARKS, _STREETS = 6, 3, 2, 4
 
 
 class Draws:
-    """A row of draws that its key alone decides.
+    """A random sequence that is determined by its key alone.
 
     Only ``Random.random`` is used, whose numbers Python keeps the same for a whole number as its seed; the seed is a SHA-256 of the key, so neither hash
     seed nor locale has a part in it. Things with keys of their own have draws of their own: a change of one moves no other.
@@ -40,23 +40,23 @@ class Draws:
         self._random = Random(int.from_bytes(digest, "big")).random  # noqa: S311  a world, no secret
 
     def below(self, end: int) -> int:
-        """Return a whole number from 0 to ``end`` - 1."""
+        """Return a random whole number from 0 to ``end`` - 1."""
         return int(self._random() * end)
 
     def between(self, first: int, last: int) -> int:
-        """Return a whole number from ``first`` to ``last``, both included."""
+        """Return a random whole number from ``first`` to ``last``, both included."""
         return first + self.below(last - first + 1)
 
     def chance(self, percent: int) -> bool:
-        """Return True as often as this, in percent."""
+        """Return True with a probability in percent."""
         return self.below(100) < percent
 
     def choice(self, values: Sequence[_T]) -> _T:
-        """Return one of the values."""
+        """Return one of the values at random."""
         return values[self.below(len(values))]
 
     def sample(self, values: Sequence[_T], count: int) -> list[_T]:
-        """Return several of the values, none twice, in the order drawn; all of them where there are fewer."""
+        """Return ``count`` random values without repetition, in the order drawn; all if there are fewer."""
         rest = list(values)
         return [rest.pop(self.below(len(rest))) for _ in range(min(count, len(rest)))]
 
@@ -77,7 +77,7 @@ class Area(NamedTuple):
     corner: tuple[int, int]
 
     def point(self, draws: Draws) -> tuple[float, float]:
-        """Return latitude and longitude of some point in it, WGS 84 degrees with six digits."""
+        """Return latitude and longitude of a random point in the area, WGS 84 degrees with six digits."""
         latitude, longitude = (edge + draws.below(_AREAS_APART) for edge in self.corner)
         return latitude / 1e6, longitude / 1e6
 
@@ -97,14 +97,14 @@ class Town(NamedTuple):
     districts: tuple[District, ...]
 
     def address(self, area: Area, draws: Draws) -> str:
-        """Return some address in an area, as the language writes it."""
+        """Return a random address in an area, in the format of the town's language."""
         street, number = draws.choice(area.streets), draws.between(1, 180)
         form: str = _words(self.language)["address"]
         return form.format(number=number, street=street, area=area.name)
 
 
 def town(seed: int, number: int, language: str) -> Town:
-    """Return a town of a world.
+    """Return one of the made-up towns of a world, with its districts, areas and streets.
 
     Args:
         seed: the seed of the world.
@@ -131,12 +131,12 @@ def town(seed: int, number: int, language: str) -> Town:
 
 
 def coined_name(language: str, draws: Draws) -> str:
-    """Return a word that means nothing, to name a firm by."""
+    """Return an invented name for a firm."""
     return "".join(draws.choice(parts) for parts in _words(language)["coined"])
 
 
 def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
-    """Return what draws the names of each sort of place of one town, none twice."""
+    """Return an iterator of names for each sort of place in a town; no name is repeated."""
     words = _words(language)
     first, _, last = words["coined"]
     stems = [start + end for start in first for end in last]
@@ -145,6 +145,7 @@ def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
     coined = iter(stems)
 
     def names(sort: str) -> Iterator[str]:
+        """Yield unused coined stems, each with a random ending for the sort."""
         for stem in coined:
             yield stem + draws.choice(words[sort])
 
@@ -154,12 +155,13 @@ def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
 
 @cache
 def package_data(package: str, name: str) -> Any:
-    """Return what a YAML file of a package says."""
+    """Return the content of a YAML file in a package; cached."""
     (document,) = parse_yaml((files(package) / name).read_bytes(), name)
     return document.data
 
 
 def _words(language: str) -> dict[str, Any]:
+    """Return the parts of ``words.yaml`` for a language."""
     words: dict[str, Any] = package_data("pytest_mapsat.making", "words.yaml")[language]
     return words
 
@@ -172,7 +174,7 @@ GROUP = "pytest_mapsat.builders"
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What a world is asked to be. A value of None leaves the choice to the builder.
+    """The options for building a world; None leaves the choice to the builder.
 
     Attributes:
         seed: the same seed gives the same bytes.
@@ -191,7 +193,7 @@ class BuildRequest:
     queries: Path | None = None
 
     def only(self, *names: str, what: str) -> None:
-        """Refuse what is asked for beside some of cities, each, cases and queries, by a builder of ``what``.
+        """Check that only these of the options cities, each, cases and queries are set; ``what`` names the builder in errors.
 
         Raises:
             UsageError: something else is asked for.
@@ -211,7 +213,7 @@ def builders() -> Iterator[str]:
 
 
 def builder_of(kind: str) -> Builder:
-    """Return what builds a kind of world into a folder: a function of the request and the folder that returns the number of rows by table.
+    """Return the builder of a kind of world: a function of request and folder that returns row counts by table.
 
     Raises:
         UsageError: no package adds it, two packages do, or it cannot be loaded.

@@ -62,7 +62,7 @@ _MOST_REQUIREMENTS = 8
 
 @dataclass(frozen=True)
 class MeasuredDialogue:
-    """A dialogue as a judge labelled it, with what is true of it.
+    """A dialogue as a judge labelled it, with the true labels.
 
     Attributes:
         case: the case.
@@ -80,12 +80,12 @@ class MeasuredDialogue:
 
     @classmethod
     def of(cls, answer: PeopleLabels, case: Case, card: Scorecard) -> MeasuredDialogue:
-        """Return a labelled answer as it was judged."""
+        """Return a labelled answer with its case and scorecard."""
         return cls(case, card, answer.labels, answer.id, answer.style or "none")
 
     @cached_property
     def labels(self) -> tuple[tuple[Requirement, Mark, Label], ...]:
-        """The requirements that are known, with what is true and what the judge says."""
+        """The requirements with a known truth, each with its true mark and the judge's label."""
         given = {label.requirement: label for label in self.card.labels}
         every = self.case.truth.requirements
         known = (each for each in every if each.id in self.truth and each.id in given)
@@ -93,7 +93,7 @@ class MeasuredDialogue:
 
     @property
     def kept(self) -> bool | None:
-        """Whether all that the case requires is kept; None where that is not known."""
+        """Whether the answer keeps all that the case requires, by the true marks; None where that is not known."""
         marks = [self.truth.get(requirement.id) for requirement in self.case.truth.required]
         if any(mark is not None and mark_value(mark) == 0 for mark in marks):
             return False
@@ -101,13 +101,13 @@ class MeasuredDialogue:
 
     @property
     def colour(self) -> str:
-        """Green where every required label passes, red where one fails, else undecided."""
+        """The judge's verdict: green where every required label passes, red where one fails, else undecided."""
         values = {label.requirement: label.value for label in self.card.labels}
         required = [values.get(requirement.id) for requirement in self.case.truth.required]
         return "red" if 0 in required else UNDECIDED if None in required else "green"
 
     def score_of(self, labels: Sequence[Label]) -> Mapping[str, float | None]:
-        """Return the scores that some labels give, over the requirements that are known alone."""
+        """Return the metric scores that some labels give, counting only requirements with a known truth (and policies)."""
         truth = self.case.truth
         every = truth.requirements
         known = tuple(wanted for wanted in every if wanted.id in self.truth or wanted.kind == "policy")
@@ -117,7 +117,7 @@ class MeasuredDialogue:
         return {name: card.metrics.get(name) for name in SCORES}
 
     def true_labels(self) -> tuple[Label, ...]:
-        """Return the labels that are true."""
+        """Return the judge's labels with values and outcomes set to the truth."""
         labels = []
         for _, mark, label in self.labels:
             outcome = "passed" if mark_value(mark) else "failed"
@@ -126,7 +126,7 @@ class MeasuredDialogue:
 
 
 def judging_of(dialogue: MeasuredDialogue) -> Judging:
-    """Return what the rules made of a labelled answer before any failure was called suspect, for the calibration.
+    """Return the checks' labels of a labelled answer, split by right and wrong, as input to the calibration.
 
     Args:
         dialogue: the answer; a required requirement without a label counts nowhere.
@@ -153,7 +153,7 @@ def judging_of(dialogue: MeasuredDialogue) -> Judging:
 
 @dataclass(frozen=True)
 class ListedLabel:
-    """A label that the judge decided wrongly, or left undecided; ``exact``: by a check that reads no prose."""
+    """A label that the judge got wrong or left undecided; ``exact``: by a check that reads no prose."""
 
     case: str
     answer: str
@@ -165,23 +165,25 @@ class ListedLabel:
 
 
 def check_kinds(requirement: Requirement) -> tuple[str, ...]:
-    """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
+    """Return the kinds of checks that a requirement consists of, without combinations; ``no check`` if it has none."""
     if not requirement.leaves:
         return ("grounded",) if requirement.kind == "fact" else ("no check",)
     return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
 
 
 def _rightness(kept: bool | None) -> Rightness:
+    """Return "right" if an answer keeps all that is required, else "wrong"."""
     return "right" if kept else "wrong"
 
 
 def _outcome(label: Label) -> str:
+    """Return a label's outcome: passed, failed or undecided."""
     return UNDECIDED if label.value is None else "passed" if label.value > 0 else "failed"
 
 
 @dataclass(frozen=True)
 class LabelPair:
-    """What is true of one label, and what the judge says of it: passed, failed, a level, or undecided."""
+    """The true value of one label and the judge's: passed, failed, a level, or undecided."""
 
     dialogue: int
     truth: str
@@ -189,7 +191,7 @@ class LabelPair:
 
     @classmethod
     def of(cls, dialogue: int, mark: Mark, label: Label) -> LabelPair:
-        """Return the pair; of a requirement that is marked passed or failed any level above 0 counts as passed."""
+        """Return the pair for a label; where the truth is only passed or failed, any level above 0 counts as passed."""
         if isinstance(mark, str):
             return cls(dialogue, mark, _outcome(label))
         return cls(dialogue, f"{mark:g}", UNDECIDED if label.value is None else f"{label.value:g}")
@@ -197,29 +199,29 @@ class LabelPair:
 
 @dataclass(frozen=True)
 class LabelGroup:
-    """How the labels of a group agree."""
+    """A group of labels, with how far the judge's agree with the true ones."""
 
     pairs: tuple[LabelPair, ...]
 
     @property
     def decided(self) -> tuple[LabelPair, ...]:
-        """Those that the judge decided."""
+        """The pairs that the judge decided."""
         return tuple(pair for pair in self.pairs if pair.said != UNDECIDED)
 
     @property
     def agreed(self) -> int:
-        """How many of them it decided as is true."""
+        """The number of labels that the judge decided correctly."""
         return sum(pair.truth == pair.said for pair in self.decided)
 
     @property
     def confusion(self) -> dict[str, Counter[str]]:
-        """What was said, by what is true."""
+        """For each true value, how often the judge gave which value."""
         truths = sorted({pair.truth for pair in self.pairs})
         return {truth: Counter(pair.said for pair in self.pairs if pair.truth == truth) for truth in truths}
 
     @cached_property
     def _tables(self) -> list[list[list[int]]]:
-        """A table of counts for each dialogue with a decided label."""
+        """One confusion table for each dialogue with a decided label."""
         names = sorted({name for pair in self.decided for name in (pair.truth, pair.said)})
         counts = Counter(self.decided)
         dialogues = sorted({pair.dialogue for pair in self.decided})
@@ -229,7 +231,7 @@ class LabelGroup:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa of the decided labels."""
+        """Cohen's kappa of the decided labels; None where there are none."""
         tables = self._tables
         if not tables:
             return None
@@ -237,7 +239,7 @@ class LabelGroup:
         return cohen_kappa([[sum(table[row][column] for table in tables) for column in size] for row in size])
 
     def to_json(self) -> JsonObject:
-        """Return the figures; intervals hold at 95 %, dialogues counting as the sample."""
+        """Return the figures as JSON data; the 95 % intervals take dialogues as the sample."""
         return {
             "labels": len(self.pairs),
             "decided": len(self.decided),
@@ -250,7 +252,7 @@ class LabelGroup:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A judge held against what is true.
+    """A judge's labels compared with the true ones.
 
     Attributes:
         held: the dialogues.
@@ -262,15 +264,16 @@ class Agreement:
 
     @property
     def wrong(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge decided wrongly, in the order of the answers and requirements."""
+        """The labels that the judge got wrong, in the order of answers and requirements."""
         return self._listed(lambda pair: pair.said not in (UNDECIDED, pair.truth))
 
     @property
     def undecided(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge left undecided, in the same order."""
+        """The labels that the judge left undecided, in the order of answers and requirements."""
         return self._listed(lambda pair: pair.said == UNDECIDED)
 
     def _listed(self, wanted: Callable[[LabelPair], bool]) -> tuple[ListedLabel, ...]:
+        """Return the labels that a test picks, in the order of answers and requirements."""
         rows = []
         for number, dialogue in enumerate(self.held):
             for requirement, mark, label in dialogue.labels:
@@ -282,7 +285,7 @@ class Agreement:
         return tuple(rows)
 
     def groups(self) -> dict[str, dict[str, LabelGroup]]:
-        """Return the labels in groups: all, by kind, by kind of check, by language, by style of the answer, and by who decided them."""
+        """Return the labels grouped as a whole, by kind, check, language, style, and by who decided them."""
         names_of = ("all", "kind", "check", "language", "style", "by")
         pairs: dict[str, dict[str, list[LabelPair]]] = {name: {} for name in names_of}
         for number, dialogue in enumerate(self.held):
@@ -299,12 +302,12 @@ class Agreement:
         }
 
     def answers(self) -> dict[str, Counter[str]]:
-        """Return what the judge makes of dialogues that keep all that is required (right), and of those that do not (wrong)."""
+        """Return the colours that the judge gives right answers (all required is kept) and wrong ones."""
         known = [each for each in self.held if each.kept is not None]
         return {truth: Counter(each.colour for each in known if _rightness(each.kept) == truth) for truth in _RIGHTNESS}
 
     def scores(self) -> dict[str, JsonObject]:
-        """Return for each metric how far its score lies from the one that true labels give (MapSatisfyBench, B.2)."""
+        """Return for each metric how far the judge's scores are from the true ones (MapSatisfyBench, B.2)."""
         pairs: dict[str, list[tuple[str, float, float]]] = {name: [] for name in SCORES}
         open_ = Counter[str]()
         for dialogue in self.held:
@@ -319,7 +322,7 @@ class Agreement:
 
     @property
     def votes(self) -> float | None:
-        """How often two votes on one label say the same, on average; None where there was one vote."""
+        """The average share of pairs of votes that agree on a label; None where there was one vote."""
         labels = (label for each in self.held for label in each.card.labels)
         shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
         return sum(shares) / len(shares) if shares else None
@@ -338,7 +341,7 @@ class Agreement:
         }
 
     def labels_to_json(self) -> JsonObject:
-        """Return what each answer is and is taken for, and the labels that are wrong or undecided, as JSON data."""
+        """Return each answer's truth and verdict, and the wrong and undecided labels, as JSON data."""
         return {
             "each": [
                 {"case": each.case.id, "answer": each.answer, "is": _rightness(each.kept), "judged": each.colour}
@@ -350,13 +353,14 @@ class Agreement:
 
 
 def _colours(counts: Counter[str]) -> JsonObject:
+    """Return how many answers got each colour, with shares and intervals."""
     total = counts.total()
     shares = {colour: {"n": counts[colour], **_share(counts[colour], total, total)} for colour in _ANSWER_WORDS}
     return {"n": total, **shares}
 
 
 def _deviation(pairs: Sequence[tuple[str, float, float]], undecided: int) -> JsonObject:
-    """Return the shares of scores within the tolerances and the mean absolute error, with intervals."""
+    """Return the shares of scores within each tolerance and the mean absolute error, with intervals."""
     errors = [abs(true - judged) for _, true, judged in pairs]
     deviation: JsonObject = {"n": len(pairs), "undecided": undecided}
     for tolerance in TOLERANCES:
@@ -370,12 +374,13 @@ def _deviation(pairs: Sequence[tuple[str, float, float]], undecided: int) -> Jso
 
 
 def _share(part: int, whole: int, sample: int) -> JsonObject:
-    """Return the figure of a share, with the interval that a sample of so many gives it."""
+    """Return a share as a figure, with the Wilson interval for a sample of this size."""
     share = part / whole if whole else None
     return _figure(share, None if share is None else wilson_interval(share, sample))
 
 
 def _figure(value: float | None, interval: tuple[float, float] | None) -> JsonObject:
+    """Return a value with its interval as JSON data, rounded; None for what is missing."""
     ends = zip(("value", "low", "high"), (value, *(interval or (None, None))), strict=True)
     return {name: None if end is None else round(end, _DIGITS) for name, end in ends}
 
@@ -415,7 +420,7 @@ def agreement_table(agreement: Agreement) -> Iterator[str]:
 
 
 def answer_table(agreement: Agreement) -> Iterator[str]:
-    """Yield the lines of the report on labelled answers: how they agree, then the labels that are undecided or wrong, as wide as the terminal."""
+    """Yield the report on labelled answers: the agreement, then the undecided and wrong labels."""
     if not agreement.held:
         yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
         return
@@ -436,10 +441,12 @@ def answer_table(agreement: Agreement) -> Iterator[str]:
 
 
 def _count(cell: JsonObject, total: int) -> str:
+    """Return a count with its share in words; a dash where the total is 0."""
     return "-" if not total else f"{cell['n']} ({cell['value']:.1%})"
 
 
 def _shown(figure: JsonObject) -> str:
+    """Return a figure with its interval as text; a dash where it has no value."""
     if figure["value"] is None:
         return "-"
     if figure["low"] is None:
@@ -462,7 +469,7 @@ _MOST_MORE = 10_000
 
 
 def parse_required(text: str) -> tuple[dict[str, float], float]:
-    """Return what a judge must reach, by rate, and the level of its bounds, per cent, from a text like ``tpr=0.9,tnr=0.9@95``.
+    """Return the required rates and the level of their bounds in per cent from a text like ``tpr=0.9,tnr=0.9@95``.
 
     Raises:
         ValueError: it is none; the message says what was expected.
@@ -482,7 +489,7 @@ def parse_required(text: str) -> tuple[dict[str, float], float]:
 
 
 def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRate]]:
-    """Return the rates of a judge over all labels, and by kind of label: ``{"all": {"tpr": …, "tnr": …}, "asked": …}``.
+    """Return a judge's rates over all labels and by kind: ``{"all": {"tpr": …, "tnr": …}, "asked": …}``.
 
     What a machine decides without reading, and what people decided, says nothing of the judge and is not counted. What it left open is counted as wrong.
 
@@ -504,13 +511,14 @@ def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRat
 
 
 def _rate(labels: Sequence[tuple[int, bool]], level: float) -> JudgeRate:
+    """Return the rate of right labels, with its lower bound; each label comes with its dialogue's number."""
     right, dialogues = sum(right for _, right in labels), len({dialogue for dialogue, _ in labels})
     value, low = _figures(len(labels), right, dialogues, level)
     return JudgeRate(labels=len(labels), right=right, dialogues=dialogues, value=value, low=low)
 
 
 def _figures(labels: int, right: int, dialogues: int, level: float) -> tuple[float | None, float | None]:
-    """Return a share and its one-sided lower bound: Wilson's, dialogues counting as the sample, since labels of one dialogue are alike."""
+    """Return a share and its one-sided Wilson lower bound with dialogues as the sample; None where there is nothing to count."""
     if not labels or not dialogues:
         return None, None
     interval = wilson_interval(right / labels, dialogues, level=2 * level / 100 - 1)
@@ -520,11 +528,12 @@ def _figures(labels: int, right: int, dialogues: int, level: float) -> tuple[flo
 
 
 def _reaches(low: float | None, least: float) -> bool:
+    """Return whether a lower bound is known and at least as high as required."""
     return low is not None and low >= least - _ROUNDING
 
 
 def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level: float) -> Iterator[str]:
-    """Yield for each rate that is not reached, by its lower bound, what it is and what is missing."""
+    """Yield a message for each rate with a lower bound below the required one, with how many more dialogues would do."""
     for name, least in required.items():
         rate = rates[name]
         if _reaches(rate.low, least):
@@ -542,7 +551,7 @@ def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level
 def certificate_of(
     run: Run, suites: Sequence[Suite], agreement: Agreement, level: float
 ) -> tuple[JudgeCertificate, Suite]:
-    """Return what a run says of its judge, and the suite that it says it for.
+    """Return the certificate of a run's judge, and the suite that it is for.
 
     Raises:
         UsageError: the dialogues are of several suites.
@@ -556,7 +565,7 @@ def certificate_of(
 
 
 def _judged_by(manifest: RunManifest, suite: Suite) -> dict[str, Any]:
-    """Return who judged a run, in all that a certificate is bound to."""
+    """Return what identifies a run's judge in a certificate: suite, judge, model, votes, version and prompts."""
     from pytest_mapsat.judges import PROMPTS  # noqa: PLC0415  a run loads the judge that asks a model only where it is asked for
 
     judge, _, model = manifest.judge.spec.partition(":")
@@ -574,7 +583,7 @@ def _judged_by(manifest: RunManifest, suite: Suite) -> dict[str, Any]:
 
 
 def write_certificate(path: Path, certificate: JudgeCertificate) -> None:
-    """Write a certificate, the same bytes for the same figures. Raises UsageError where the place cannot be written."""
+    """Write a certificate to a file, always in the same bytes. Raises UsageError where that fails."""
     text = json.dumps(certificate.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=2)
     try:
         with replacing(path) as file:
@@ -615,7 +624,7 @@ def read_certificate(path: Path) -> JudgeCertificate:
 
 
 def uncertified(suites: Iterable[Suite], manifest: RunManifest) -> Iterator[str]:
-    """Yield for each suite that asks for a certificate why the judge of a run has none that holds, and what to run."""
+    """Yield a message for each suite that requires a certificate the run's judge lacks, with the commands to get one."""
     for suite in suites:
         terms = suite.manifest.judge
         if not terms.certified:
@@ -633,7 +642,7 @@ def uncertified(suites: Iterable[Suite], manifest: RunManifest) -> Iterator[str]
 
 
 def _refusal(suite: Suite, manifest: RunManifest, required: Mapping[str, float]) -> str:
-    """Return why the certificate of a suite does not hold for the judge of a run; empty where it does."""
+    """Return why a suite's certificate does not cover the judge of a run; empty where it does."""
     path = suite.root / CERTIFICATE
     if not path.exists():
         return f"there is no {shown_path(path)}"
@@ -653,12 +662,12 @@ def _refusal(suite: Suite, manifest: RunManifest, required: Mapping[str, float])
 
 
 def _anew(rate: JudgeRate) -> JudgeRate:
-    """Return a rate with the bound at the level that manifests mean, whatever level it was written at."""
+    """Return a rate with its lower bound recalculated at the standard level."""
     return rate.model_copy(update={"low": _figures(rate.labels, rate.right, rate.dialogues, LEVEL)[1]})
 
 
 def certificate_table(rates: Mapping[str, Mapping[str, JudgeRate]], level: float) -> Iterator[str]:
-    """Yield the lines of the report: for each kind of label how many kept requirements passed, and how many broken ones failed."""
+    """Yield the report on rates: for each kind of label, kept requirements that passed and broken ones that failed."""
     yield f"{'requirements that are read':<28}{'kept':>6}{'passed':>8}{'tpr':>7}{'broken':>8}{'failed':>8}{'tnr':>7}"
     for kind, both in rates.items():
         cells = "".join(

@@ -67,7 +67,7 @@ _WIDE = 12
 
 @dataclass(frozen=True)
 class SuiteWorth:
-    """What the baselines make of a suite.
+    """The scores of the baselines on a suite, and what they show about it.
 
     Attributes:
         manifest: what its manifest says.
@@ -83,11 +83,12 @@ class SuiteWorth:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Mapping[str, Aggregate]]]:
-        """The metrics of each baseline over all cases, under ``""``, and over those of each value of the attribute ``query``, where there are several."""
+        """The metrics of each baseline over all cases (key ``""``), and for each value of the attribute ``query`` if several."""
         values = sorted({case.attributes.get("query", "") for case in self.cases})
         wanted = [""] + [value for value in values if value and values[1:]]
 
         def means(value: str, cards: Sequence[Scorecard]) -> Mapping[str, Aggregate]:
+            """Return the means of the metrics over the cards with a value of ``query``."""
             own = [card for card in cards if value in ("", card.attributes.get("query"))]
             return within_scale(summarise(own), METRICS)
 
@@ -95,7 +96,7 @@ class SuiteWorth:
 
     @cached_property
     def joined_steps(self) -> tuple[tuple[str, str, str], ...]:
-        """The steps from one baseline to the next that the intervals do not show: lower, higher, metric."""
+        """The pairs of baselines and the metrics by which their intervals do not separate them: lower, higher, metric."""
         summary = self.groups[""]
         return tuple(
             (lower, higher, metric)
@@ -106,7 +107,7 @@ class SuiteWorth:
 
     @cached_property
     def _hard(self) -> tuple[tuple[str, str, tuple[float | None, ...]], ...]:
-        """Each hard requirement with its case and its values, by baseline."""
+        """Each hard requirement with its case and its value for each baseline."""
         cards = ((name, card) for name, cards in self.cards.items() for card in cards)
         labels = {(card.id, label.requirement, name): label.value for name, card in cards for label in card.labels}
         return tuple(
@@ -117,18 +118,18 @@ class SuiteWorth:
 
     @property
     def idle(self) -> tuple[tuple[str, str], ...]:
-        """The hard requirements that part no two baselines, with their cases: each is known for all, and the same."""
+        """The hard requirements, with their cases, that have the same known value for all baselines."""
         return tuple((case, name) for case, name, values in self._hard if None not in values and len({*values}) == 1)
 
     @property
     def given_away(self) -> tuple[tuple[str, str], ...]:
-        """The hard requirements that surface meets without looking for them."""
+        """The hard requirements, with their cases, that the baseline ``surface`` meets without looking for them."""
         at = BASELINES.index("surface")
         return tuple((case, name) for case, name, values in self._hard if values[at] == 1)
 
     @cached_property
     def twins(self) -> tuple[tuple[str, ...], ...]:
-        """The cases that ask in the same words, blanks and signs apart."""
+        """Groups of cases with the same query, ignoring blanks and punctuation."""
         by_words: dict[str, list[str]] = {}
         for case in self.cases:
             by_words.setdefault(normalise(case.visible.query), []).append(case.id)
@@ -136,7 +137,7 @@ class SuiteWorth:
 
     @cached_property
     def balance(self) -> Mapping[str, Mapping[str, int]]:
-        """How many cases there are of each domain, language, difficulty and value of an attribute, and how many hidden requirements of each source."""
+        """Counts of cases by domain, language, difficulty and attribute, and of hidden requirements by source."""
         counts: dict[str, Counter[str]] = {name: Counter() for name in ("domain", "language", "source", "difficulty")}
         for case in self.cases:
             counts["domain"].update(case.domains)
@@ -148,21 +149,21 @@ class SuiteWorth:
         return {name: dict(sorted(values.items())) for name, values in counts.items() if values}
 
     def counts(self, most: int) -> Iterator[tuple[str, str]]:
-        """Yield each name of the balance with its counts in words; where there are more than so many values, their number."""
+        """Yield each name of the balance with its counts in words, or the number of its values where more than ``most``."""
         for name, values in self.balance.items():
             each = ", ".join(f"{value} {count}" for value, count in values.items())
             yield name, each if len(values) <= most else f"{len(values)} values"
 
     @cached_property
     def requirements(self) -> Mapping[str, tuple[int, int]]:
-        """How many requirements there are of each kind, and how many of them have a check."""
+        """For each kind, the number of requirements and the number of those with a check."""
         every = [requirement for case in self.cases for requirement in case.truth.requirements]
         kinds = ("asked", "hard", "soft", "fact", "policy")
         of_kind = {kind: [requirement for requirement in every if requirement.kind == kind] for kind in kinds}
         return {kind: (len(some), sum(bool(each.leaves) for each in some)) for kind, some in of_kind.items()}
 
     def warnings(self) -> Iterator[str]:
-        """Yield what keeps the suite from telling agents apart."""
+        """Yield warnings about what makes the suite unable to tell agents apart."""
         for lower, higher, metric in self.joined_steps:
             yield f"{lower} and {higher} are not apart in {metric.upper()} by their intervals"
         if self.idle:
@@ -171,7 +172,7 @@ class SuiteWorth:
             yield f"cases that ask in the same words: {', '.join(ids)}"
 
     def to_json(self) -> JsonObject:
-        """Return it as JSON data."""
+        """Return all figures as JSON data."""
         metrics: Any = {
             value or "all": {
                 name: {metric: summary[metric].model_dump(mode="json") for metric in METRICS if metric in summary}
@@ -193,37 +194,39 @@ class SuiteWorth:
 
 
 def _above(higher: Aggregate | None, lower: Aggregate | None) -> bool:
-    """Return whether all that one mean may be lies above all that another may be."""
+    """Return whether the interval of one mean lies entirely above that of another; False where one is unknown."""
     if higher is None or lower is None or higher.low is None or lower.high is None:
         return False
     return higher.low > lower.high
 
 
 def _count(number: int, noun: str) -> str:
+    """Return a number with its noun, plural where needed."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the first pairs of case and requirement in words, with a count of the rest."""
     listed = "; ".join(": ".join(pair) for pair in pairs[:_MOST_NAMED])
     return listed + (f"; and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else "")
 
 
 def value_text(value: Aggregate | None) -> str:
-    """Return a mean in figures, both bounds where it is not decided; a dash where there is none."""
+    """Return a mean as text, as two bounds where labels are undecided; a dash where there is none."""
     if value is None or value.bounds is None:
         return "-"
     return f"{value.mean:.2f}" if value.mean is not None else f"{value.bounds[0]:.2f}-{value.bounds[1]:.2f}"
 
 
 def interval_text(value: Aggregate | None) -> str:
-    """Return the interval of a mean in figures; nothing where it has none."""
+    """Return the interval of a mean as text; empty where it has none."""
     if value is None or value.low is None or value.high is None:
         return ""
     return f"({value.low:.2f}-{value.high:.2f})"
 
 
 def worth_table(worth: SuiteWorth) -> Iterator[str]:
-    """Yield the lines of the report, at most 80 columns wide where no word is longer."""
+    """Yield the lines of the report on a suite, at most as wide as the terminal."""
     for value, by_baseline in worth.groups.items():
         yield from ("",) if value else ()
         yield from wrap(f"query: {value}" if value else f"baselines over {_count(len(worth.cases), 'case')}", columns())
@@ -257,7 +260,7 @@ _COORDINATES = {"gcj02": "GCJ-02", "wgs84": "WGS 84"}
 
 
 def card_text(worth: SuiteWorth) -> str:
-    """Return the card of a suite.
+    """Return the data card of a suite in Markdown.
 
     Args:
         worth: the suite with the scorecards of its baselines.
@@ -266,6 +269,7 @@ def card_text(worth: SuiteWorth) -> str:
 
 
 def _lines(worth: SuiteWorth) -> Iterator[str]:
+    """Yield the lines of the data card."""
     manifest = worth.manifest
     yield f"# Data card: {_plain(manifest.name)} {_plain(manifest.version)}"
     yield ""
@@ -294,6 +298,7 @@ def _lines(worth: SuiteWorth) -> Iterator[str]:
 
 
 def _baselines(worth: SuiteWorth) -> Iterator[str]:
+    """Yield the lines of the data card's section on baselines."""
     yield from ("", "## Baselines", "")
     yield "Means with intervals of 95 %. Two figures with a hyphen are the bounds of a mean that undecided labels leave open. `surface` does what the query asks for and"
     yield "nothing else, `profile` what the profile says, too, and `oracle` knows everything."
@@ -313,6 +318,7 @@ def _baselines(worth: SuiteWorth) -> Iterator[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
     yield f"| {' | '.join(head)} |"
     yield f"| {' | '.join('---' for _ in head)} |"
     for row in rows:
@@ -320,7 +326,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return words of a suite as Markdown shows them as they are."""
+    """Return text on one line with its Markdown marks escaped."""
     return "".join(f"\\{char}" if char in "\\`*_[]<>|" else char for char in " ".join(text.split()))
 
 
@@ -350,7 +356,7 @@ _DAY, _MOST_CLAUSES = 24 * 60, 24
 
 
 class ProposedThing(NamedTuple):
-    """A thing that an answer proposes: its name, and what all results say of it."""
+    """A thing that an answer proposes: its name, and all fields that results have for it."""
 
     name: str
     record: dict[str, Json]
@@ -359,7 +365,7 @@ class ProposedThing(NamedTuple):
 def sentences_about(
     context: JudgedDialogue, things: Sequence[ProposedThing], wanted: Sequence[Requirement], vocabulary: Vocabulary
 ) -> list[str]:
-    """Return the sentences of a plain answer: each thing is proposed, and behind it stands what the results say of it; last come words that requirements ask for.
+    """Return the sentences of a plain answer: each proposal with what results say of it, then phrases that checks want.
 
     Args:
         context: the dialogue up to the reply, with the evidence of its calls.
@@ -384,11 +390,12 @@ def sentences_about(
 
 
 def joined(sentences: Sequence[str], case: Case) -> str:
-    """Return sentences as one reply in the language of the case."""
+    """Return sentences joined to one reply in the language of the case."""
     return ("" if case.language.startswith("zh") else " ").join(sentences)
 
 
 def _proposal(thing: ProposedThing, *, zh: bool) -> Iterator[str]:
+    """Yield the sentences that recommend a thing and give its address, if known."""
     yield f"推荐{thing.name}。" if zh else f"I recommend {thing.name}."
     address = thing.record.get("address")
     if isinstance(address, str) and address:
@@ -396,12 +403,14 @@ def _proposal(thing: ProposedThing, *, zh: bool) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
+    """Return a number as text with at most two decimals."""
     return f"{value:.0f}" if value == int(value) else f"{value:.2f}".rstrip("0")
 
 
 def _figures(
     context: JudgedDialogue, figures: Sequence[KnownFigure], vocabulary: Vocabulary, zh: bool
 ) -> Iterator[str]:
+    """Yield a sentence for each figure with a known role, with the arrival time after a travel time."""
     money = MONEY_WORDS[vocabulary.currency][zh]
     for figure in figures:
         if figure.role == "travel_time":
@@ -416,7 +425,7 @@ def _figures(
 
 
 def _closest(context: JudgedDialogue, keys: frozenset[str]) -> Iterator[tuple[frozenset[str], KnownFigure]]:
-    """Yield one figure of each role for each of the things, with those it is about; one of several of them, as of a road to a place, goes before one of a single one."""
+    """Yield the tool figures by role, each with the proposed things it is about; those about most things take precedence."""
     figures: dict[tuple[str | None, str], dict[frozenset[str], KnownFigure]] = {}
     for figure in context.evidence.figures:
         about = keys & frozenset(figure.subject)
@@ -428,6 +437,7 @@ def _closest(context: JudgedDialogue, keys: frozenset[str]) -> Iterator[tuple[fr
 
 
 def _arrival(context: JudgedDialogue, minutes: float, zh: bool) -> Iterator[str]:
+    """Yield the sentence with the arrival time after a way of so many minutes; nothing where the time is not known."""
     now = context.visible.context.now if context.visible else None
     if now and len(now) > 15 and now[13] == ":":  # noqa: PLR2004  2026-03-01T18:22
         clock = (int(now[11:13]) * 60 + int(now[14:16]) + round(minutes)) % _DAY
@@ -435,6 +445,7 @@ def _arrival(context: JudgedDialogue, minutes: float, zh: bool) -> Iterator[str]
 
 
 def _times(context: JudgedDialogue, key: str, zh: bool) -> Iterator[str]:
+    """Yield a sentence for each time that tools returned for a thing (empty key: any thing)."""
     for moment in context.evidence.times:
         if moment.source.origin == "tool" and moment.role in _CLOCKS and (not key or key in moment.subject):
             clock = moment.minutes % _DAY
@@ -442,13 +453,14 @@ def _times(context: JudgedDialogue, key: str, zh: bool) -> Iterator[str]:
 
 
 def _identities(context: JudgedDialogue, key: str, zh: bool) -> Iterator[str]:
+    """Yield a sentence for each telephone number that tools returned for a thing."""
     for identity in context.evidence.identities:
         if identity.kind == "phone" and identity.source.origin == "tool" and key in identity.subject:
             yield _PHONE[zh].format(identity.text)
 
 
 def _phrases(wanted: Sequence[Requirement]) -> Iterator[str]:
-    """Yield the words that checks of requirements look for: the first of several that would do, and each of those that all must be there."""
+    """Yield the phrases that checks look for: the first of alternatives, and all of those required together."""
     for requirement in wanted:
         for check in requirement.leaves:
             if isinstance(check, Says):
@@ -463,7 +475,7 @@ _MOST_CHOSEN = 5
 
 
 def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
-    """Return what a baseline says and calls in a case.
+    """Return the calls and words of a baseline in a case.
 
     Args:
         case: the case.
@@ -484,7 +496,7 @@ def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
 
 
 class _Thing:
-    """Something that a tool returned, by which later calls may name it."""
+    """A thing that a tool returned, with the id, name and point by which later calls may refer to it."""
 
     def __init__(self, declared: Entities, record: Mapping[str, Json]) -> None:
         self.record = dict(record)
@@ -499,11 +511,12 @@ class _Thing:
 
     @property
     def key(self) -> str:
-        """What it is known again by in other results."""
+        """What identifies it across results: its id, else its folded name."""
         return self.id or fold_phrase(self.name)
 
 
 def _things_in(tool: Tool, result: Json) -> list[_Thing]:
+    """Return the things that a tool declares in a result, without legs."""
     return [
         _Thing(declared, item)
         for declared in tool.entities
@@ -513,14 +526,14 @@ def _things_in(tool: Tool, result: Json) -> list[_Thing]:
 
 
 def _record_of(thing: _Thing, results: Iterable[tuple[Tool, Json]]) -> dict[str, Json]:
-    """Return all that results say of a thing, by field."""
+    """Return all fields that results have for a thing."""
     others = (other for tool, result in results for other in _things_in(tool, result) if other.key == thing.key)
     return {name: value for other in others for name, value in other.record.items()}
 
 
 @dataclass
 class _Planned:
-    """A call of the oracle.
+    """A call of the oracle, with the things that it uses and finds.
 
     ``uses``: the things of earlier calls that its arguments name; ``own``: those of its result that the oracle goes on with, the first ``count`` of them being proposed;
     ``from_nowhere``: its arguments have the id of a thing that no earlier call returned and the user did not give: who is not the oracle cannot make it.
@@ -553,7 +566,7 @@ _Setting = tuple[bool, dict[tuple[str, str], Json]]
 
 
 class _Search:
-    """The search for the first thing that meets some requirements."""
+    """Searches for the first proposal that meets some requirements."""
 
     def __init__(self, case: Case, suite: Suite, kind: str, wanted: Sequence[Requirement]) -> None:
         self._case, self._suite, self._kind, self._wanted = case, suite, kind, wanted
@@ -564,7 +577,7 @@ class _Search:
         self._plan = _plan_of(case, suite, play_oracle(case, suite))
 
     def best(self) -> _Reply:
-        """Return the reply that proposes the first thing which meets all that the oracle's own thing meets in plain words, and says no more than that takes."""
+        """Return the first reply that does as well as the oracle's own proposal in plain words, cut to what it needs."""
         setting, goal = self._settled()
         wanted = goal.met | {requirement.id for requirement in self._case.truth.asked if requirement.leaves}
         may_do: _Reply | None = None
@@ -580,7 +593,7 @@ class _Search:
         return self._shortened(reply, goal.met, naming=True)
 
     def _shortened(self, reply: _Reply, goal: frozenset[str], *, naming: bool = False) -> _Reply:
-        """Return a reply without the sentences that the goal does not need; with ``naming`` those stay that name what is proposed."""
+        """Return a reply without sentences that the goal does not need; ``naming``: keep those that name a proposal."""
         kept = {sentence for sentence in reply.sentences if naming and any(name in sentence for name in reply.names)}
         decisive = [sentence for sentence in reply.sentences if sentence in kept or sentence in reply.decisive]
         shorter = self._said(reply, decisive) if decisive else reply
@@ -595,7 +608,7 @@ class _Search:
         return reply
 
     def _settled(self) -> tuple[_Setting, _Reply]:
-        """Return the plainest way to make the calls in which the oracle's own thing does best, and that reply."""
+        """Return the plainest setting of the calls in which the oracle's own proposal does best, with its reply."""
         best: tuple[_Setting, _Reply] | None = None
         for setting in islice(self._settings(), _MOST_SETTINGS):
             for reply in islice(self._replies(setting, own=True), 1):
@@ -608,13 +621,13 @@ class _Search:
         return best
 
     def _worth(self, reply: _Reply) -> tuple[int, float]:
-        """Return how many asked requirements a reply meets, and how much of the others."""
+        """Return how many asked requirements a reply meets, and the total weight of the others it meets."""
         asked = sum(requirement.id in reply.met for requirement in self._case.truth.asked)
         others = [requirement for requirement in self._wanted if requirement.kind != "asked"]
         return asked, sum(weight_of(requirement) for requirement in others if requirement.id in reply.met)
 
     def _settings(self) -> Iterator[_Setting]:
-        """Yield ways to make the calls, the plainest first: what the query does not say is left out, or is the first that the tool knows; last as the oracle makes them."""
+        """Yield ways to make the calls, plainest first, with arguments left out or at known values; last as the oracle does."""
         dials: dict[tuple[str, str], list[Json]] = {}
         for planned in self._plan:
             for name, value in planned.call.arguments.items():
@@ -628,18 +641,19 @@ class _Search:
         yield True, {}
 
     def _in_order(self, tool: Tool, name: str, options: Sequence[Json]) -> list[Json]:
-        """Return the values of a parameter, those that the query has words for first."""
+        """Return the values of a parameter, those mentioned in the query first."""
         match = tool.match.get(name)
         query = self._case.visible.query
 
         def unsaid(option: Json) -> bool:
+            """Return whether the query has no word for a value."""
             words = (str(option), *(match.synonyms.get(str(option), ()) if match else ()))
             return not any(_stands_in(word, query) for word in words)
 
         return sorted(options, key=unsaid)
 
     def _replies(self, setting: _Setting, *, own: bool = False) -> Iterator[_Reply]:
-        """Yield the replies that propose the things of the results in their order; with ``own`` those of the oracle alone."""
+        """Yield replies that propose the found things in result order; ``own``: only the oracle's choice."""
         for calls, chosen in self._walk(setting, 0, (), {}, own=own):
             things = tuple(thing for at in chosen for thing in chosen[at] if thing.name)
             steps = self._steps(calls)
@@ -659,7 +673,7 @@ class _Search:
         *,
         own: bool,
     ) -> Iterator[tuple[tuple[PlannedCall, ...], dict[int, tuple[_Thing, ...]]]]:
-        """Yield the calls for each choice among what they return, depth first."""
+        """Yield the calls for each choice among the things they return, with what was chosen, depth first."""
         for index in range(at, len(self._plan)):
             planned = self._plan[index]
             call = self._call(planned, setting, chosen)
@@ -685,7 +699,7 @@ class _Search:
     def _call(
         self, planned: _Planned, setting: _Setting, chosen: Mapping[int, tuple[_Thing, ...]]
     ) -> PlannedCall | None:
-        """Return a call of the oracle, made for what was chosen; None where it is not made."""
+        """Return a call of the oracle adapted to the chosen things; None where this baseline does not make it."""
         all_calls, dials = setting
         reads_profile = planned.tool.profile
         if reads_profile and self._kind == "surface":
@@ -708,7 +722,7 @@ class _Search:
         return PlannedCall(tool=planned.call.tool, arguments=arguments)
 
     def _steps(self, calls: Sequence[PlannedCall]) -> tuple[Step, ...]:
-        """Return the steps of calls in a fresh sandbox."""
+        """Return the steps of calls made in a fresh sandbox; cached."""
         name = canonical_json([[call.tool, call.arguments] for call in calls])
         if name not in self._played:
             sandbox = make_sandbox(self._case, self._suite)
@@ -719,17 +733,18 @@ class _Search:
         return self._played[name]
 
     def _record(self, thing: _Thing, steps: Sequence[Step]) -> dict[str, Json]:
-        """Return all that the results of calls say of a thing, by field."""
+        """Return all fields that the results of some steps have for a thing."""
         tools = self._suite.tools
         return _record_of(thing, ((tools[step.tool], step.result) for step in steps if step.tool in tools))
 
     def _output(self, steps: Sequence[Step], chosen: Mapping[int, tuple[_Thing, ...]]) -> JsonObject | None:
-        """Return the oracle's structured output with the values of what was chosen in place of those of the oracle's own."""
+        """Return the oracle's structured output with the chosen things in place of its own; None where it is empty."""
         pairs = [pair for index, things in chosen.items() for pair in zip(self._plan[index].own, things, strict=False)]
         planned = [(call.tool, call.result) for call in self._plan]
         full = [(_record_of(old, planned), self._record(new, steps)) for old, new in pairs]
 
         def valued(key: str, value: Json) -> Json:
+            """Return a value of the oracle's thing replaced by the same field of the chosen one."""
             for old, new in full:
                 fields = [key, *old] if key in old else [*old]
                 field_of = next((name for name in fields if old[name] == value and name in new), None)
@@ -741,19 +756,22 @@ class _Search:
         return output if output and isinstance(output, dict) else None
 
     def _trajectory(self, reply: _Reply) -> Trajectory:
+        """Return the dialogue of the query and a reply."""
         query = Turn(role="user", text=self._case.visible.query)
         answer = Turn(role="agent", text=reply.text, steps=reply.steps, output=reply.output)
         return Trajectory(case=self._case.id, turns=(query, answer), setup=self._setup)
 
     @cached_property
     def _setup(self) -> Any:
+        """The setup of a fresh sandbox of the case."""
         return make_sandbox(self._case, self._suite).setup
 
     def _context(self, reply: _Reply) -> JudgedDialogue:
+        """Return the dialogue with a reply as the judge reads it, with the searched requirements only."""
         return self._judge.context(self._narrow, self._trajectory(reply))
 
     def _said(self, reply: _Reply, sentences: Sequence[str]) -> _Reply:
-        """Return a reply in other sentences, with what it meets."""
+        """Return a reply made of other sentences, judged: which requirements it meets and which sentences decide."""
         reply = reply._replace(sentences=tuple(sentences), text=joined(sentences, self._case))
         labels = self._judge.judge(self._narrow, self._trajectory(reply)).labels
         passed = [label for label in labels if label.value == 1]
@@ -765,7 +783,7 @@ class _Search:
 
 
 def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
-    """Return the calls of an oracle dialogue, with what each finds and uses of what was found before."""
+    """Return the oracle's calls, each with the things it uses from earlier calls and those it finds."""
     judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
     standings = judge.context(case, oracle).standings("last")
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
@@ -804,7 +822,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
 
 
 def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool:
-    """Return whether arguments name a thing, by id, name or place, that is not just where the user is."""
+    """Return whether arguments refer to a thing by id, name or point, and not just to where the user is."""
     here = case.visible.context.location
     texts = {value for value in thing.texts.values() if isinstance(value, str)}
     if any(value in texts for value in _scalars_in(arguments)):
@@ -815,12 +833,13 @@ def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool
 
 
 def _point_pairs(arguments: JsonObject, tool: Tool) -> dict[tuple[str, str], list[Json]]:
-    """Return the points that two parameters of a call make together, by their names."""
+    """Return the points made of two parameters each, by the names of both."""
     pairs = [(name, match.pair) for name, match in tool.match.items() if match.pair]
     return {(lon, lat): [arguments[lon], arguments[lat]] for lon, lat in pairs if lon in arguments and lat in arguments}
 
 
 def _is_at(value: Json, thing: _Thing) -> bool:
+    """Return whether a value is a point at the place of a thing."""
     if thing.point is None or not isinstance(value, list | str) or (isinstance(value, str) and "," not in value):
         return False
     point = point_of(value)
@@ -828,7 +847,7 @@ def _is_at(value: Json, thing: _Thing) -> bool:
 
 
 def _with_points(arguments: JsonObject, tool: Tool, pairs: Sequence[tuple[_Thing, _Thing]]) -> JsonObject:
-    """Return arguments in which two parameters that make the point of an old thing make that of the new one."""
+    """Return arguments in which two parameters with an old thing's point have the new thing's point."""
     moved = dict(arguments)
     for (lon, lat), point in _point_pairs(arguments, tool).items():
         new = next((new for old, new in pairs if _is_at(point, old) and new.point), None)
@@ -838,9 +857,10 @@ def _with_points(arguments: JsonObject, tool: Tool, pairs: Sequence[tuple[_Thing
 
 
 def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
-    """Return data in which ids, names and points of old things are those of the new ones."""
+    """Return data with ids, names and points of old things replaced by those of new ones."""
 
     def swapped(_: str, value: Json) -> Json:
+        """Return a single value with an old thing's id, name or point replaced."""
         for old, new in pairs if isinstance(value, str) else ():
             path = next((path for path, text in old.texts.items() if text == value), None)
             if path is not None:
@@ -853,19 +873,19 @@ def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """Return whether a text has a word, or each word of several; a Chinese one wherever it stands."""
+    """Return whether a text contains a word or all words of a phrase; a Chinese one anywhere."""
     return {*tokens(word)} <= {*tokens(text)} if word.isascii() else word in text
 
 
 def _changed(value: Json, change: Callable[[str, Json], Json], key: str = "") -> Json:
-    """Return data with each text, figure and the like in it changed; ``change`` is given the key that it stands under, too."""
+    """Return data with each scalar replaced by ``change`` of its key and value."""
     if isinstance(value, dict):
         return {name: _changed(part, change, name) for name, part in value.items()}
     return [_changed(part, change, key) for part in value] if isinstance(value, list) else change(key, value)
 
 
 def _scalars_in(value: Json) -> Iterator[Json]:
-    """Yield the texts, figures and the like in data."""
+    """Yield all scalars in data."""
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _scalars_in(part)

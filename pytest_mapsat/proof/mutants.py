@@ -53,29 +53,29 @@ from .oracles import play_oracle
 
 @dataclass(frozen=True)
 class NamedThing:
-    """Something with a name that the tools returned, with all records of that name, and the tools that returned it."""
+    """A name that tools returned, with all records of that name and the tools that returned it."""
 
     name: str
     records: tuple[JsonObject, ...]
     tools: frozenset[str]
 
     def values(self, key: str) -> set[str]:
-        """Return the texts that the records have under a key."""
+        """Return the texts that the records have in a field."""
         return {value for record in self.records if isinstance(value := record.get(key), str)}
 
     def is_one_of(self, names: Iterable[str]) -> bool:
-        """Return whether one of some names is its own, or a part of it."""
+        """Return whether its name contains one of the given names."""
         return any(fold_phrase(name) in fold_phrase(self.name) for name in names)
 
     def suits(self, check: Recommends) -> bool | None:
-        """Return whether a check may want it, by its name and by ``where``; None where its records differ."""
+        """Return whether it fits a check's ``any_of`` and ``where``; None where its records differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
         answers = {bool(fits_row(check.where, record)) for record in self.records}
         return not check.where or (answers.pop() if len(answers) == 1 else None)
 
     def is_forbidden(self, check: Recommends) -> bool:
-        """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
+        """Return whether a check's ``none_of`` or ``none_where`` excludes it."""
         forbidden = [fits_row(check.none_where, record) for record in self.records if check.none_where]
         return (bool(forbidden) and all(forbidden)) or self.is_one_of(check.none_of)
 
@@ -101,7 +101,7 @@ class Mutant:
 
 @dataclass(frozen=True, eq=False)
 class OracleRun:
-    """One case with its oracle's trajectory and the labels that this has earned."""
+    """A case with its oracle's trajectory and the verdict on it."""
 
     case: Case
     tools: Mapping[str, Tool]
@@ -116,7 +116,7 @@ class OracleRun:
 
     @cached_property
     def document(self) -> Document:
-        """The last reply that says something, read."""
+        """The last reply that is not blank, read."""
         return self.context.replies[-1]
 
     @property
@@ -131,7 +131,7 @@ class OracleRun:
 
     @property
     def space(self) -> str:
-        """What stands between two sentences of its language."""
+        """The separator between sentences in the language of the last reply."""
         return "" if self.chinese else " "
 
     @cached_property
@@ -141,14 +141,14 @@ class OracleRun:
 
     @cached_property
     def evidence(self) -> tuple[Quote, ...]:
-        """The words of the last reply that labels which passed rest on, in the order of the text, each once."""
+        """The words of the last reply that passed labels rest on, in text order without repetition."""
         quotes = {quote for label in self.verdict.labels if label.outcome == "passed" for quote in label.quotes}
         own = (quote for quote in quotes if quote.turn == self.document.turn and quote.end > quote.start)
         return tuple(sorted(own, key=lambda quote: (quote.start, quote.end)))
 
     @cached_property
     def things(self) -> tuple[NamedThing, ...]:
-        """What has a name in the tools' results, by name, in the order of the calls."""
+        """The named things in the results, by name, in the order of the calls."""
         entities = [entity for entity in self.context.entities if entity.sort != "leg"]
         things = []
         for name in dict.fromkeys(entity.name for entity in entities):
@@ -163,22 +163,23 @@ class OracleRun:
         return tuple(thing for thing in self.things if thing.name in self.text)
 
     def finding(self, check: Check) -> Finding:
-        """Return what the judge makes of a check on the oracle."""
+        """Return the finding of a check on the oracle's dialogue."""
         return evaluate(check, self.context)
 
     def returned(self, check: Number | ClockTime) -> list[Json]:
-        """Return the values that a check compares with: what its tools returned at its paths."""
+        """Return the values at the paths that a check compares with, from all answered calls."""
         answered = [step for step in self.trajectory.calls if step.status == "ok"]
         pairs = [(bound, step) for bound in check.bounds for step in answered if step.tool == bound.tool]
         return [value for bound, step in pairs for value in values_at(step.result, bound.path)]
 
     def _last(self, **fields: object) -> Trajectory:
+        """Return the dialogue with some fields of the last reply changed."""
         turns = list(self.trajectory.turns)
         turns[self.document.turn] = turns[self.document.turn].model_copy(update=fields)
         return self.trajectory.model_copy(update={"turns": tuple(turns)})
 
     def saying(self, text: str) -> Trajectory:
-        """Return the dialogue with another last reply."""
+        """Return the dialogue with another text in the last reply."""
         return self._last(text=text)
 
     @property
@@ -187,11 +188,11 @@ class OracleRun:
         return self.trajectory.turns[self.document.turn].output or {}
 
     def handing(self, output: JsonObject | None) -> Trajectory:
-        """Return the dialogue with another structured output of the last reply."""
+        """Return the dialogue with another structured output in the last reply."""
         return self._last(output=output)
 
     def with_calls(self, tool: str, change: Callable[[JsonObject], JsonObject | None]) -> Trajectory:
-        """Return the dialogue with other arguments in the calls of a tool, and without those for which there are none."""
+        """Return the dialogue with the arguments of a tool's calls changed; a call is removed where ``change`` returns None."""
         turns = []
         for turn in self.trajectory.turns:
             steps: list[Step] = []
@@ -204,11 +205,11 @@ class OracleRun:
         return self.trajectory.model_copy(update={"turns": tuple(turns)})
 
     def replaced(self, start: int, end: int, by: str) -> str:
-        """Return the last reply with other words from ``start`` to ``end``."""
+        """Return the text of the last reply with the words from ``start`` to ``end`` replaced."""
         return f"{self.text[:start]}{by}{self.text[end:]}"
 
     def and_then(self, english: str, chinese: str) -> str:
-        """Return the last reply with one more sentence, in its language."""
+        """Return the text of the last reply followed by one more sentence in its language."""
         return f"{self.text}{self.space}{chinese if self.chinese else english}"
 
 
@@ -216,14 +217,16 @@ class OracleRun:
 
 
 def _words_gone(run: OracleRun, text: str) -> Breaks:
-    """Return which checks on words and names a new last reply breaks: of what one of them wants, it has nothing left."""
+    """Return a test for checks on words and names that a new last reply breaks by lacking all wanted phrases."""
     before, after = fold_phrase(run.text), fold_phrase(text)
 
     def gone(phrases: Iterable[str]) -> bool:
+        """Return whether the old reply had one of the phrases and the new one has none."""
         wanted = [fold_phrase(phrase) for phrase in phrases]
         return any(phrase in before for phrase in wanted) and not any(phrase in after for phrase in wanted)
 
     def breaks(check: Check, finding: Finding) -> bool:
+        """Return whether the new reply lacks words that a check wants."""
         if any(quote.turn != run.document.turn for quote in finding.quotes):
             return False
         if isinstance(check, Says):
@@ -237,9 +240,10 @@ def _words_gone(run: OracleRun, text: str) -> Breaks:
 
 
 def _proposed(run: OracleRun, new: NamedThing, *, instead_of: NamedThing | None = None) -> Breaks:
-    """Return which checks on choices a further proposal breaks, or one that takes the place of another, among the things that a check rests on."""
+    """Return a test for checks on choices that a new proposal breaks, added or ``instead_of`` another one."""
 
     def breaks(check: Check, finding: Finding) -> bool:
+        """Return whether the new proposal breaks a check on choices."""
         if not isinstance(check, Recommends):
             return False
         words = [quote.text for quote in finding.quotes or run.evidence if quote.text]
@@ -255,6 +259,7 @@ def _proposed(run: OracleRun, new: NamedThing, *, instead_of: NamedThing | None 
 
 
 def _either(*parts: Breaks) -> Breaks:
+    """Return a test that holds where one of several tests holds."""
     return lambda check, finding: any(part(check, finding) for part in parts)
 
 
@@ -262,7 +267,7 @@ _TOLD = ("address", "phone", "hours")
 
 
 def another_place(run: OracleRun) -> Iterator[Mutant]:
-    """Another place that the tools returned, with what its own recording says of it, and under its name what is true of the first."""
+    """Yield mutants that name another returned place instead, with its own details or with those of the first."""
     for old in run.named:
         for new in run.things:
             if new in run.named or not old.tools & new.tools or old.name in new.name or new.name in old.name:
@@ -280,7 +285,7 @@ def another_place(run: OracleRun) -> Iterator[Mutant]:
 
 
 def second_choice(run: OracleRun) -> Iterator[Mutant]:
-    """A further place: proposed beside the answer, before it, or as a stop on the way."""
+    """Yield mutants that propose a further place: after the answer, before it, or as a stop on the way."""
     for new in run.things:
         if new in run.named:
             continue
@@ -294,13 +299,14 @@ def second_choice(run: OracleRun) -> Iterator[Mutant]:
 
 
 def swapped_order(run: OracleRun) -> Iterator[Mutant]:
-    """Two places in each other's position."""
+    """Yield mutants with two neighbouring places exchanged."""
     placed = sorted(run.named, key=lambda thing: run.text.index(thing.name))
     for pair in pairwise(placed):
         first, second = pair
         text = run.text.replace(first.name, "\0").replace(second.name, first.name).replace("\0", second.name)
 
         def breaks(check: Check, _finding: Finding, pair: Sequence[NamedThing] = pair) -> bool:
+            """Return whether a check wants both exchanged places in order."""
             in_order = [name for names in check.in_order for name in names] if isinstance(check, Recommends) else []
             return all(thing.is_one_of(in_order) for thing in pair)
 
@@ -308,7 +314,7 @@ def swapped_order(run: OracleRun) -> Iterator[Mutant]:
 
 
 def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
-    """The sentence, or the clause, that carries the words a label rests on is not there."""
+    """Yield mutants without a sentence or clause that a passed label rests on."""
     spans = {_sentence(run, quote) for quote in run.evidence} | {_clause(run, quote) for quote in run.evidence}
     for start, end in sorted(spans):
         if end - start < len(run.text.strip()):
@@ -318,11 +324,12 @@ def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _sentence(run: OracleRun, quote: Quote) -> tuple[int, int]:
+    """Return the span of the sentence that a quote starts in."""
     return run.document.sentences[run.document.sentence_at(quote.start)]
 
 
 def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
-    """Return the span from the comma before the words to the one behind them, in their sentence."""
+    """Return the span around a quote from comma to comma within its sentence, so that one comma goes with it."""
     start, end = _sentence(run, quote)
     comma = "，" if run.chinese else ", "
     before = run.text.rfind(comma, start, quote.start)
@@ -332,9 +339,10 @@ def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
 
 
 def _left_out(start: int, end: int, text: str) -> Breaks:
-    """Return which checks break where all that they rest on stood from ``start`` to ``end``, and ``text`` is left."""
+    """Return a test for checks with all evidence between ``start`` and ``end``, which is left out; ``text``: what remains."""
 
     def breaks(check: Check, finding: Finding) -> bool:
+        """Return whether all that a check rests on was left out."""
         if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
             return False
         left = any(quote.text in text for quote in finding.quotes)
@@ -346,10 +354,11 @@ def _left_out(start: int, end: int, text: str) -> Breaks:
 
 
 def unneeded_question(run: OracleRun) -> Iterator[Mutant]:
-    """An unneeded question at the end."""
+    """Yield mutants with an unneeded question at the end."""
     asked = sum(len(reply.questions) for reply in run.context.replies)
 
     def breaks(check: Check, _finding: Finding) -> bool:
+        """Return whether a check allows no further question."""
         return isinstance(check, Asked) and not check.about and check.at_most is not None and check.at_most <= asked
 
     for english, chinese in (
@@ -380,7 +389,7 @@ MONEY_WORDS = {
 
 
 def _written(run: OracleRun) -> Iterator[tuple[Quantity, re.Match[str]]]:
-    """Yield the figures of the last reply that are one number in digits, not hedged, with its place in the text."""
+    """Yield the exact figures of the last reply that are written as one number, each with the number's match."""
     for figure in run.document.quantities:
         numbers = list(_WRITTEN.finditer(run.text, figure.span.start, figure.span.end))
         plain = figure.low == figure.high and not figure.unread
@@ -389,9 +398,10 @@ def _written(run: OracleRun) -> Iterator[tuple[Quantity, re.Match[str]]]:
 
 
 def _other_figure(run: OracleRun, span: tuple[int, int], strays: Callable[[Number | ClockTime], bool]) -> Breaks:
-    """Return which checks break where one figure strays: those that rest on it, on it alone where one that fits is enough."""
+    """Return a test for checks that rest on a changed figure and do not allow its new value (``strays``)."""
 
     def breaks(check: Check, finding: Finding) -> bool:
+        """Return whether a check rests on the changed figure and does not allow its new value."""
         if not isinstance(check, Number | ClockTime):
             return False
         ours = [quote for quote in finding.quotes if quote.start < span[1] and span[0] < quote.end]
@@ -402,7 +412,7 @@ def _other_figure(run: OracleRun, span: tuple[int, int], strays: Callable[[Numbe
 
 
 def _strays(run: OracleRun, check: Check, value: float) -> bool:
-    """Return whether a figure, in the unit that it is read in, surely lies where a check does not allow it."""
+    """Return whether a number check surely does not allow a value, given in the canonical unit."""
     if not isinstance(check, Number):
         return False
     least, most = (bound and bound * UNITS[check.unit][1] for bound in (check.min, check.max))
@@ -415,7 +425,7 @@ def _strays(run: OracleRun, check: Check, value: float) -> bool:
 
 
 def value_off(run: OracleRun) -> Iterator[Mutant]:
-    """A distance, duration, price or other number a fifth lower or higher."""
+    """Yield mutants with a figure a fifth lower or higher."""
     for figure, number in _written(run):
         for factor in _FACTORS:
             old, new = run.text[slice(*figure.span)], _off(float(number.group()), factor)
@@ -427,7 +437,7 @@ def value_off(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _off(value: float, factor: float) -> str:
-    """Return the changed value, as a whole number where it was one and that moves it by about as much."""
+    """Return a value times a factor as text, as a whole number where it was one and rounding changes little."""
     changed = value * factor
     whole = round(changed)
     close = abs(whole / value - factor) <= 0.1  # noqa: PLR2004  half of the change that is made
@@ -435,7 +445,7 @@ def _off(value: float, factor: float) -> str:
 
 
 def clock_shifted(run: OracleRun) -> Iterator[Mutant]:
-    """A clock time an hour earlier or later."""
+    """Yield mutants with a clock time an hour earlier or later."""
     for moment in run.document.times:
         written = _CLOCK.search(run.text, *moment.span)
         if written is None or len(moment.minutes) != 1:
@@ -448,7 +458,7 @@ def clock_shifted(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _is_late(run: OracleRun, check: Check, minutes: int) -> bool:
-    """Return whether a time of day surely lies where a check does not allow it."""
+    """Return whether a clock_time check surely does not allow a time of day, in minutes after midnight."""
     if not isinstance(check, ClockTime):
         return False
     bounds = check.after or "00:00", check.before or "23:59"
@@ -463,7 +473,7 @@ def _is_late(run: OracleRun, check: Check, minutes: int) -> bool:
 
 
 def invented_phone(run: OracleRun) -> Iterator[Mutant]:
-    """A telephone number that does not exist."""
+    """Yield mutants with a telephone number that does not exist, changed or added."""
     phones = list(_PHONE.finditer(run.text))
     for match in phones:
         new = f"{match.group()[:-4]}{_FALSE_ENDING}"
@@ -478,6 +488,7 @@ def invented_phone(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _tells_phones(check: Check, _finding: Finding) -> bool:
+    """Return whether a check judges claims of telephone numbers."""
     return isinstance(check, Grounded) and (not check.claims or "phone" in check.claims)
 
 
@@ -485,10 +496,11 @@ def _tells_phones(check: Check, _finding: Finding) -> bool:
 
 
 def dropped_call(run: OracleRun) -> Iterator[Mutant]:
-    """A tool was never called."""
+    """Yield mutants without the calls of one tool."""
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls):
 
         def breaks(check: Check, _finding: Finding, tool: str = tool) -> bool:
+            """Return whether a check needs a call of the tool."""
             if isinstance(check, Calls):
                 return (check.tool == tool and check.least > 0) or any(step.tool == tool for step in check.steps)
             return isinstance(check, Output) and check.tool == tool
@@ -497,12 +509,13 @@ def dropped_call(run: OracleRun) -> Iterator[Mutant]:
 
 
 def other_argument(run: OracleRun) -> Iterator[Mutant]:
-    """A tool was called for another way to travel."""
+    """Yield mutants in which a tool was called for another way of travelling."""
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls if "mode" in step.arguments):
         modes = {str(step.arguments.get("mode")) for step in run.trajectory.calls if step.tool == tool}
         for new in [mode for mode in ("transit", "walking", "driving") if mode not in modes][:1]:
 
             def breaks(check: Check, _finding: Finding, tool: str = tool, new: str = new) -> bool:
+                """Return whether a check needs another way of travelling in the calls."""
                 if not isinstance(check, Calls) or check.tool != tool or "mode" not in check.arguments:
                     return False
                 return check.least > 0 and check.arguments["mode"].fits(new) is False
@@ -512,7 +525,7 @@ def other_argument(run: OracleRun) -> Iterator[Mutant]:
 
 
 def other_id(run: OracleRun) -> Iterator[Mutant]:
-    """An id that is handed over is that of another row, of no row, is missing, or stands beside a second one for the same."""
+    """Yield mutants with a wrong, invented, missing or additional id in the structured output."""
     if run.output:
         yield Mutant("nothing was handed over", run.handing(None), lambda check, _: isinstance(check, Output))
     for check, key, entries, at in _handed_over(run):
@@ -527,7 +540,7 @@ def other_id(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _handed_over(run: OracleRun) -> Iterator[tuple[Output, str, list[JsonObject], int]]:
-    """Yield the checks that look up ids in a list of the output, the key of the id, this list, and the place of each entry that has one."""
+    """Yield the checks that look up ids in an output list, each with the id's key, the list, and an entry's index."""
     for requirement in run.case.truth.requirements:
         for check in requirement.leaves:
             if not isinstance(check, Output) or check.id is None or not check.path or "." in check.path + check.id:
@@ -540,14 +553,16 @@ def _handed_over(run: OracleRun) -> Iterator[tuple[Output, str, list[JsonObject]
 
 
 def _rows(run: OracleRun, check: Output) -> list[Mapping[str, Json]]:
+    """Return the rows that a check's tool returned."""
     calls = [step for step in run.trajectory.calls if step.tool == check.tool and step.status == "ok"]
     return [row.record for step in calls for row in returned_rows(run.tools[step.tool], step.result)]
 
 
 def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: str) -> Mutant:
-    """Return the dialogue that hands over other entries. It breaks a look-up where not one entry is meant, or a row that is meant does not fit."""
+    """Return the mutant that hands over other entries in the list of an output check."""
 
     def breaks(check: Check, _finding: Finding) -> bool:
+        """Return whether the new entries fail a check: not one entry is meant, or the row of one does not fit."""
         if not isinstance(check, Output) or check.id is None or check.path != changed.path:
             return False
         meant = [entry for entry in entries if not check.entry or fits_row(check.entry, entry)]
@@ -580,14 +595,14 @@ _TURNED_DOWN = (
 
 
 def politeness(run: OracleRun) -> Iterator[Mutant]:
-    """Manners before and behind."""
+    """Yield harmless mutants with polite words around the answer."""
     for languages in _MANNERS:
         before, behind = languages[run.chinese]
         yield Mutant("polite words around", run.saying(run.space.join((before, run.text, behind))))
 
 
 def turned_down(run: OracleRun) -> Iterator[Mutant]:
-    """Another place is named and turned down with its reason, before or behind the answer."""
+    """Yield harmless mutants that reject another place with a reason, before or after the answer."""
     others = [thing.name for thing in run.things if thing not in run.named and _may_be_named(run, thing.name)]
     for index, (name, languages) in enumerate(zip(cycle(others), _TURNED_DOWN, strict=False)):
         sentence = languages[run.chinese].format(name)
@@ -596,19 +611,20 @@ def turned_down(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _may_be_named(run: OracleRun, name: str) -> bool:
-    """Return whether no check counts the bare words: where one does, even a name that is turned down may matter."""
+    """Return whether no check depends on the bare words of a name, so that rejecting it is harmless."""
     checks = (check for requirement in run.case.truth.requirements for check in requirement.leaves)
     return not any(phrase in name or name in phrase for check in checks for phrase in _phrases(check))
 
 
 def _phrases(check: Check) -> tuple[str, ...]:
+    """Return the phrases and names that a check searches for; empty for other checks."""
     if isinstance(check, Says):
         return (*check.any, *check.all, *check.none)
     return check.none_of if isinstance(check, Recommends) and check.any_of else ()
 
 
 def pasted_results(run: OracleRun) -> Iterator[Mutant]:
-    """Everything that the tools returned, behind the answer: what is only copied proposes nothing."""
+    """Yield the harmless mutant with all results pasted after the answer: mere copies propose nothing."""
     results = [step.result for step in run.trajectory.calls if step.status == "ok"]
     if results:
         pasted = "\n".join(json.dumps(result, ensure_ascii=False) for result in results)
@@ -616,7 +632,7 @@ def pasted_results(run: OracleRun) -> Iterator[Mutant]:
 
 
 def layout(run: OracleRun) -> Iterator[Mutant]:
-    """A bullet list, a numbered list, one sentence a line, double spaces, names in bold."""
+    """Yield harmless mutants in other layouts: lists, paragraphs, double spaces, names in bold."""
     texts = [run.document.words(span).strip() for span in run.document.sentences]
     yield Mutant("a bullet list", run.saying("\n".join(f"- {text}" for text in texts)))
     yield Mutant("a numbered list", run.saying("\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1))))
@@ -629,7 +645,7 @@ def layout(run: OracleRun) -> Iterator[Mutant]:
 
 
 def other_units(run: OracleRun) -> Iterator[Mutant]:
-    """The same length or time in another unit."""
+    """Yield harmless mutants with a length or duration in another unit."""
     for figure, number in _written(run):
         if new := _converted(figure, float(number.group()), chinese=run.chinese):
             old = run.text[slice(*figure.span)]
@@ -637,6 +653,7 @@ def other_units(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _converted(figure: Quantity, written: float, *, chinese: bool) -> str:
+    """Return a length or duration as text in another unit; empty where it cannot be converted exactly."""
     value = figure.value
     if figure.unit == "m":
         short = value == written
@@ -650,7 +667,7 @@ def _converted(figure: Quantity, written: float, *, chinese: bool) -> str:
 
 
 def other_spelling(run: OracleRun) -> Iterator[Mutant]:
-    """What is handed over stands in another order, and its ids as numbers or texts."""
+    """Yield harmless mutants with the output's entries in another order, or an id as number instead of text."""
     for check, key, entries, at in _handed_over(run):
         own = entries[at][key]
         text = str(own)
@@ -671,7 +688,7 @@ _OTHERS = 2
 
 
 def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterator[tuple[str, Mutant]]:
-    """Yield the kind of each change that leads to another end than the oracle's, with the dialogue that it makes.
+    """Yield mutants with changed writing calls that lead to another end than the oracle's, each with its kind.
 
     Args:
         case: the case.
@@ -697,7 +714,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
 def _changes(
     calls: Sequence[_Call], at: int, step: Step, end: End, suite: SandboxSuite
 ) -> Iterator[tuple[str, str, Sequence[_Call]]]:
-    """Yield kind, words and calls of each way in which one call that writes may be wrong."""
+    """Yield the ways to make one writing call wrong: kind, words and all calls of the dialogue."""
     before, (turn, tool, arguments), behind = calls[:at], calls[at], calls[at + 1 :]
     written = call_text(tool, arguments)
     yield "dropped_write", f"{written} was not called", [*before, *behind]
@@ -713,13 +730,13 @@ def _changes(
 
 
 def _other_ids(value: Json, step: Step, end: End) -> Iterator[str]:
-    """Yield ids of other rows of a table that the call changed, where the value is the id of the row that it changed."""
+    """Yield ids of other rows of a changed table, where the value is the id of the row that the call changed."""
     for table in sorted({change.table for change in step.changed if change.id == value}):
         yield from [row_id for row_id in end.state.table(table, key=end.key(table)) if row_id != value][:_OTHERS]
 
 
 def _other_values(value: Json, schema: Mapping[str, Json]) -> Iterator[Json]:
-    """Yield what else the schema allows in the place of a value."""
+    """Yield other values that the schema allows: of an enum, a boolean or a number."""
     if isinstance(schema.get("enum"), list):
         yield from [other for other in schema["enum"] if other != value][:_OTHERS]
     elif isinstance(value, bool):
@@ -729,7 +746,7 @@ def _other_values(value: Json, schema: Mapping[str, Json]) -> Iterator[Json]:
 
 
 def _played(case: Case, suite: SandboxSuite, oracle: Trajectory, calls: Sequence[_Call]) -> Trajectory:
-    """Return the oracle's dialogue with other calls, each answered by a fresh sandbox."""
+    """Return the oracle's dialogue with other calls, answered by a fresh sandbox."""
     sandbox = make_sandbox(case, suite)
     steps: dict[int, list[Step]] = {}
     for index, tool, arguments in calls:
@@ -749,7 +766,7 @@ MOST = 12
 
 @dataclass(frozen=True)
 class Trial:
-    """One mutant, judged.
+    """A judged mutant.
 
     Attributes:
         kind: the operator; ``oracle`` for the unchanged dialogue.
@@ -771,21 +788,21 @@ class Trial:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The violated requirements that the judge calls as good as on the oracle."""
+        """The violated requirements that the judge neither lowers nor leaves undecided."""
         return tuple(name for name in self.violates if name not in (*self.lowered, *self.undecided))
 
     @property
     def passed(self) -> bool:
-        """Whether the judge was not wrong: no violated requirement is as good as before, or, of a harmless mutant, none lowered."""
+        """Whether the judge made no error: it missed no violated requirement or, for a harmless mutant, lowered none."""
         return not self.missed if self.violates else not self.lowered
 
     @property
     def open(self) -> bool:
-        """Whether the judge was not wrong but left something open that would show what the mutant is."""
+        """Whether the judge made no error but left a relevant requirement undecided."""
         return self.passed and bool(set(self.undecided) & set(self.violates) if self.violates else self.undecided)
 
     def to_json(self) -> JsonObject:
-        """Return a survivor as JSON data."""
+        """Return the trial as JSON data, as listed for a survivor."""
         survivor = {"kind": self.kind, "case": self.case, "requirements": list(self.missed)}
         return {**survivor, "changed": self.changed, "why": dict(self.why)}
 
@@ -808,27 +825,27 @@ class Proof:
 
     @property
     def wrong(self) -> tuple[Trial, ...]:
-        """The trials of mutants that are wrong."""
+        """The trials of wrong mutants, which violate a requirement."""
         return tuple(trial for trial in self.trials if trial.violates)
 
     @property
     def harmless(self) -> tuple[Trial, ...]:
-        """The trials of mutants that are right, the oracles among them."""
+        """The trials of harmless mutants, including the unchanged oracles."""
         return tuple(trial for trial in self.trials if not trial.violates)
 
     @property
     def killed(self) -> tuple[Trial, ...]:
-        """The wrong mutants that the judge calls wrong in every violated requirement."""
+        """The wrong mutants with all violated requirements lowered by the judge."""
         return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
 
     @property
     def survived(self) -> tuple[Trial, ...]:
-        """The wrong mutants that a violated requirement did not kill."""
+        """The wrong mutants with a violated requirement that the judge missed."""
         return tuple(trial for trial in self.wrong if not trial.passed)
 
     @property
     def false_alarms(self) -> tuple[Trial, ...]:
-        """The harmless mutants of which a requirement was lowered."""
+        """The harmless mutants with a requirement lowered by the judge."""
         return tuple(trial for trial in self.harmless if not trial.passed)
 
     def to_json(self) -> JsonObject:
@@ -845,7 +862,7 @@ class Proof:
 
 
 def prove(cases: Iterable[Case], suite: Suite) -> Proof:
-    """Judge mutants of the oracle dialogues of some cases.
+    """Make mutants of the oracle dialogues of some cases, judge them and return the results.
 
     Args:
         cases: the cases.
@@ -873,6 +890,7 @@ def prove(cases: Iterable[Case], suite: Suite) -> Proof:
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:
+    """Return why a case cannot be tried with mutants; empty where it can."""
     if not case.truth.oracle:
         return "it has no oracle dialogue"
     if trajectory.fault is not None:
@@ -881,7 +899,7 @@ def _unfit(case: Case, trajectory: Trajectory) -> str:
 
 
 def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
-    """Yield the oracle and its mutants, judged; those that surely break no check go to ``idle``."""
+    """Yield the trials of the oracle and its mutants; wrong ones that surely break no check are added to ``idle``."""
     open_ = tuple(label.requirement for label in run.verdict.labels if label.value is None)
     accused = tuple(label.requirement for label in run.verdict.labels if label.value == 0)
     yield Trial("oracle", run.case.id, "nothing", (), accused, open_, _why(run.labels, accused))
@@ -900,9 +918,10 @@ def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, s
 
 
 def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
-    """Return the requirements that surely get less than on the oracle, by the checks that a mutant breaks; one that it does not break holds as before."""
+    """Return the requirements that surely get a lower value than on the oracle, by the checks that a mutant breaks."""
 
     def holds(check: Check) -> bool | None:
+        """Return whether a check holds on the mutant; None where that is not known."""
         parts = [holds(part) for part in check.parts]
         if isinstance(check, Not):
             return None if parts[0] is None else not parts[0]
@@ -914,6 +933,7 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
         return not mutant.breaks(check, finding) if finding.passed else None
 
     def level(requirement: Requirement) -> float | None:
+        """Return the value of a requirement on the mutant; None where that is not known."""
         rules = [(1.0, requirement.check)] if requirement.check is not None else []
         rules += [(rule.level, rule.check) for rule in requirement.levels]
         for reached, check in rules:
@@ -927,7 +947,7 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
 
 
 def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
-    """Yield the mutants of what the oracle writes. Each ends otherwise than it, so that one of the case's requirements at least must break."""
+    """Yield the trials of mutants with another end than the oracle's; at least one required requirement must break."""
     required = tuple(requirement.id for requirement in run.case.truth.required)
     changes = sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0))
     for kind, mutants in groupby(changes, itemgetter(0)):
@@ -938,6 +958,7 @@ def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[T
 
 
 def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
+    """Judge a mutant and return the trial, with what was lowered and left undecided compared with the oracle."""
     labels = {label.requirement: label for label in judge.judge(run.case, mutant.trajectory).labels}
     before = {name: label.value for name, label in run.labels.items() if label.value is not None}
     undecided = tuple(name for name in before if labels[name].value is None)
@@ -947,6 +968,7 @@ def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tupl
 
 
 def _why(labels: Mapping[str, Label], names: Iterable[str]) -> dict[str, str]:
+    """Return the reasons of some labels by requirement."""
     return {name: labels[name].why for name in names}
 
 
@@ -956,7 +978,7 @@ _SHOWN = 60
 
 
 def table(proof: Proof) -> Iterator[str]:
-    """Yield the lines of the report, as wide as the terminal where no word is longer."""
+    """Yield the lines of the report on mutants, as wide as the terminal."""
     title = "mutants by case and requirement (killed: wrong; alarms: harmless; undec.: left open)"
     head = f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'killed':>7} {'alarms':>7} {'undec.':>6}"
     yield from wrap(title, columns(), hang=2)
@@ -985,7 +1007,7 @@ def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
 
 
 def _counts_of(requirement: str, trials: Sequence[Trial]) -> tuple[int, int, int, int]:
-    """Return the same of one requirement."""
+    """Return how many trials are wrong, killed, false alarms and undecided for one requirement."""
     wrong = [trial for trial in trials if requirement in trial.violates]
     harmless = [trial for trial in trials if not trial.violates]
     killed = sum(requirement not in (*trial.missed, *trial.undecided) for trial in wrong)
@@ -994,6 +1016,7 @@ def _counts_of(requirement: str, trials: Sequence[Trial]) -> tuple[int, int, int
 
 
 def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int) -> str:
+    """Return a line of the report: a name and four counts."""
     width = columns() - _NUMBERS
     lead = name[: len(name) - len(name.lstrip())]
     name = cut(printable(name.strip()), width - 2)
@@ -1003,7 +1026,7 @@ def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int) -> str
 
 
 def _idle(proof: Proof) -> Iterator[str]:
-    """Yield what no check of a case speaks of, so that its author can see it."""
+    """Yield the lines of the report on changes that no check of a case reacts to."""
     for case in dict.fromkeys(case for case, _, _ in proof.idle):
         yield ""
         yield from wrap(f"not counted: in case {case} no check is surely broken by", columns(), hang=2)
@@ -1015,6 +1038,7 @@ def _idle(proof: Proof) -> Iterator[str]:
 
 
 def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
+    """Yield the lines of the report on some trials, with what was changed and why."""
     for trial in trials:
         yield ""
         requirements = ", ".join(trial.missed or trial.lowered)
@@ -1025,6 +1049,7 @@ def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def _summary(proof: Proof) -> Iterator[str]:
+    """Yield the last lines of the report: killed, false alarms and undecided."""
     wrong, harmless = len(proof.wrong), len(proof.harmless)
     killed, alarms = len(proof.killed), len(proof.false_alarms)
     unsure, open_ = (sum(trial.open for trial in trials) for trials in (proof.wrong, proof.harmless))
@@ -1037,4 +1062,5 @@ def _summary(proof: Proof) -> Iterator[str]:
 
 
 def _share(part: int, whole: int) -> str:
+    """Return a share in per cent in brackets; empty where the whole is 0."""
     return f" ({100 * part / whole:.1f} %)" if whole else ""

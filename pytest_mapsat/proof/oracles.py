@@ -75,13 +75,13 @@ _Place = tuple[str | int, ...]
 
 
 def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
-    """Return the oracle dialogue of a case, played with its scripted user in a fresh sandbox. Raises SuiteError."""
+    """Play the oracle dialogue of a case with its scripted user in a fresh sandbox and return it. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
     return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), Limits())
 
 
 def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Play and judge the oracle of a case, look up each path of its checks, and give what is amiss; nothing where recordings cannot be read, which lint tells of them."""
+    """Yield remarks on a case's oracle and the paths of its checks, after playing it; none if recordings cannot be read."""
     with suppress(SuiteError):
         recordings = suite.recordings(case.id)
         played = play_oracle(case, suite) if case.truth.oracle else None
@@ -95,6 +95,7 @@ def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark]:
+    """Yield remarks on an oracle that cannot be played to its end, is not answered or does not pass."""
     oracle = case.truth.oracle
     for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
         steps = [step for step in reply.steps if step.kind == "call"]
@@ -116,7 +117,7 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
 
 
 def _is_expected(step: Step, case: Case) -> bool:
-    """Return whether a case expects that a call is not answered, or asks for this very call, whatever becomes of it."""
+    """Return whether a case expects a call to go unanswered, or asks for this very call whether or not it is answered."""
     expected = (noun for _, noun in nouns_in(case.truth, ("truth",), frozenset({Calls, CallPattern})))
     return any(
         isinstance(noun, Calls | CallPattern)
@@ -129,7 +130,7 @@ def _is_expected(step: Step, case: Case) -> bool:
 
 
 def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Give the requirements on the end that hold before an agent has done anything, a reference that cannot be played, and that silence passes a case."""
+    """Yield remarks on end requirements that already hold at the start, on a bad reference, and on cases silence passes."""
     places = _places(case)
     every = case.truth.requirements
     reading = [wanted for wanted in every if any(isinstance(check, _OF_THE_END) for check in wanted.leaves)]
@@ -167,13 +168,13 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _places(case: Case) -> dict[str, _Place]:
-    """Return where the requirements with checks stand, by id."""
+    """Return the places of requirements with checks in the case file, by id."""
     every = enumerate(case.truth.requirements)
     return {wanted.id: ("truth", "requirements", number) for number, wanted in every if wanted.check is not None}
 
 
 def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
-    """Give what the oracle itself does not keep, and what stays unknown."""
+    """Yield remarks on requirements that the oracle fails or leaves open."""
     places = _places(case)
     for label in verdict.labels:
         if label.requirement not in places or label.kind == "soft":
@@ -191,6 +192,7 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
 
 
 def _unknown_checks(case: Case) -> Iterator[Remark]:
+    """Yield a remark for each Python check that no installed package adds."""
     for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
         if isinstance(noun, PythonCheck) and noun.name not in added_checks():
             message = f"no installed package adds the check {shown(noun.name)}: its requirement is never judged"
@@ -199,7 +201,7 @@ def _unknown_checks(case: Case) -> Iterator[Remark]:
 
 
 def _unanswered(step: Step) -> tuple[str, str]:
-    """Return what a call of the oracle got in place of an answer, and what to do."""
+    """Return the message for a call of the oracle that got no answer, and a hint, which may be empty."""
     call = f"the oracle calls {cut(call_text(step.tool, step.arguments), _CALL)}"
     if step.status in ("error", "over_limit"):
         return f"{call}, which is an error: {step.result['message']}", ""
@@ -211,7 +213,7 @@ def _unanswered(step: Step) -> tuple[str, str]:
 
 
 def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
-    """Give the paths in ``where``, and those of bound values, at which no result of the case's sandbox has anything."""
+    """Yield remarks on paths in ``where`` and bounds that no result in the case's sandbox has."""
     computed = ((name, suite.shapes[name]) for name, tool in suite.tools.items() if tool.answer is not None)
     results = [*((recording.tool, recording.result) for recording in recordings), *computed]
     results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
@@ -240,7 +242,7 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
 
 
 def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
-    """Give what scripted answers quote of results of their calls, and no result has. Calls that the oracle led to no answer for are made where the case begins."""
+    """Yield remarks on paths that scripted answers quote and no result of their calls has."""
     quoting = [(number, answer) for number, answer in enumerate(case.truth.user.answers) if answer.quoted]
     if not quoting:
         return
@@ -264,13 +266,14 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
 
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
-    """Return the results of calls that are answered in a fresh sandbox, with their tools."""
+    """Return the answered calls among some, made in a fresh sandbox: tool and result."""
     sandbox = make_sandbox(case, suite, misses=True)
     answers = [(call.tool, sandbox.call(call.tool, dict(call.arguments))) for call in calls]
     return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
 
 
 def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> Iterator[Remark]:
+    """Yield a remark if no result has a path."""
     if not any(values_at(result, path) for result in results):
         hint = _near(path, results)
         # A slip of the pen lets every agent pass, or none.
@@ -280,7 +283,7 @@ def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> It
 
 
 def _near(path: str, results: Sequence[Json]) -> str:
-    """Return what stands where the path leaves the results."""
+    """Return a hint with the keys at the point where a path leaves the results; empty where there are none."""
     here = list(results)
     for key in path.split("."):
         below = [member for value in here for member in values_at(value, key)]
@@ -302,7 +305,7 @@ _SHORTEST = 2
 
 
 def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) -> Iterator[Remark]:
-    """Give the problems of the expected tools of a case.
+    """Yield remarks on the problems of a case's expected tools.
 
     Args:
         case: the case.
@@ -336,11 +339,11 @@ class _OracleDialogue:
         self._question = "\n".join(map(normalise, (*earlier, case.visible.query)))
 
     def _asks(self, form: str) -> bool:
-        """Return whether the question has a text, given in normal form."""
+        """Return whether the question contains a text, given in normal form and not too short."""
         return len(form) >= _SHORTEST and form in self._question
 
     def guessable(self, expected: ExpectedTool, positions: Mapping[int, int]) -> Iterator[_Problem]:
-        """Give the values that a hop should take from an earlier one and that the question has, too."""
+        """Yield problems of values that a hop should take from an earlier one but that the question already gives."""
         for name, match in expected.match.items():
             bound = getattr(match, "bound", None)
             if not isinstance(bound, Bound):
@@ -355,14 +358,14 @@ class _OracleDialogue:
                     break
 
     def _earlier(self, bound: Bound, at: int) -> FoundValues:
-        """Return what a match is bound to, before a call."""
+        """Return the values that a bound match can take from calls before a position."""
         if bound.call is None:
             return FoundValues(call for call in self._calls[:at] if call.tool == bound.tool)
         index = [tool.key for tool in self._tools].index(bound.call)
         return FoundValues(self._calls[other] for other in self.fulfilled[index] if other < at)
 
     def evidence(self, expected: ExpectedTool, tool: Tool, hop: Sequence[Step]) -> Iterator[_Problem]:
-        """Give the problems of the rows that a hop must find."""
+        """Yield problems of the rows that a hop must find: not declared, not found, or named in the question."""
         field, results = ("evidence",), [call.result for call in hop]
         if not expected.evidence_rows:
             return
@@ -386,7 +389,7 @@ class _OracleDialogue:
             yield "question-tells", field, message, "an agent can answer without a search"
 
     def unfulfilled(self, index: int, expected: ExpectedTool) -> Iterator[_Problem]:
-        """Give why no call of the oracle fulfils an expected tool; nothing where the reason is another one that it waits for."""
+        """Yield why no call of the oracle fulfils an expected tool; nothing if a tool that it waits for is unfulfilled, too."""
         keys = [tool.key for tool in self._tools]
         if any(not self.fulfilled[keys.index(key)] for key in expected.waits_for):
             return
@@ -411,7 +414,7 @@ class _OracleDialogue:
             yield rule, (), f"{subject}: no call of {expected.name} keeps all of its rules{after}", ""
 
     def _keeps(self, index: int, **rules: Any) -> bool:
-        """Return whether a call of the oracle would fulfil an expected tool that had these rules only."""
+        """Return whether a call of the oracle would fulfil an expected tool with only these rules."""
         alone = self._tools[index].model_copy(update={"required": (), "match": {}, "after": (), **rules})
         return bool(hop_calls([*self._tools[:index], alone, *self._tools[index + 1 :]], self._calls)[index])
 
@@ -424,7 +427,7 @@ _TELLING_VALUES = frozenset({"target", "distractor", "distraction", "query_distr
 
 
 def _visible_label(oracle: Trajectory) -> Iterator[Remark]:
-    """Give the first result of an oracle that says which row is right."""
+    """Yield a remark on the first result of an oracle that gives away which row is right."""
     for step in oracle.calls:
         if (label := _label_in(step.result)) is not None:
             message = f"{step.tool} returns {label}, which says what is right"
@@ -434,7 +437,7 @@ def _visible_label(oracle: Trajectory) -> Iterator[Remark]:
 
 
 def _label_in(value: Json) -> str | None:
-    """Return the first field of a result that marks a row as right or wrong, as ``key: value``; None where there is none."""
+    """Return the first field of a result that marks a row as right or wrong, as ``key: value``; else None."""
     stack = [value]
     while stack:
         part = stack.pop()
@@ -460,7 +463,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class HopQuery:
-    """The query of one hop, as an oracle puts it, and the ranking that answers it.
+    """The oracle's search query for one hop, and where the relevant rows rank in its results.
 
     Attributes:
         case: the id of its case.
@@ -481,7 +484,7 @@ class HopQuery:
     places: tuple[int, ...] = ()
 
     def metric(self, name: str) -> float:
-        """Return NDCG or the reciprocal rank of the first relevant row, with binary relevance, as ``ndcg@10`` or ``mrr@20`` says."""
+        """Return a ranking metric with binary relevance, NDCG or reciprocal rank, named like ``ndcg@10`` or ``mrr@20``."""
         kind, _, depth = name.partition("@")
         places = [place for place in self.places if place <= int(depth)]
         if kind == "mrr":
@@ -491,7 +494,7 @@ class HopQuery:
         return gained / possible
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the query with its places and metrics as JSON data."""
         asked = {"case": self.case, "hop": self.hop.key, "part": self.part, "query": self.text}
         ranked = {"filters": dict(self.filters), "relevant": self.relevant, "places": list(self.places)}
         return {**asked, **ranked, **{name: self.metric(name) for name in RANKING_METRICS}}
@@ -499,14 +502,14 @@ class HopQuery:
 
 @dataclass(frozen=True)
 class RetrievalMeasure:
-    """How well the ranked search of a suite finds what its hops need; ``left_out``: how many hops are not measured, by reason."""
+    """How well a suite's ranked search finds what hops need; ``left_out``: numbers of unmeasured hops, by reason."""
 
     suite: str
     found: tuple[HopQuery, ...]
     left_out: Mapping[str, int]
 
     def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
-        """Return each metric with its mean over hops and its 95 % interval; hops of one case are drawn together."""
+        """Return each metric's mean over hops and its 95 % interval, with hops of one case resampled together."""
         clusters = [ranked.case for ranked in self.found]
         columns = {name: [ranked.metric(name) for ranked in self.found] for name in RANKING_METRICS}
         intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
@@ -519,7 +522,7 @@ class RetrievalMeasure:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the means and all queries as JSON data."""
         return {
             "suite": self.suite,
             "hops": len(self.found),
@@ -548,7 +551,7 @@ class RetrievalMeasure:
 
 
 def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> RetrievalMeasure:
-    """Return how well the ranked search of a suite finds what hops need.
+    """Measure how well the ranked search of a suite finds the rows that hops need.
 
     Args:
         suite: the suite.
@@ -582,7 +585,7 @@ def measure_retrieval(suite: SandboxSuite, cases: Sequence[Case]) -> RetrievalMe
 def _queries(
     case: Case, suite: SandboxSuite, rankers: Mapping[str, Ranker], left_out: Counter[str]
 ) -> Iterator[HopQuery]:
-    """Yield the queries of the oracle of a case for its hops."""
+    """Yield the oracle's search queries for the hops of a case, and count unusable hops in ``left_out``."""
     hops = [hop for hop in case.truth.tools if hop.name in rankers and hop.evidence_rows]
     if not hops:
         return
@@ -608,7 +611,7 @@ def _queries(
 def _calls_of(
     case: Case, hops: Sequence[ExpectedTool], calls: Sequence[Step], suite: SandboxSuite
 ) -> list[Step | None]:
-    """Return one call for each hop: one that fulfils it and returns its evidence, else one that fulfils no other hop."""
+    """Return a call for each hop, preferably one that returns its evidence and serves no other hop; None where there is none."""
     every = dict(zip((id(hop) for hop in case.truth.tools), hop_calls(case.truth.tools, calls), strict=True))
     fulfilled = [list(every[id(hop)]) for hop in hops]
     chosen: dict[int, int] = {}
@@ -625,7 +628,7 @@ def _calls_of(
 
 
 def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
-    """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. Each part is read once."""
+    """Return for each query the ids of the rows in its part that fit its evidence; each part is read once."""
     ids: list[set[str]] = [set() for _ in queries]
     for tool, part in dict.fromkeys((query.hop.name, query.part) for query in queries):
         own = [(at, query.hop) for at, query in enumerate(queries) if (query.hop.name, query.part) == (tool, part)]
@@ -637,6 +640,6 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
 
 
 def _places_found(query: HopQuery, relevant: Collection[str], ranker: Ranker) -> tuple[int, ...]:
-    """Return the places of relevant rows in a ranker's order."""
+    """Return the places, from 1, of relevant rows in the ranking for a query."""
     order = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
     return tuple(place for place, row in enumerate(order, 1) if row in relevant)

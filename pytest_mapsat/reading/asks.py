@@ -32,7 +32,7 @@ _PART = re.compile("<([a-z_]+)>")
 
 @cache
 def _words() -> Mapping[str, str]:
-    """Return the parts and patterns by name; those that stand in others are still named there."""
+    """Return the raw patterns of go_ahead.yaml by name, with references to parts still in them."""
     text = (files(__package__) / "go_ahead.yaml").read_text("utf-8")
     data = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
     return {name: "".join(text) for name, text in data["parts"].items()} | {
@@ -42,7 +42,7 @@ def _words() -> Mapping[str, str]:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern, compiled when a text is first looked through: most runs never ask for a go-ahead."""
+    """Return a named pattern, compiled on first use because most runs never ask for a go-ahead."""
     text = _words()[name]
     while _PART.search(text):
         text = _PART.sub(lambda part: _words()[part[1]], text)
@@ -50,7 +50,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 class GoAheadRequest(NamedTuple):
-    """What an agent's message asks, in words as they were written.
+    """What an agent's message asks, split into the sentences around the request, as written.
 
     Attributes:
         asking: the sentences that ask for a go-ahead; empty where none does.
@@ -67,7 +67,7 @@ class GoAheadRequest(NamedTuple):
 
 @lru_cache(maxsize=256)
 def read_request(message: str, language: str) -> GoAheadRequest:
-    """Return what an agent's message asks the user.
+    """Return the sentences with which an agent's message asks the user for something.
 
     Args:
         message: the agent's words; of a longer one only the last 20,000 characters are read.
@@ -92,13 +92,13 @@ def read_request(message: str, language: str) -> GoAheadRequest:
 
 @lru_cache(maxsize=256)
 def asks_go_ahead(message: str, language: str) -> bool:
-    """Return whether an agent's message asks the user for a go-ahead for an act that it has in mind. Arguments as for ``read_request``."""
+    """Return whether an agent's message asks for a go-ahead for an act. Arguments as for ``read_request``."""
     page = open_page(message[-_READ_CHARS:], language=language)
     return bool(go_ahead_requests(read_names(page, lexicon_of(()))))
 
 
 def exclusion_in(text: str, *, asks: bool) -> str:
-    """Return the word by which a folded text excludes something or adds a second act ("keep", "instead"); empty where there is none.
+    """Return the first word in a folded text that excludes something or adds a second act ("keep", "instead"); empty if none.
 
     Args:
         text: the text.
@@ -110,12 +110,12 @@ def exclusion_in(text: str, *, asks: bool) -> str:
 
 
 def condition_in(text: str) -> str:
-    """Return the word by which a folded text makes an act depend on something else than the user's yes ("if", "unless"); empty where there is none."""
+    """Return the first word in a folded text that makes an act conditional ("if", "unless"); empty if none."""
     return found_in("conditional", _pattern("whether_or_not").sub("", text))
 
 
 def found_in(name: str, text: str) -> str:
-    """Return the first words of a folded text that fit a pattern of ``go_ahead.yaml``; empty where none do.
+    """Return the first match of a pattern of ``go_ahead.yaml`` in a folded text; empty if none.
 
     Args:
         name: ``keeps`` (says that something stays as it is), ``informs`` (offers to look something up or to tell something), ``refers_back`` (leaves its act to
@@ -127,18 +127,18 @@ def found_in(name: str, text: str) -> str:
 
 
 def is_bound(before: str, behind: str) -> bool:
-    """Return whether the words around a value, folded, make it a bound, a fee, or what a thing can hold: "until 10 Oct"."""
+    """Return whether the folded words around a value make it a bound, a fee or a capacity: "until 10 Oct"."""
     return bool(_pattern("bound_before").search(before) or _pattern("bound_behind").search(behind))
 
 
 @lru_cache(maxsize=4096)
 def is_plain_word(word: str) -> bool:
-    """Return whether a folded word, as "the" or 可以, or a word for an act, as "cancel", names no thing."""
+    """Return whether a folded word is mere grammar ("the", 可以) or names only an act ("cancel"), so that it identifies nothing."""
     return not meaning_in(word, acts_in(word), shortest=1)
 
 
 def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (), *, shortest: int = 2) -> str:
-    """Return the first word of a folded text that says more than courtesy, grammar and some acts; empty where there is none.
+    """Return the first word of a folded text beyond courtesy, grammar, acts and known words; empty if none.
 
     Args:
         text: the text, without the values that are read in it.
@@ -162,29 +162,30 @@ def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (),
 
 
 def _forms(word: str) -> set[str]:
+    """Return a word with and without an English plural or genitive ending."""
     return {word, word.removesuffix("'s"), word.removesuffix("s")}
 
 
 def without_acts(text: str, acts: Iterable[str]) -> str:
-    """Return a folded text without the words of some acts."""
+    """Return a folded text with the words for some acts replaced by bars."""
     for act in sorted(acts):
         text = _pattern(f"act_{act}").sub("|", text)
     return text
 
 
 def words_for(acts: Iterable[str], text: str) -> str:
-    """Return the words in a folded text that name some acts, joined."""
+    """Return the words in a folded text that name some acts, joined; empty if none."""
     return "".join(match[0] for act in sorted(acts) for match in _pattern(f"act_{act}").finditer(text))
 
 
 def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
-    """Return the acts that a folded text names, by their English verb; ``without``: acts whose words are left out first."""
+    """Return the acts that a folded text names, as English verbs; ``without``: acts to ignore."""
     text = without_acts(text, without)
     return frozenset(act for act in _acts() if _pattern(f"act_{act}").search(text))
 
 
 def acts_of(name: str, description: str) -> frozenset[str]:
-    """Return the acts that a tool does, by their English verb: that with which its name begins, else its description; none where neither is known."""
+    """Return the acts of a tool, as English verbs, from the start of its name or description; empty if unknown."""
     words = [word for word in fold_phrase(name).replace("-", "_").split("_") if not _pattern("light").fullmatch(word)]
     text = fold_phrase(description)
     if text[:1].isascii():
@@ -198,21 +199,23 @@ def acts_of(name: str, description: str) -> frozenset[str]:
 
 
 def words_of(act: str) -> list[str]:
-    """Return the plainest words of an act: its English verb, and a Chinese one."""
+    """Return the plainest words for an act: its English verb, and a Chinese one if there is one."""
     return [act.replace("_", " "), *re.findall(r"[\u3400-\u9fff]{2,}", _words()[f"act_{act}"])[:1]]
 
 
 @cache
 def _acts() -> tuple[str, ...]:
+    """Return the names of all acts that go_ahead.yaml has patterns for."""
     return tuple(name.removeprefix("act_") for name in _words() if name.startswith("act_"))
 
 
 def go_ahead_requests(document: Document) -> frozenset[int]:
-    """Return the indices of the sentences of an agent's message that ask for a go-ahead."""
+    """Return the indexes of the sentences in an agent's message that ask for a go-ahead."""
     sentences = [_plain(document.words(span)) for span in document.sentences]
     whole = "\n".join(sentences)
 
     def has(*names: str) -> bool:
+        """Return whether one of these patterns occurs in the message."""
         return any(_pattern(name).search(whole) for name in names)
 
     # The forms of one sentence first: few messages have any, and each pattern that is not needed need not be compiled.
@@ -232,7 +235,7 @@ def go_ahead_requests(document: Document) -> frozenset[int]:
 
 
 def _accepts(sentence: str) -> bool:
-    """Return whether a sentence can be answered with nothing but a yes or a no."""
+    """Return whether a plain yes or no can answer a sentence."""
     if _pattern("choice").search(sentence) or _pattern("zh_choice").search(sentence):
         return False
     bare = any(_pattern("approving").search(match[0]) for match in _pattern("bare").finditer(sentence))
@@ -240,7 +243,7 @@ def _accepts(sentence: str) -> bool:
 
 
 def _asks(sentence: str) -> bool:
-    """Return whether a sentence asks for a go-ahead by its own words, and for nothing else in the same breath."""
+    """Return whether a sentence asks for a go-ahead in its own words, and not for a detail or a choice."""
     if _pattern("general").search(sentence) and not sentence.endswith(("?", "吗")):
         return False
     if _pattern("may_ask").search(sentence) and any(
@@ -255,7 +258,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _is_request(sentence: str, start: int, end: int) -> bool:
-    """Return whether a form of asking wants no detail, no choice and nothing that is left open."""
+    """Return whether an asking phrase, with the words around it, asks for no detail, choice or open answer."""
     before = _pattern("resets").split(sentence[:start])[-1]
     after = re.split(r"[,;?!]", sentence[end:])[0]
     around = f"{before}{sentence[start:end]}{after}"
@@ -267,7 +270,7 @@ def _is_request(sentence: str, start: int, end: int) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    """Return a sentence folded, without emoji at its end, what others said, and what was agreed before."""
+    """Return a sentence folded, without trailing emoji, quoted words and mentions of earlier agreements."""
     apart = _pattern("set_apart").sub(lambda match: f'{match[1]}{match[2]} "{match[3] or match[4]}"', sentence)
     folded = _pattern("single").sub(r'"\1"', fold_phrase(apart).translate(_BRACKETS))
     folded = _pattern("before").sub("", _pattern("quoted").sub('""', folded)).replace("请问", "")
@@ -275,7 +278,7 @@ def _plain(sentence: str) -> str:
 
 
 def agrees(message: str) -> bool | None:
-    """Return whether a user's words plainly agree (True), plainly decline (False), or neither (None)."""
+    """Return whether a user's words plainly agree (True) or plainly decline (False); None if neither."""
     answer = fold_phrase(message[:_READ_CHARS]).strip(" \"'.!")
     if _pattern("declines").match(answer):
         return False if "go ahead" not in answer and "?" not in answer else None
@@ -305,7 +308,7 @@ _STARS = 5
 
 
 class AskedBound(NamedTuple):
-    """What a query asks of a figure, and where it stands, in characters of the text.
+    """A bound that a query sets for a figure, with its place in the text.
 
     ``low``, ``high``: the least and the greatest value, None for none; ``strict``: whether neither is itself enough. ``unit``: as in ``Quantity``, ``count`` for a bare
     number; ``role``: what it is a figure of, empty where the text does not say.
@@ -321,7 +324,7 @@ class AskedBound(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """When a query wants a thing to be open, and where it says so: at all ``minutes`` after midnight, or at any of them; at no minute given: now."""
+    """When a query wants a thing to be open: at all or any of ``minutes`` after midnight; no minutes mean now."""
 
     start: int
     end: int
@@ -333,7 +336,7 @@ _Condition = TypeVar("_Condition", AskedBound, Opening)
 
 
 class Conditions(NamedTuple):
-    """What a query asks beside its words.
+    """The conditions that a query sets: bounds of figures and opening times.
 
     ``asking``: where its words only ask ("find me a"), start and end.
     """
@@ -345,6 +348,7 @@ class Conditions(NamedTuple):
 
 @cache
 def _pack() -> Pack:
+    """Return the words of conditions.yaml as a language pack."""
     data = _data()
     roles = {f"role.{role}": words for role, words in data["role"].items()}
     return Pack("", {}).with_words({group: words for group, words in data.items() if group not in _NO_WORDS} | roles)
@@ -352,6 +356,7 @@ def _pack() -> Pack:
 
 @cache
 def _data() -> dict[str, Any]:
+    """Return the content of conditions.yaml."""
     text = (files(__package__) / "conditions.yaml").read_text("utf-8")
     data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
     return data
@@ -359,11 +364,12 @@ def _data() -> dict[str, Any]:
 
 @cache
 def _spellings() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return the patterns of unusual spellings, each with the form that replaces it."""
     return tuple((re.compile(pattern), form) for pattern, form in _data()["respelt"])
 
 
 class _Respelt:
-    """A query as it is read: with what is spelt in a way that the reading of replies does not know spelt in one that it does.
+    """A query rewritten in spellings that the reply reader knows, with a map back to the original.
 
     Attributes:
         text: the query, respelt.
@@ -386,17 +392,17 @@ class _Respelt:
         self._spans = spans
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """Return where in the query words of the respelt text stand."""
+        """Return start and end in the original query of a span of the rewritten text."""
         return (self._spans[start][0], self._spans[end - 1][1]) if start < end else (0, 0)
 
     def placed(self, condition: _Condition) -> _Condition:
-        """Return a condition of the respelt text with its place in the query."""
+        """Return a condition with its place in the original query."""
         start, end = self.original(condition.start, condition.end)
         return condition._replace(start=start, end=end)
 
 
 class _Beside:
-    """The words of a query that count, by where they begin and end."""
+    """The cue words of a query, for look-up by the place where they begin or end."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -405,13 +411,13 @@ class _Beside:
         self._ends = {cue.end: cue for cue in self.cues}
 
     def before(self, at: int) -> Cue | None:
-        """Return the word that ends before a place, blanks between them aside."""
+        """Return the cue word that ends before a place, skipping blanks; None if there is none."""
         while at > 0 and self.text[at - 1] in _BETWEEN and at not in self._ends:
             at -= 1
         return self._ends.get(at)
 
     def after(self, at: int, limit: int | None = None) -> Cue | None:
-        """Return the word that begins behind a place and before a limit, blanks between them aside."""
+        """Return the cue word that begins after a place and before a limit, skipping blanks; None if there is none."""
         limit = len(self.text) if limit is None else limit
         while at < limit and self.text[at] in _BETWEEN and at not in self._starts:
             at += 1
@@ -420,7 +426,7 @@ class _Beside:
 
 @lru_cache(maxsize=256)
 def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions:
-    """Return what a search text asks of figures and hours. Linear in its length; no text makes it raise.
+    """Return the bounds and opening times that a search text asks for. Linear in its length; no text makes it raise.
 
     Args:
         text: the query, folded (NFKC, case).
@@ -439,6 +445,7 @@ def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions
 
 
 def _openings(document: Document, around: _Beside) -> Iterable[Opening]:
+    """Yield the opening times that a query asks for: now, always, or at a time of day."""
     for cue in around.cues:
         if cue.has("now"):
             yield Opening(cue.start, cue.end, ())
@@ -452,7 +459,7 @@ def _openings(document: Document, around: _Beside) -> Iterable[Opening]:
 
 
 def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
-    """Return the minutes that a time may mean; a place that is open until eleven is open a minute before. A clock that is written out means its own hour."""
+    """Return the minutes after midnight that a time may mean; for a closing time, one minute before it."""
     early = 1 if time.role in ("closing", "last_service") else 0
     written = _WRITTEN.match(words)
     hours = {int(written[1]) % 24} if written else set()
@@ -461,6 +468,7 @@ def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
 
 
 def _bounds(quantities: Sequence[Quantity], around: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[AskedBound]:
+    """Yield the bounds that the figures of a query set, without those inside opening times."""
     figures = [figure for figure in quantities if not any(start <= figure.span.start < end for start, end in taken)]
     skip = -1
     for at, figure in enumerate(figures):
@@ -480,19 +488,19 @@ def _bounds(quantities: Sequence[Quantity], around: _Beside, taken: Sequence[tup
 
 
 def _limit(figures: Sequence[Quantity], at: int, around: _Beside) -> int:
-    """Return where the words begin that have to do with a figure, the end of the text where there is no such figure."""
+    """Return where the words that belong to a figure begin; the end of the text where there is no such figure."""
     return _walk(figures[at], figures[at].span.start, around.before, "").at if at < len(figures) else len(around.text)
 
 
 def _is_range(first: Quantity, second: Quantity, text: str) -> bool:
-    """Return whether two figures are the ends of one range: "50-80"."""
+    """Return whether two figures are the two ends of one range: "50-80"."""
     gap = text[first.span.end : second.span.start].strip()
     mark = _pack().words.get(gap, {})
     return first.approx == second.approx == "exact" and "range" in mark and second.value > first.value
 
 
 class _Said(NamedTuple):
-    """What the words on one side of a figure say: how far they reach, which way it is a bound, and what it is a figure of."""
+    """What the words on one side of a figure say: how far they extend, the direction of the bound, and the role."""
 
     at: int
     way: str = ""
@@ -500,7 +508,7 @@ class _Said(NamedTuple):
 
 
 def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffix: str, role: str = "") -> _Said:
-    """Return what the words beside a figure say, as far as they have to do with it. ``role``: what it is a figure of, where that is known."""
+    """Return what the words on one side of a figure say about it. ``role``: its role, where already known."""
     at = reach = start
     way, begun = "", role
     while (cue := step(at)) is not None:
@@ -520,14 +528,14 @@ def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffi
 
 
 def _fits(role: str, unit: str) -> bool:
-    """Return whether a figure in a unit may be one of a role; a bare number may be of any."""
+    """Return whether a figure in a unit may have a role; a bare number may have any."""
     if role == "wait":
         return unit in ("min", "count")
     return (unit not in ("star", "yuan", "foreign")) or (unit == "star") == (role == "rating")
 
 
 def _bound(figure: Quantity, around: _Beside, limit: int) -> AskedBound | None:
-    """Return the bound that a figure is, None where it is none; words at and behind ``limit`` have to do with another."""
+    """Return the bound that a figure sets, None if it sets none; words from ``limit`` on belong to the next figure."""
     unit = figure.unit.partition(":")[0]
     bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(around.text[slice(*figure.span)]))
     figure = figure._replace(unit="count") if bare else figure  # a sum of money only by what stands around it
@@ -561,7 +569,7 @@ def _bound(figure: Quantity, around: _Beside, limit: int) -> AskedBound | None:
 
 
 class Denials:
-    """The words of a query that turn something down.
+    """Says which words of a query are not wanted.
 
     Args:
         text: the query, folded.
@@ -571,7 +579,7 @@ class Denials:
         self._beside = _Beside(text)
 
     def denies(self, start: int, end: int) -> bool:
-        """Return whether the words from one place to another are what the query does not want."""
+        """Return whether the words between two places are what the query does not want."""
         at = start
         while (cue := self._beside.before(at)) is not None:
             if cue.has("no_denial"):
@@ -586,6 +594,6 @@ class Denials:
         return after is not None and (after.has("deny_behind") or (after.has("deny_after") and rest in _STOPS))
 
     def goes_on(self, end: int, start: int) -> bool:
-        """Return whether what is turned down up to one place goes on at the next: "not spicy or loud"."""
+        """Return whether a denial up to one place continues at the next: "not spicy or loud"."""
         gap = self._beside.text[end:start].strip()
         return bool(gap) and "deny_on" in _pack().words.get(gap, {})

@@ -39,7 +39,7 @@ _DROP = "\u200b"
 
 
 class _Table(dict[int, int | str]):
-    """Fills itself: what stands for one character."""
+    """A translation table that folds characters, filled on first use of each."""
 
     def __missing__(self, code: int) -> int | str:
         """Return the folded form of a character met for the first time."""
@@ -48,6 +48,7 @@ class _Table(dict[int, int | str]):
 
 
 def _fold_char(char: str) -> int | str:
+    """Return the folded form of a character; a placeholder for one to drop."""
     if char in _LINE_BREAKS or char == "\n":
         return "\n"
     if char in _SAME:
@@ -61,7 +62,7 @@ def _fold_char(char: str) -> int | str:
 
 
 def _folded(char: str, *, sign: bool) -> str:
-    """Return a letter or sign without case, width and accents; a sign that would become letters stays."""
+    """Return a letter or sign without case, width and accents; a sign with a non-ASCII normal form is kept."""
     if sign and not unicodedata.normalize("NFKC", char).isascii():
         return char
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold())
@@ -75,7 +76,7 @@ _TABLE = _Table()
 
 
 def is_han(char: str) -> bool:
-    """Return whether the character belongs to a script that is written without spaces between words."""
+    """Return whether a character belongs to a script written without spaces, such as Chinese or Japanese."""
     if char < "\u3040":  # most are: nothing at all, too
         return False
     for first, last in _HAN_RANGES:  # noqa: SIM110  called for every character of some texts
@@ -86,7 +87,7 @@ def is_han(char: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Folded text; its pieces lie in the original at an offset of their own.
+    """Folded text with a map from each position back to the original.
 
     Attributes:
         original: the text as it was written.
@@ -99,7 +100,7 @@ class Folded:
     _origins: list[int]
 
     def origin(self, position: int) -> int:
-        """Return where a folded character stood in the original."""
+        """Return the position of a folded character in the original."""
         piece = bisect_right(self._starts, position) - 1
         return min(self._origins[piece] + position - self._starts[piece], len(self.original))
 
@@ -113,7 +114,7 @@ class Folded:
         return first, max(self.origin(end - 1) + 1, first)
 
     def at(self, origin: int) -> int:
-        """Return the folded position of the first kept character at or behind ``origin`` of the original."""
+        """Return the folded position of the first kept character at or after an original position."""
         piece = bisect_right(self._origins, origin) - 1
         if piece < 0:
             return 0
@@ -131,7 +132,7 @@ def fold_text(text: str) -> Folded:
 
 
 def _fold_slowly(text: str) -> Folded:
-    """Fold a text in which one character stands for several ("㎞")."""
+    """Fold a text in which one character becomes several ("㎞")."""
     pieces: list[str] = []
     origins: list[int] = []
     for index, char in enumerate(text):
@@ -142,12 +143,14 @@ def _fold_slowly(text: str) -> Folded:
 
 
 def _dropped(original: str, same: str, places: list[int] | None) -> Folded:
+    """Return the folded text without emphasis marks, invisible characters and needless blanks, mapped to the original."""
     kept: list[str] = []
     starts: list[int] = []
     origins: list[int] = []
     length = last = 0
 
     def keep(start: int, end: int) -> None:
+        """Keep a part of the folded text and note where it came from."""
         nonlocal length
         if end <= start:
             return
@@ -168,16 +171,18 @@ def _dropped(original: str, same: str, places: list[int] | None) -> Folded:
 
 
 def fold_phrase(phrase: str) -> str:
-    """Return a phrase in the form in which it is found in a folded text."""
+    """Return a phrase folded, as it would appear in a folded text."""
     return _fold_short(phrase) if len(phrase) <= _SHORT else _fold_phrase(phrase)
 
 
 @lru_cache(maxsize=4096)
 def _fold_short(phrase: str) -> str:
+    """Return a short phrase folded; cached."""
     return _fold_phrase(phrase)
 
 
 def _fold_phrase(phrase: str) -> str:
+    """Return a phrase folded, on one line and without blanks around it."""
     if _PLAIN.fullmatch(phrase):
         return phrase
     return fold_text(" ".join(phrase.split())).text.replace("\n", " ").strip()
@@ -236,7 +241,7 @@ class TextBlock:
 
 
 class Mention(NamedTuple):
-    """A thing that is named.
+    """A place where a reply names a thing.
 
     Attributes:
         keys: the thing; several where the words could mean each of them.
@@ -262,7 +267,7 @@ class Mention(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A figure.
+    """A figure with its unit, as a reply states it.
 
     Attributes:
         value: in the canonical unit; the middle of a range.
@@ -322,7 +327,7 @@ class ClockTime(NamedTuple):
 
     @property
     def readings(self) -> tuple[int, ...]:
-        """Every reading, the unlikely one last."""
+        """Every possible reading in minutes, the unlikely one last."""
         return self.minutes if self.other < 0 else (*self.minutes, self.other)
 
 
@@ -355,7 +360,7 @@ class BareNumber:
 
 
 class UnreadAmount(NamedTuple):
-    """An amount that is not read, or not in full.
+    """An amount that the reader did not understand, or only in part.
 
     Attributes:
         units: the units that stand in it, ``clock`` for a time of day; none where it could be an amount of anything.
@@ -398,15 +403,15 @@ class Document:
         return self.text[span.start : span.end]
 
     def sentence_at(self, position: int) -> int:
-        """Return the index of the sentence that a character stands in."""
+        """Return the index of the sentence that contains a character."""
         return max(bisect_right(self.sentences, (position, len(self.text) + 1)) - 1, 0)
 
     def list_below(self, position: int) -> tuple[Span, ...]:
-        """Return the items of the list that follows the block in which a character stands."""
+        """Return the items of the list that directly follows the block at a position; empty if none does."""
         place = bisect_right(self.blocks, position, key=lambda block: block.span.start)
         following = (self.blocks[number] for number in range(place, len(self.blocks)))
         return tuple(block.span for block in takewhile(lambda block: block.kind == "item", following))
 
     def of(self, key: str) -> tuple[Mention, ...]:
-        """Return the mentions that surely mean one thing."""
+        """Return the mentions that can only mean this thing."""
         return tuple(mention for mention in self.mentions if mention.keys == (key,))

@@ -61,7 +61,7 @@ class _FigureReader(PackWords):
         self.times = times
 
     def read(self) -> tuple[list[ReadFigure], list[ReadFigure]]:
-        """Return the figures, and those that only tell a rate or have a unit that no check knows; both ascending."""
+        """Return the usable figures, and the ones set aside (rates, unknown units), both by position."""
         figures: list[ReadFigure] = []
         taken = iter(self.times)
         time = next(taken, None)
@@ -87,7 +87,7 @@ class _FigureReader(PackWords):
         return figures, [figure for place, figure in enumerate(joined) if place not in kept and not figure.bare]
 
     def _is_rate(self, figures: Sequence[ReadFigure], place: int) -> bool:
-        """Return whether a length of time is what a sum of money is paid for: "5 yuan an hour", 一小时6块."""
+        """Return whether a duration is the unit of a price: "5 yuan an hour", 一小时6块."""
         figure = figures[place]
         if figure.unit != "min" or figure.value != figure.scale or not self.text[figure.start].isalpha():
             return False
@@ -97,12 +97,13 @@ class _FigureReader(PackWords):
         return after is not None and after.unit == "yuan" and not self.text[figure.end : after.start].strip()
 
     def _ordinal(self, number: ReadNumber) -> bool:
+        """Return whether a number is an ordinal (第三), follows an inexact word, or belongs to a clock phrase."""
         before, after = self.ends.get(number.start), self.after(number.end)
         vague = before is not None and before.has("ordinal", "over_after") and not self.text[before.start].isascii()
         return vague or (after is not None and "clock_past" in after.tags and number.spelled)
 
     def _figure(self, number: ReadNumber) -> ReadFigure | None:
-        """Return the figure that a number begins."""
+        """Return the figure that starts with a number; None for an article without a fitting unit."""
         amount, more = self._amount(number)
         unit = self._unit(amount.end) or self._unit_before(number.start)
         if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > amount.end):
@@ -130,7 +131,7 @@ class _FigureReader(PackWords):
         return self._loosened(figure, more) if more else figure
 
     def _amount(self, number: ReadNumber) -> tuple[ReadFigure, Cue | None]:
-        """Return a number with its decimals and halves, without a unit, and the word inside it that loosens it (九十多分钟)."""
+        """Return a number with halves, without its unit, and the word inside that makes it inexact (九十多分钟) or None."""
         value, high, end = number.value, number.high, number.end
         step = _FRACTION if number.spelled and number.decimals and not number.pointed else 10.0**-number.decimals
         more = self.starts.get(end)
@@ -146,22 +147,23 @@ class _FigureReader(PackWords):
         return amount, more if loose else None
 
     def _are_tenths(self, unit: str, number: ReadNumber) -> bool:
-        """Return whether a figure that ends a clause is one of tenths of the unit before it: 三块五, 两公里二."""
+        """Return whether a single final digit counts tenths of the unit before it: 三块五, 两公里二."""
         following = self.text[number.end : number.end + 1]
         ends = (not following.isalnum() or following == "的") and number.end - number.start == 1
         return unit in _WITH_TENTHS and ends and not number.article
 
     def _rates(self, number: ReadNumber, stop: int) -> bool:
-        """Return whether a unit that is short for minutes and for points is that of a rating."""
+        """Return whether an ambiguous unit (minutes or points) belongs to a rating."""
         before = self.before(number.start)
         rated = before is not None and before.tags.get("unit_name") == "star"
         return "rating_unit" in self.pack.words.get(self.text[stop - 1], {}) and (number.decimals > 0 or rated)
 
     def _loosened(self, figure: ReadFigure, more: Cue) -> ReadFigure:
+        """Return the figure as "about" or "at least", by the inexact word in it."""
         return _about(figure) if "about_after" in more.tags and "over_after" not in more.tags else _at_least(figure)
 
     def _unit(self, end: int) -> tuple[tuple[str, float], int] | None:
-        """Return the unit that stands at ``end``, with its scale, and where it ends."""
+        """Return the unit at a place with its scale, and where it ends; None if there is none."""
         glued = _GLUED_UNIT.match(self.text, end)
         if glued:
             tags = self.pack.words.get(glued[1], {})
@@ -173,6 +175,7 @@ class _FigureReader(PackWords):
         return None
 
     def _unit_before(self, start: int) -> tuple[tuple[str, float], int] | None:
+        """Return the unit named before a number, with its scale, and where the figure ends; None if there is none."""
         cue = self.before(start)
         end = self.by_start[start].end
         if cue and "unit_name" in cue.tags:
@@ -182,7 +185,7 @@ class _FigureReader(PackWords):
         return None
 
     def _quarters(self, figures: Sequence[ReadFigure]) -> list[ReadFigure]:
-        """Return quarters of an hour that stand as one word and are no part of a time of day."""
+        """Return quarters of an hour written as one word, outside times of day."""
         taken = {position for time in self.times for position in range(time.start, time.end)}
         taken |= {figure.start for figure in figures}
         extra = []
@@ -199,7 +202,7 @@ class _FigureReader(PackWords):
         return extra
 
     def _joined(self, figures: list[ReadFigure]) -> list[ReadFigure]:
-        """Join what is one figure in two units (1 h 20 min, 1小时20分) and ranges (12-18 min)."""
+        """Join figures in two units (1 h 20 min, 1小时20分) and the ends of ranges (12-18 min)."""
         result: list[ReadFigure] = []
         for figure in figures:
             whole = self._together(result[-1], figure) if result else None
@@ -210,7 +213,7 @@ class _FigureReader(PackWords):
         return result
 
     def _together(self, last: ReadFigure, figure: ReadFigure) -> ReadFigure | None:
-        """Return the figure that two which follow each other are, if they are one."""
+        """Return two consecutive figures as one, added up or as a range; None where they are separate."""
         gap = self.text[last.end : figure.start]
         total = last.value + figure.value
         if (
@@ -229,6 +232,7 @@ class _FigureReader(PackWords):
         return None
 
     def _is_range(self, last: ReadFigure, figure: ReadFigure, gap: str) -> bool:
+        """Return whether two consecutive figures are the ends of a range."""
         mark = gap.strip()
         rated = self.before(last.start) if last.bare else None
         same = (last.bare and not (rated and rated.role(("rating",)))) or last.unit == figure.unit
@@ -242,7 +246,7 @@ class _FigureReader(PackWords):
         return between or either or plain
 
     def _hedged(self, figure: ReadFigure) -> ReadFigure:
-        """Return the figure with what stands before or behind it about how exact it is."""
+        """Return the figure with "about", "at most" or "at least" taken from the words around it."""
         if figure.approx == "range" and figure.high > figure.low:
             return figure
         before = self.before(figure.start)
@@ -258,7 +262,7 @@ class _FigureReader(PackWords):
         return figure
 
     def _signed(self, figure: ReadFigure) -> ReadFigure:
-        """Return a temperature with the sign before it, unless words say that it is not exact."""
+        """Return an exact temperature with a minus sign or word before it applied; other figures unchanged."""
         sign = _SIGN.search(self.text, max(figure.start - _LONGEST_SIGN, 0), figure.start)
         if sign is None or figure.unit != "celsius" or figure.approx != "exact":
             return figure
@@ -266,7 +270,7 @@ class _FigureReader(PackWords):
         return below if self._hedged(below).approx == "exact" else figure
 
     def _kept(self, figure: ReadFigure) -> bool:
-        """Return whether a bare number counts something."""
+        """Return whether a figure is usable: it has a known unit, or is a bare number that may count something."""
         if not figure.bare:
             return figure.unit != "other"
         start = self.text[figure.start : figure.start + 1]
@@ -285,16 +289,19 @@ class _FigureReader(PackWords):
 
 
 def _about(figure: ReadFigure) -> ReadFigure:
+    """Return the figure as "about", with a margin on both sides."""
     return figure._replace(
         approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE)
     )
 
 
 def _at_most(figure: ReadFigure) -> ReadFigure:
+    """Return the figure as "at most", with a margin below it."""
     return figure._replace(approx="at_most", low=figure.value * _LEAST_SHARE, high=figure.value)
 
 
 def _at_least(figure: ReadFigure) -> ReadFigure:
+    """Return the figure as "at least", with a margin above it."""
     return figure._replace(approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
 
 
@@ -305,7 +312,7 @@ _HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
 def find_figures(
     text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[ReadNumber], times: Sequence[Spoken]
 ) -> tuple[list[ReadFigure], list[ReadFigure]]:
-    """Return the figures of a folded text that are no part of a time of day, and those that are of no use to checks ("an hour" of a rate, 3楼)."""
+    """Return the figures of a folded text outside times of day, and those that checks cannot use ("an hour" of a rate, 3楼)."""
     reader = _FigureReader(text, pack, cues, numbers, times)
     figures, aside = reader.read()
     figures = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in figures]
@@ -313,7 +320,7 @@ def find_figures(
 
 
 def _people(figure: ReadFigure, before: Cue | None) -> ReadFigure:
-    """Read "for six" as six people."""
+    """Return a bare number as people if a word before it says so: "for six"."""
     return (
         figure._replace(unit="people", bare=False)
         if before and "for_people" in before.tags and figure.value == int(figure.value)
@@ -322,7 +329,7 @@ def _people(figure: ReadFigure, before: Cue | None) -> ReadFigure:
 
 
 def _counted(text: str, pack: Pack, figure: ReadFigure) -> ReadFigure:
-    """Name what a bare number counts by the words behind it: "three rooms", "18 in stock"."""
+    """Return a bare number with the noun after it as its unit: "three rooms"."""
     word = _WORD.match(text, figure.end)
     if word is None or not text[figure.start].isascii() or not _OF_NOUNS.issuperset(pack.words.get(word[1], ())):
         return figure
@@ -354,7 +361,7 @@ class FoundIdentifier(NamedTuple):
 
 
 def find_identifiers(folded: Folded, pack: Pack) -> list[FoundIdentifier]:
-    """Return the identifiers of a folded text, ascending, none overlapping another."""
+    """Return the identifiers of a folded text by position, without overlaps."""
     text = folded.text
     identifiers = sorted(
         (*_simple(text, pack), *_phones(text), *_addresses(folded, pack)),
@@ -369,7 +376,7 @@ def find_identifiers(folded: Folded, pack: Pack) -> list[FoundIdentifier]:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """What the words of a language make of numbers: a line or platform before or behind them, a street before a house number."""
+    """A language's patterns for lines and platforms with a number, and for streets with a house number."""
 
     numbered: tuple[tuple[Kind, re.Pattern[str]], ...]
     address: re.Pattern[str] | None
@@ -377,7 +384,10 @@ class _Patterns:
 
 @lru_cache(maxsize=16)
 def _patterns(pack: Pack) -> _Patterns:
+    """Return the patterns for a language pack."""
+
     def words(group: str) -> str:
+        """Return the words of a group as alternatives of a pattern, longest first."""
         return "|".join(map(re.escape, sorted(pack.groups.get(group, ()), key=lambda word: (-len(word), word))))
 
     numerals = "".join(
@@ -402,16 +412,17 @@ def _patterns(pack: Pack) -> _Patterns:
 
 @cache
 def _worded_points() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Points whose numbers have words: longitude first, latitude first. Compiled for the few texts that may have one."""
+    """Return patterns for coordinates with words, longitude first and latitude first; compiled on first use."""
     return re.compile(rf"{_LON}[^0-9]{{1,6}}?{_LAT}"), re.compile(rf"{_LAT}[^0-9]{{1,6}}?{_LON}")
 
 
 def may_link(text: str) -> bool:
-    """Return whether a folded text can have a link: most have none, and need not be searched for one."""
+    """Return whether a folded text may contain a link, as a quick test before searching for one."""
     return "://" in text or "www." in text
 
 
 def _simple(text: str, pack: Pack) -> Iterator[FoundIdentifier]:
+    """Yield the links, points, lines and platforms in a folded text."""
     for match in _LINK.finditer(text) if may_link(text) else ():
         value = match.group().rstrip(".,;:!?")
         yield FoundIdentifier(match.start(), match.start() + len(value), "link", value)
@@ -429,6 +440,7 @@ def _simple(text: str, pack: Pack) -> Iterator[FoundIdentifier]:
 
 
 def _phones(text: str) -> Iterator[FoundIdentifier]:
+    """Yield the telephone numbers in a folded text."""
     for match in _PHONE.finditer(text):
         digits = "".join(char for char in match.group() if char.isdigit())
         if _FEWEST <= len(digits) <= _MOST:
@@ -436,6 +448,7 @@ def _phones(text: str) -> Iterator[FoundIdentifier]:
 
 
 def _addresses(folded: Folded, pack: Pack) -> Iterator[FoundIdentifier]:
+    """Yield the Chinese and Latin street addresses with house numbers in a text."""
     text = folded.text
     pattern = _patterns(pack).address
     for match in pattern.finditer(text) if pattern else ():
@@ -456,7 +469,7 @@ def _addresses(folded: Folded, pack: Pack) -> Iterator[FoundIdentifier]:
 
 
 def _after_words(address: str, pack: Pack) -> int:
-    """Return where in the characters before a house number the street's name begins: behind ordinary words."""
+    """Return where the street name begins in an address, after ordinary words; 0 if it begins at once."""
     number = next(place for place, char in enumerate(address) if char.isdigit())
     street = address[:number]
     cut = max((place + 1 for place, char in enumerate(street) if char in pack.names["boundary"]), default=0)

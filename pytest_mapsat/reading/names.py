@@ -52,7 +52,7 @@ class Thing:
 
 
 class NameHit(NamedTuple):
-    """A form of a name in a folded text, and the things that it may mean."""
+    """A form of a name found in a folded text, and the things it may mean."""
 
     start: int
     end: int
@@ -63,6 +63,8 @@ class NameHit(NamedTuple):
 
 @dataclass(slots=True)
 class _Form:
+    """A form of one or more names: the keys of the things, full, short or kind, and how it was shortened."""
+
     keys: dict[str, None]
     form: Form
     way: Way
@@ -87,7 +89,7 @@ class Lexicon:
         self._starts = _starts("".join(sorted(start for start in self._by_start if not _LATIN.match(start))))
 
     def find(self, text: str) -> Iterator[NameHit]:
-        """Yield the names and their short forms in a folded text, the longest at each place; the caller judges short forms."""
+        """Yield the names and short forms in a folded text, the longest at each place; short forms are not yet checked."""
         if not self._by_start:
             return
         end = 0
@@ -104,7 +106,7 @@ class Lexicon:
                     break
 
     def _beginning(self, run: str) -> Sequence[str]:
-        """Return the forms that begin with a run of letters and digits, which may be a plural, or with another character."""
+        """Return the forms that begin with a run of letters and digits, or its singular, or with another character."""
         names = self._by_start.get(run, ())
         if not run.endswith("s"):
             return names
@@ -112,6 +114,7 @@ class Lexicon:
         return [*more, *self._by_start.get(run[:-2], ())] if run.endswith("es") else more
 
     def _all_forms(self) -> dict[str, _Form]:
+        """Return all full, short and kind forms of the things, by folded text."""
         forms: dict[str, _Form] = {}
         for thing in self.things:
             for name in thing.names:
@@ -137,18 +140,18 @@ class Lexicon:
 
 @lru_cache(maxsize=32)
 def lexicon_of(things: tuple[Thing, ...], *, shortened: bool = True) -> Lexicon:
-    """Return the lexicon of some things; the trials of a case, and cases whose checks look for the same words, share one."""
+    """Return the lexicon of some things; cached, because trials and cases share one."""
     return Lexicon(things, shortened=shortened)
 
 
 @lru_cache(maxsize=256)
 def _starts(chars: str) -> re.Pattern[str]:
-    """Return what finds the places at which a form may begin: runs of letters and digits, and some other characters. A pattern of all forms would be compiled for each case."""
+    """Return a pattern that finds the places where a form may begin: runs of letters and digits, and these characters."""
     return re.compile(f"[a-z0-9]+|[{re.escape(chars)}]" if chars else "[a-z0-9]+")
 
 
 def _form_end(text: str, form: str, start: int) -> int | None:
-    """Return where a form that begins at ``start`` ends, if it stands there as whole words; a plural or a genitive counts."""
+    """Return where a form ends that occurs at ``start`` as whole words, before a plural or genitive; else None."""
     if not text.startswith(form, start) and (
         " " not in form or text[start : start + len(form)].replace("\n", " ") != form
     ):
@@ -164,7 +167,7 @@ def _form_end(text: str, form: str, start: int) -> int | None:
 
 @lru_cache(maxsize=_NAMES)
 def _full_forms(name: str) -> tuple[str, ...]:
-    """Return the ways to write a name in full: with and without its brackets, its article, with "and" for "&".
+    """Return the ways to write a name in full: with or without brackets and article, with "and" or "&".
 
     Kept, as are the short ones: the lexicon of what the tools told of has mostly the names of the one that checks ask about.
     """
@@ -180,7 +183,7 @@ def _full_forms(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_NAMES)
 def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
-    """Return the ways to shorten a name."""
+    """Return the ways to shorten a name, each with how it was shortened."""
     streets = words_of_names("street")
     ordinary = words_of_names("street", "ordinary")
     full = fold_phrase(name)
@@ -191,6 +194,7 @@ def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
 
 
 def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
+    """Yield the short forms of a name in Latin script, each with how it was shortened."""
     words = name.split(" ")[:_MOST_WORDS]
     number = words[-1] if len(words) > 1 and words[-1].isdigit() else ""
     if number:
@@ -220,6 +224,7 @@ def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -
 
 
 def _short_han(name: str) -> Iterator[tuple[str, Way]]:
+    """Yield the short forms of a Chinese name, each with how it was shortened."""
     if len(name) > _MOST_CHARS:
         return
     yield from ((code, "words") for code in _CODE_IN.findall(name) if code != name)
@@ -231,7 +236,7 @@ def _short_han(name: str) -> Iterator[tuple[str, Way]]:
 
 
 def _marks(thing: Thing) -> Iterator[str]:
-    """Yield the folded texts that tell a thing from its namesakes, the surest first."""
+    """Yield the folded texts that tell a thing from others of its name: branches, then addresses and other marks."""
     branches = words_of_names("branch")
     for name in thing.names:
         for branch in _BRACKETED.findall(fold_phrase(name)):
@@ -255,14 +260,14 @@ _LOOK_BACK = 40
 
 
 def find_names(page: TextPage, lexicon: Lexicon) -> list[NameHit]:
-    """Return the names in a reply, from left to right, none overlapping another."""
+    """Return the names in a reply by position, without overlaps."""
     hits = list(lexicon.find(page.folded.text))
     context = _Context(page, hits, lexicon)
     return [hit for hit in hits if not context.in_address(hit) and (hit.way == "full" or context.accepts(hit))]
 
 
 class _Context:
-    """What stands around short forms."""
+    """Decides from the surrounding text whether short forms are really names."""
 
     def __init__(self, page: TextPage, hits: list[NameHit], lexicon: Lexicon) -> None:
         self.folded = page.folded
@@ -281,7 +286,7 @@ class _Context:
         self.careless = not any(map(str.isupper, page.folded.original))
 
     def in_address(self, hit: NameHit) -> bool:
-        """Return whether a house number stands right before: then the name is that of a street."""
+        """Return whether a house number directly precedes a name, which is then a street's."""
         return (
             self.text[hit.start - 1 : hit.start] == " "
             and self._word_before(hit.start).isdigit()
@@ -289,17 +294,18 @@ class _Context:
         )
 
     def accepts(self, hit: NameHit) -> bool:
-        """Return whether a short form stands for a name where it stands."""
+        """Return whether a short form really is a name in this place."""
         if hit.way == "number":
             return self._numbered(hit)
         return self._han(hit) if hit.way in ("front", "back") else self._latin(hit)
 
     def _numbered(self, hit: NameHit) -> bool:
-        """Return whether "the 7" is a line, and counts nothing: a known word stands behind it that is no unit, or none."""
+        """Return whether "the 7" is a line and not a count, by the word after it."""
         after = self._word_after(hit.end)
         return not after or (after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys())
 
     def _latin(self, hit: NameHit) -> bool:
+        """Return whether a short form in Latin script is a name, by capitals and the words around it."""
         before, after = self._word_before(hit.start), self._word_after(hit.end)
         definite = before in self.pack.names["definite"]
         if after in self.pack.names["street"]:
@@ -328,31 +334,35 @@ class _Context:
         return capital or (self.careless and before not in self.pack.names["indefinite"]) or hit.way == "words"
 
     def _listed(self, hit: NameHit) -> bool:
-        """Return whether the form stands alone between marks, as in "post → library"."""
+        """Return whether a form stands next to an arrow or plus sign, as in "post → library"."""
         around = self.text[max(hit.start - 2, 0) : hit.start], self.text[hit.end : hit.end + 2]
         return around[0].strip()[-1:] in ("→", ">", "+") or around[1].strip()[:1] in ("→", ">", "+")
 
     def _mid_sentence(self, start: int) -> bool:
-        """Return whether the words before go on in the same sentence, so that a capital letter is that of a name."""
+        """Return whether a sentence is under way before a place, so that a capital letter there marks a name."""
         return self.text[start - 1 : start] == " " and (
             self.text[start - 2 : start - 1].isalnum() or self.text[start - 2 : start - 1] in ",;"
         )
 
     def _capital(self, start: int) -> bool:
+        """Return whether the character was written as a capital letter."""
         return self.folded.original[self.folded.origin(start)].isupper()
 
     def _word_before(self, start: int) -> str:
+        """Return the word before a place, without quotes and brackets; may be empty."""
         return (
             self.text[max(start - 24, 0) : start].rstrip(" \n\"'(").rpartition(" ")[2].rpartition("\n")[2].strip("(\"'")
         )
 
     def _word_after(self, end: int) -> str:
+        """Return the word after a place; empty where none follows a blank, hyphen or line break."""
         following = self.text[end : end + 24]
         if following.startswith("'s "):
             following = following[2:]
         return following.strip().partition(" ")[0].strip(".,:;!?)") if following[:1] in (" ", "-", "\n") else ""
 
     def _han(self, hit: NameHit) -> bool:
+        """Return whether a Chinese short form is a name, by the characters and words around it."""
         form = self.text[hit.start : hit.end]
         before = self.text[hit.start - 1 : hit.start]
         after = self.text[hit.end : hit.end + 3]
@@ -390,7 +400,7 @@ class _Context:
 
 
 def tell_apart(hits: list[NameHit], lexicon: Lexicon, text: str, ends: list[int]) -> list[NameHit]:
-    """Return the names with namesakes resolved by their address or branch: in the sentence, or else in the whole reply.
+    """Return the names with ambiguous ones resolved by an address or branch, in the sentence or in the whole reply.
 
     Args:
         hits: the names, from left to right.
@@ -418,7 +428,7 @@ def tell_apart(hits: list[NameHit], lexicon: Lexicon, text: str, ends: list[int]
 
 
 def _marked(keys: tuple[str, ...], lexicon: Lexicon, text: str) -> tuple[str, ...]:
-    """Return the one thing of several whose marks stand in a text; nothing where it is none or not one."""
+    """Return the only thing of several with a distinguishing mark in a text; empty where none or several have one."""
     hits = [
         key for key in keys if any(mark in text for mark in lexicon.marks[key] if _telling(mark, key, keys, lexicon))
     ]
@@ -426,11 +436,12 @@ def _marked(keys: tuple[str, ...], lexicon: Lexicon, text: str) -> tuple[str, ..
 
 
 def _telling(mark: str, key: str, keys: tuple[str, ...], lexicon: Lexicon) -> bool:
+    """Return whether a mark belongs to one of the things only."""
     return not any(mark in lexicon.marks[other] for other in keys if other != key)
 
 
 def _recent(hit: NameHit, seen: list[NameHit]) -> tuple[str, ...]:
-    """Return the thing that a shortened or general form takes up, where just one of the possible ones has been named before."""
+    """Return the thing that a short form refers back to, if only one candidate was named before; else empty."""
     if hit.form == "full":
         return ()
     earlier_keys = {

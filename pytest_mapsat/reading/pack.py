@@ -69,6 +69,7 @@ class Vocabulary:
 
     @cached_property
     def _hash(self) -> int:
+        """The hash of words and currency, computed once."""
         return hash((self.words, self.currency))
 
     @cached_property
@@ -79,14 +80,14 @@ class Vocabulary:
 
 @dataclass(slots=True, eq=False)
 class Cue:
-    """A word of a pack found in a folded text: where, and what it does. Never changed; not frozen, as hundreds are made for a reply."""
+    """A word of a pack found in a folded text, with its tags. Mutable only for speed; never changed."""
 
     start: int
     end: int
     tags: Tags
 
     def role(self, allowed: Collection[str], group: str = "role") -> str:
-        """Return the role that the word gives to a figure that may only have some; nothing where it could be two of them.
+        """Return the one allowed role that the word gives a figure; empty where it gives none or several.
 
         Args:
             allowed: the roles that the figure may have.
@@ -96,7 +97,7 @@ class Cue:
         return roles[0] if len(roles) == 1 else ""
 
     def has(self, *groups: str) -> bool:
-        """Return whether the word does one of these."""
+        """Return whether the word belongs to one of these groups."""
         tags = self.tags
         for group in groups:  # noqa: SIM110  called thousands of times for a reply
             if group in tags:
@@ -125,11 +126,12 @@ class Pack:
 
     @cached_property
     def _cues(self) -> Mapping[str, Tags]:
+        """The words to look for in texts, without those that only serve the reading of names."""
         return {word: tags for word, tags in self.words.items() if not _OF_NAMES.issuperset(tags)}
 
     @cached_property
     def _lengths(self) -> Mapping[str, Sequence[int]]:
-        """How long the words are that begin with a run of letters and digits, or with another character; the longest first."""
+        """The lengths of the words by how they start, longest first."""
         lengths: dict[str, set[int]] = {}
         for word in self._cues:
             lengths.setdefault(start_of(word), set()).add(len(word))
@@ -137,19 +139,19 @@ class Pack:
 
     @cached_property
     def _glued(self) -> Mapping[str, Sequence[str]]:
-        """The words that may begin inside a run of letters and digits ("n't"), by what they have of the run; the longest first."""
+        """The words that may begin inside a run of letters ("n't"), by their first letters, longest first."""
         glued = [word for word, tags in self._cues.items() if "glued" in tags and _LATIN.match(word)]
         glued.sort(key=lambda word: (-len(start_of(word)), -len(word), word))
         return {start: tuple(words) for start, words in groupby(glued, start_of)}
 
     @cached_property
     def _starts(self) -> re.Pattern[str]:
-        """Where words may begin: runs of letters and digits, and of all other characters those with which a word does."""
+        """A pattern for places where words may begin: runs of letters and digits, and other first characters."""
         chars = "".join(re.escape(start) for start in self._lengths if not _LATIN.match(start))
         return re.compile(f"[a-z0-9]+|[{chars}]" if chars else "[a-z0-9]+")
 
     def find(self, text: str) -> Iterator[Cue]:
-        """Yield the words found in a folded text, the longest at each place, none overlapping another."""
+        """Yield the words found in a folded text, the longest at each place, without overlaps."""
         text = text.replace("\n", " ")
         cues, lengths, glued = self._cues, self._lengths, tuple(self._glued)
         end = 0
@@ -170,7 +172,7 @@ class Pack:
                     yield cue
 
     def _inside(self, text: str, run: str, start: int) -> Cue | None:
-        """Return the word that begins inside a run of letters and digits, if one does."""
+        """Return the word that begins inside a run of letters and digits; None if there is none."""
         for part, words in self._glued.items():
             if run.endswith(part) and run != part:
                 place = start + len(run) - len(part)
@@ -180,11 +182,11 @@ class Pack:
         return None
 
     def pattern(self, group: str) -> re.Pattern[str]:
-        """Return what finds the words of a group that is only looked up in a folded text."""
+        """Return a pattern for the words of a group."""
         return _pattern(self.groups.get(group, frozenset()))
 
     def with_words(self, groups: Mapping[str, Sequence[str]]) -> Pack:
-        """Return the pack with words of a domain; ``role.wait`` names the value ``wait`` in the group ``role``."""
+        """Return the pack extended by words of a domain; ``role.wait`` stands for the value ``wait`` in the group ``role``."""
         words = {word: dict(tags) for word, tags in self.words.items()}
         for name, listed in groups.items():
             group, _, value = name.partition(".")
@@ -194,6 +196,7 @@ class Pack:
 
 @lru_cache(maxsize=64)
 def _pattern(words: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern that finds any of some words, in Latin script only as whole words."""
     longest = sorted(words or ("\0",), key=lambda word: (-len(word), word))
     han = [re.escape(word) for word in longest if not word.isascii()]
     latin = "|".join(re.escape(word) for word in longest if word.isascii())
@@ -201,25 +204,25 @@ def _pattern(words: frozenset[str]) -> re.Pattern[str]:
 
 
 def start_of(word: str) -> str:
-    """Return what a word is looked up by: the letters and digits that it begins with, or its first character."""
+    """Return the key for looking up a word: its leading letters and digits, or its first character."""
     run = _RUN.match(word)
     return run.group() if run else word[0]
 
 
 def _goes_on(text: str, word: str, start: int) -> bool:
-    """Return whether a word that stands at a place of a text is only a part of one there."""
+    """Return whether a longer Latin word continues after this word in the text."""
     return _LATIN.match(text, start + len(word)) is not None and _LATIN.match(word[-1]) is not None
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the languages that there are packs for."""
+    """Return the languages with a language pack."""
     return tuple(sorted(entry.name for entry in _room().iterdir() if entry.is_dir() and not entry.name.startswith("_")))
 
 
 @lru_cache(maxsize=64)
 def pack_of(language: str, vocabulary: Vocabulary | None = None) -> Pack:
-    """Return the pack of a BCP 47 tag with the words of a domain; English where there is none."""
+    """Return the pack for a BCP 47 tag with the words of a domain; English where the language has no pack."""
     primary = language.lower().replace("_", "-").partition("-")[0]
     words, currency = (vocabulary.words, vocabulary.currency) if vocabulary else ((), YUAN)
     return load_pack(primary if primary in languages() else "en", words, currency)
@@ -227,7 +230,7 @@ def pack_of(language: str, vocabulary: Vocabulary | None = None) -> Pack:
 
 @lru_cache(maxsize=16)
 def load_pack(language: str, groups: tuple[tuple[str, tuple[str, ...]], ...] = (), currency: str = YUAN) -> Pack:
-    """Return a language's pack, with what all languages share, with words of a domain by group (see ``Pack.with_words``), for money in a currency."""
+    """Return a language's pack, extended by domain words and set up for a currency."""
     if groups:
         return load_pack(language, (), currency).with_words(dict(groups))
     words: dict[str, dict[str, Any]] = {}
@@ -239,7 +242,7 @@ def load_pack(language: str, groups: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def _merge_money(words: dict[str, dict[str, Any]], data: Mapping[str, Any], currency: str) -> None:
-    """Enter the words of currencies: those of the own one are money, all others, and then 元 too, are foreign."""
+    """Add the words for currencies: the suite's own as money, all others as foreign."""
     if currency != YUAN and _CURRENCIES[0] in data:
         for tags in words.values():
             if "unit" in tags and tags["unit"][0] == MONEY:
@@ -259,14 +262,14 @@ def _merge_money(words: dict[str, dict[str, Any]], data: Mapping[str, Any], curr
 
 
 def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> bool:
-    """Return whether a word is one of the own money already."""
+    """Return whether a word already stands for the suite's own currency."""
     form = words.get(fold_phrase(word), {}).get(group)
     return form == MONEY or (isinstance(form, tuple) and form[0] == MONEY)
 
 
 @cache
 def _files(language: str) -> tuple[Mapping[str, Any], ...]:
-    """Return what stands in the files of a language and in those of all languages."""
+    """Return the content of the files shared by all languages, then of the language's own."""
     entries = [
         entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=attrgetter("name"))
     ]
@@ -275,6 +278,7 @@ def _files(language: str) -> tuple[Mapping[str, Any], ...]:
 
 @cache
 def _content(entry: Any) -> Mapping[str, Any]:
+    """Return the content of a YAML file, with all values as strings."""
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     content: Mapping[str, Any] = yaml.load(entry.read_text("utf-8"), Loader=loader)  # noqa: S506  plain strings only
     return content
@@ -282,14 +286,14 @@ def _content(entry: Any) -> Mapping[str, Any]:
 
 @cache
 def words_of_names(*groups: str) -> frozenset[str]:
-    """Return the words of groups of ``names.yaml`` in all languages: names are shortened in one way, whatever a text is written in."""
+    """Return the words of some groups of ``names.yaml``, of all languages together, folded."""
     files_of_names = [_content(_room() / language / "names.yaml") for language in languages()]
     listed = chain.from_iterable(words.get(group, ()) for words in files_of_names for group in groups)
     return frozenset(fold_phrase(word) for entry in listed for word in entry.split(" / "))
 
 
 def vocabulary_problem(name: str) -> tuple[str, str] | None:
-    """Return what is wrong with a group of domain words, and a hint; None where the packs have such a group.
+    """Return what is wrong with the name of a group of domain words, and a hint; None where it is valid.
 
     Args:
         name: a group, or group and value joined by a full stop: ``reject``, ``role.wait``, ``unit.min*60``.
@@ -305,7 +309,7 @@ def vocabulary_problem(name: str) -> tuple[str, str] | None:
 
 
 def _fits(value: str, values: Collection[str]) -> bool:
-    """Return whether a value is one of those known, the same unit on another scale, or a number like all of them."""
+    """Return whether a value is known, is a known unit on another scale, or is a number where all known values are."""
     scaled = _SCALED.fullmatch(value)
     units = {choice.partition("*")[0] for choice in values}
     number = _NUMBER.fullmatch(value) is not None and all(map(_NUMBER.fullmatch, values))
@@ -317,13 +321,14 @@ def _fits(value: str, values: Collection[str]) -> bool:
 
 
 def _no_value(group: str, value: str, values: Collection[str]) -> tuple[str, str]:
+    """Return the message and hint for an unknown value of a group."""
     listed = ", ".join(sorted(values)[:_SHOWN_VALUES])
     return f"the group {shown(group)} has no value {shown(value)}", did_you_mean(value, values) or f"it has: {listed}"
 
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """Return the groups of all packs with the values that words have in them; none for plain groups."""
+    """Return the groups of all packs with their known values; empty for groups that take none."""
     by_group: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
     for language in languages():
         for data in _files(language):
@@ -334,17 +339,19 @@ def _values() -> Mapping[str, frozenset[str]]:
 
 
 def _room() -> Any:
+    """Return the folder of the language packs."""
     return files("pytest_mapsat").joinpath("languages")
 
 
 def _merge(words: dict[str, dict[str, Any]], data: Mapping[str, Any]) -> None:
+    """Add the words of a YAML file to the words by group and value."""
     for group, phrases in data.items():
         for value, listed in phrases.items() if isinstance(phrases, dict) else ((True, phrases),):
             _add(words, group, value, listed)
 
 
 def _add(words: dict[str, dict[str, Any]], group: str, value: object, listed: Iterable[object]) -> None:
-    """Enter words under a group. ``take / takes`` is two words; the value ``min*60`` is the pair ("min", 60.0)."""
+    """Add words to a group. ``take / takes`` is two words; the value ``min*60`` is the pair ("min", 60.0)."""
     worth: object = value
     if isinstance(value, str):
         scaled = _SCALED.fullmatch(value)
@@ -365,7 +372,7 @@ def _add(words: dict[str, dict[str, Any]], group: str, value: object, listed: It
 
 
 def _inherited(words: Mapping[str, Tags]) -> Mapping[str, Tags]:
-    """Return the words with what a phrase of movement has from its words: "walk to" is a way on foot, "arrive at" an arrival."""
+    """Return the words with tags that a phrase of movement inherits from its parts: "walk to" is on foot."""
     result: dict[str, Tags] = {}
     for word, tags in words.items():
         result[word] = tags

@@ -37,7 +37,7 @@ _ENDS = (". ", "。", "! ", "！", "? ", "？", "，", "；", ", ")
 
 @dataclass(slots=True)
 class _Layout:
-    """Gathers the blocks from line to line, with the headings that are open."""
+    """Collects the blocks of a text line by line, with the headings currently open."""
 
     blocks: list[TextBlock] = field(default_factory=list)
     open: list[int] = field(default_factory=list)
@@ -45,7 +45,7 @@ class _Layout:
     row: int = -1
 
     def add(self, block: TextBlock) -> None:
-        """Add a block under the heading that is open for it."""
+        """Add a block under the innermost open heading."""
         if block.kind == "heading":
             while self.open and self.blocks[self.open[-1]].level >= block.level:
                 self.open.pop()
@@ -57,11 +57,12 @@ class _Layout:
             self.open.append(len(self.blocks) - 1)
 
     def _has_list(self) -> bool:
+        """Return whether the last block is a list item or table row."""
         return self.blocks[-1].kind in ("item", "row")
 
 
 def lay_out(text: str) -> tuple[TextBlock, ...]:
-    """Return the blocks of a reply in their order. Spans leave out the marks at the start of a line."""
+    """Return the blocks of a reply in order. Spans exclude the marks at the start of a line."""
     layout = _Layout()
     lines = [match.span() for match in _LINE.finditer(text)]
     blank_before = True
@@ -84,6 +85,7 @@ def lay_out(text: str) -> tuple[TextBlock, ...]:
 
 
 def _in_table(text: str, lines: list[tuple[int, int]], index: int, layout: _Layout) -> bool:
+    """Return whether a line belongs to a table: it starts with a bar, continues one, or a rule follows it."""
     line = text[slice(*lines[index])].strip()
     if line.startswith("|") or layout.row >= 0:
         return True
@@ -95,6 +97,7 @@ def _in_table(text: str, lines: list[tuple[int, int]], index: int, layout: _Layo
 
 
 def _add_row(layout: _Layout, line: str, start: int, *, header: bool) -> None:
+    """Add a table row with its cells; ``header``: whether it is the head row."""
     layout.row = 0 if header else layout.row + 1 if layout.row >= 0 else 1
     spans = list(_cell_spans(line))
     if header:
@@ -115,7 +118,7 @@ def _add_row(layout: _Layout, line: str, start: int, *, header: bool) -> None:
 
 
 def _cell_spans(line: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the cells between the bars, without blanks."""
+    """Yield the span of each table cell in a line, without bars and blanks."""
     first = 0
     stripped = len(line.rstrip())
     for bar in [place for place, char in enumerate(line) if char == "|" and line[place - 1 : place] != "\\"] + [
@@ -129,7 +132,7 @@ def _cell_spans(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before: bool) -> None:
-    """Add a line that is no table row."""
+    """Add a line outside tables as a block, or append it to the wrapped paragraph or item before it."""
     line = text[start:end]
     layout.header = []
     kind, level, lead = _kind_of(line)
@@ -148,18 +151,18 @@ def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before:
 
 
 def _goes_on(text: str, last: TextBlock, line: str) -> bool:
-    """Return whether a line goes on with the sentence of the wrapped line before it."""
+    """Return whether a line continues the sentence of a wrapped line before it."""
     before = text[last.span.start : last.span.end].rsplit("\n", 1)[-1]
     return len(before) >= _WRAPPED and before[-1:] not in ".!?:;。！？：；*" and line.lstrip()[:1].islower()
 
 
 def _bold_lead(line: str) -> bool:
-    """Return whether a short line begins in bold and is no sentence: the title of a stop."""
+    """Return whether a line starts in bold and is no full sentence, like the title of a stop."""
     return line.lstrip().startswith("**") and not any(mark in line for mark in _ENDS)
 
 
 def _title(line: str) -> int:
-    """Return the level of a line that is a heading without marks; 0 where it is none."""
+    """Return the heading level of a line without heading marks; 0 where it is no heading."""
     bare = line.strip().rstrip("*_ ")
     if len(bare) > _LONGEST_LEAD:
         return 0
@@ -169,7 +172,7 @@ def _title(line: str) -> int:
 
 
 def _kind_of(line: str) -> tuple[BlockKind, int, int]:
-    """Return what a line is, its level, and how many characters its marks take."""
+    """Return the kind of a line, its level, and the length of its leading marks."""
     heading = _HEADING.match(line)
     if heading:
         return "heading", len(heading[1]), heading.end()
@@ -200,7 +203,7 @@ _WORDS = re.compile(r"[a-z]+")
 
 @dataclass(frozen=True, eq=False)
 class TextPage:
-    """A text folded and laid out, with the words of its language and the identifiers in it, each found when it is first asked for.
+    """A text, folded and laid out; the words and identifiers in it are found on first use.
 
     Attributes:
         text: as it was written; quotes are cut from it.
@@ -220,22 +223,22 @@ class TextPage:
 
     @cached
     def cues(self) -> tuple[Cue, ...]:
-        """The words of the pack where they stand."""
+        """The words of the pack found in the text, with their places."""
         return tuple(self.pack.find(self.folded.text))
 
     @cached
     def identifiers(self) -> tuple[FoundIdentifier, ...]:
-        """Telephone numbers, lines, addresses, points, links."""
+        """The telephone numbers, lines, platforms, addresses, points and links in the text."""
         return tuple(find_identifiers(self.folded, self.pack))
 
     @cached
     def scans(self) -> dict[tuple[tuple[int, int], ...], Scan]:
-        """How it was cut to pieces, by the places of the names that were found in it."""
+        """A cache of the scans of this page, by the places of the names in it."""
         return {}
 
     @property
     def may_count(self) -> bool:
-        """Whether it may state a figure, a time of day or an identifier: without a number, in digits or words, it states none."""
+        """Whether the text may state a figure, time or identifier: it has a number in digits or words."""
         counts = any(map(str.isdigit, self.folded.text)) or any(cue.has(*_COUNTING) for cue in self.cues)
         return counts or bool(self.identifiers)
 
@@ -250,7 +253,7 @@ class TextPage:
 def open_page(
     text: str, *, language: str, vocabulary: Vocabulary | None = None, written: str | None = None
 ) -> TextPage:
-    """Return a text ready to be read for names. Linear in its length; no text makes it raise.
+    """Return a text prepared for reading. Linear in its length; no text makes it raise.
 
     Args:
         text: what is to be read.
@@ -268,20 +271,20 @@ _PLAIN = Vocabulary()
 
 @lru_cache(maxsize=128)
 def _opened(text: str, language: str, vocabulary: Vocabulary, written: str) -> TextPage:
-    """Return a text ready to be read. Kept: the user and the judge read the same replies, and so do votes and trials."""
+    """Return a text prepared for reading; cached, because user, judge, votes and trials read the same replies."""
     folded, blocks, bounds = (_laid_out if len(text) <= KEPT else _laid_out.__wrapped__)(text)
     return TextPage(written, language, folded, pack_of(_script(folded.text, language), vocabulary), blocks, bounds)
 
 
 @lru_cache(maxsize=128)
 def _laid_out(text: str) -> tuple[Folded, tuple[TextBlock, ...], tuple[tuple[int, int], ...]]:
-    """Return a text folded, its blocks and their bounds. Kept for itself: the user knows nothing of the words of a suite's domain."""
+    """Return a text folded, its blocks and their folded bounds; cached independently of the vocabulary."""
     folded, blocks = fold_text(text), lay_out(text)
     return folded, blocks, tuple((folded.at(block.span.start), folded.at(block.span.end)) for block in blocks)
 
 
 def _script(text: str, language: str) -> str:
-    """Return the language to read in: that of the case, unless the reply is written in another script. Two Chinese characters are a word."""
+    """Return the language to read a text in: the case's, unless most of the text is in another script."""
     sample = text[:_SAMPLE]
     latin = len(_WORDS.findall(sample))
     han = 0.0 if sample.isascii() else sum(map(is_han, sample)) / 2
@@ -318,7 +321,7 @@ _FRESH = ("choose", "reject", "person", "it", "then", "but", "so")
 
 @dataclass(slots=True)
 class Clause:
-    """A part of a sentence with one predicate, in folded characters.
+    """A part of a sentence with one predicate, in folded positions.
 
     Attributes:
         links: how it hangs on what stands before it.
@@ -334,14 +337,14 @@ class Clause:
     opens: str = ""
 
     def first(self, *groups: str, start: int = 0) -> Cue | None:
-        """Return the first word that does one of these, from ``start`` on."""
+        """Return the first word from ``start`` on that belongs to one of these groups; None if there is none."""
         for cue in self.cues:
             if cue.start >= start and cue.has(*groups):
                 return cue
         return None
 
     def has(self, *groups: str) -> bool:
-        """Return whether a word in it does one of these."""
+        """Return whether a word of the clause belongs to one of these groups."""
         for cue in self.cues:  # noqa: SIM110  called hundreds of times for a reply
             if cue.has(*groups):
                 return True
@@ -350,7 +353,7 @@ class Clause:
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence in folded characters: the block and the clauses it has, whether it asks, and whether by a question mark."""
+    """A sentence in folded positions, with its block and clauses; ``asks``: it is a question, ``marked``: by its mark."""
 
     start: int
     end: int
@@ -363,7 +366,7 @@ class Sentence:
 
 @dataclass(slots=True)
 class Scan:
-    """A page cut to pieces.
+    """A page cut into sentences and clauses.
 
     Attributes:
         cues: the words of the page outside names.
@@ -395,30 +398,31 @@ class Scan:
         self.blocks, self.bounds = page.blocks, page.bounds
 
     def clause_at(self, position: int) -> int:
-        """Return the index of the clause that a folded character stands in."""
+        """Return the index of the clause that contains a folded position."""
         return max(bisect_right(self.starts, position) - 1, 0)
 
     def cell_at(self, position: int) -> Cell | None:
-        """Return the table cell that a folded character stands in."""
+        """Return the table cell that contains a folded position; None outside tables."""
         origin = self.folded.origin(position)
         cells = self.blocks[self.sentences[self.clauses[self.clause_at(position)].sentence].block].cells[:_MOST_CELLS]
         return next((cell for cell in cells if cell.span.start <= origin < cell.span.end), None)
 
     def cues_between(self, start: int, end: int) -> list[Cue]:
-        """Return the words that lie between two places."""
+        """Return the pack words that lie entirely between two places."""
         low = bisect_left(self.cue_starts, start)
         high = bisect_left(self.cue_starts, end, low)
         return [cue for cue in self.cues[low:high] if cue.end <= end]
 
 
 def scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
-    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. The result is not changed: the page keeps it."""
+    """Return the page cut into sentences and clauses, ignoring what is inside ``names``. Cached on the page: do not modify it."""
     if names not in page.scans:
         page.scans[names] = _scan(page, names)
     return page.scans[names]
 
 
 def _scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
+    """Cut a page into sentences and clauses."""
     folded, blocks, bounds = page.folded, page.blocks, page.bounds
     cues = [cue for cue in outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
     result = Scan(page, cues, [], [], [], [cue.start for cue in cues])
@@ -447,7 +451,7 @@ def _scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
 
 
 def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield what is quoted in a sentence and so ends none; a block that is all quotation is the agent's own words."""
+    """Yield the quotations within sentences, where no sentence ends; not blocks that are one whole quotation."""
     for start, end in blocks:
         for match in _QUOTATION.finditer(text, start, end):
             if text[start : match.start()].strip() or text[match.end() : end].strip(_FINAL):
@@ -455,14 +459,14 @@ def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int,
 
 
 def _is_spoken(block: TextBlock, cues: Sequence[Cue]) -> bool:
-    """Return whether a block may ask: no table, no heading, unless its words are put to the user ("**When do you leave?**", "Please tell me:")."""
+    """Return whether a block may ask something: no table row, and a heading only if it addresses the user."""
     if block.kind == "heading":
         return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
     return block.kind != "row"
 
 
 def _is_tag(text: str, cues: Sequence[Cue], end: int) -> bool:
-    """Return whether the question mark at the end of a statement stands behind a mere tag: "Take X, okay?"."""
+    """Return whether a question mark only follows a tag: "Take X, okay?"."""
     tag = next((cue for cue in reversed(cues) if cue.has("ask_tag")), None)
     if tag is None or text[tag.end : end].strip(_FINAL + "?"):
         return False
@@ -470,7 +474,7 @@ def _is_tag(text: str, cues: Sequence[Cue], end: int) -> bool:
 
 
 def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
-    """Return whether the words of a sentence ask: one of asking, or a particle at its end, some of which need a word that asks for something."""
+    """Return whether the words of a sentence make it a question: a word of asking, or a final particle."""
     asking = [cue for cue in cues if cue.has("ask")]
     if any(not cue.has("whether") for cue in asking):
         return True
@@ -486,7 +490,7 @@ _Placed = TypeVar("_Placed", Cue, ReadNumber)
 
 
 def outside(pieces: Iterable[_Placed], spans: Sequence[tuple[int, int]]) -> Iterator[_Placed]:
-    """Yield the words or numbers, ascending, that touch none of some spans."""
+    """Yield the words or numbers that overlap none of the spans; both are in ascending order."""
     at = 0
     for piece in pieces:
         while at < len(spans) and spans[at][1] <= piece.start:
@@ -496,7 +500,7 @@ def outside(pieces: Iterable[_Placed], spans: Sequence[tuple[int, int]]) -> Iter
 
 
 def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:
-    """Return whether a way of travelling is the last word of an unknown name: "Cooper's Walk"."""
+    """Return whether a word for a way of travelling is the end of an unknown name: "Cooper's Walk"."""
     if "mode" not in cue.tags:
         return False
     place = folded.origin(cue.start)
@@ -508,12 +512,13 @@ def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:
 
 
 def inside(position: int, names: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a place lies in one of some spans, which are ascending and do not overlap."""
+    """Return whether a position lies in one of the spans, which are ascending and do not overlap."""
     at = bisect_right(names, (position, position)) - 1
     return any(start <= position < end for start, end in names[max(at, 0) : at + 2])
 
 
 def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
+    """Yield start and end of each sentence of a block, and whether it ends in a question mark."""
     first = start
     for match in _SENTENCE_END.finditer(text, start, end):
         if inside(match.start(), names) or (match.group()[0] == "." and _abbreviated(text, match.start())):
@@ -528,7 +533,7 @@ def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]
 def _bounded(
     sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int, bool]]:
-    """Cut sentences of absurd length, so that looking around in one costs no more than a constant."""
+    """Yield the sentences with very long ones cut, to limit the cost of searching within one."""
     for first, last, asks in sentences:
         start = first
         while last - start > _LONGEST:
@@ -540,18 +545,19 @@ def _bounded(
 
 
 def _beside_names(position: int, start: int, names: Sequence[tuple[int, int]]) -> int:
-    """Return the place to cut a sentence that begins at ``start``: before a name that lies across ``position``, or behind it."""
+    """Return where to cut a long sentence: at ``position``, or before or after a name that spans it."""
     first, last = names[place] if (place := bisect_left(names, (position,)) - 1) >= 0 else (position, position)
     return position if last <= position else first if first > start else last
 
 
 def _abbreviated(text: str, position: int) -> bool:
+    """Return whether a full stop belongs to a known abbreviation."""
     before = _WORD_BEFORE.search(text, max(position - 8, 0), position)
     return before is not None and before.group() in _ABBREVIATIONS and text[position + 1 : position + 2] == " "
 
 
 def _add_clauses(result: Scan, sentence: Sentence, cues: list[Cue], names: Sequence[tuple[int, int]]) -> None:
-    """Cut a sentence at marks and at words that begin a clause."""
+    """Cut a sentence into clauses at punctuation and at linking words."""
     text = result.text
     cuts = {
         match.end(): match.group().strip()
@@ -578,7 +584,7 @@ def _add_clauses(result: Scan, sentence: Sentence, cues: list[Cue], names: Seque
 
 
 def _links(text: str, clause: Clause) -> frozenset[str]:
-    """Return how a clause hangs on the text before it: by its first words."""
+    """Return the linking words ("but", "if") at the start of a clause."""
     links: set[str] = set()
     end = clause.start
     for cue in clause.cues:

@@ -107,7 +107,7 @@ _TEN = 10
 
 
 class Unread(NamedTuple):
-    """An amount that is not read, or a number of which nothing tells what it counts; in folded characters.
+    """An amount that was not understood, or a number without a known unit, in folded positions.
 
     Attributes:
         units: the units that stand in it, ``clock`` for a time of day, ``times`` for what only multiplies; none where it could be any.
@@ -121,7 +121,7 @@ class Unread(NamedTuple):
 
 
 class _AmountPart(NamedTuple):
-    """A part of an amount; ``weak``: it is one only beside another; ``number``: it is a number that is written plainly."""
+    """A possible part of an amount; ``weak``: only next to another part; ``number``: a plainly written number."""
 
     start: int
     end: int
@@ -130,7 +130,7 @@ class _AmountPart(NamedTuple):
 
 
 class AmountReading(NamedTuple):
-    """What is read of an amount: its place, and its unit; none for what is no amount at all, as a line or a house number."""
+    """The place and unit of an amount that was read; no unit for what is no amount, such as a house number."""
 
     start: int
     end: int
@@ -138,7 +138,7 @@ class AmountReading(NamedTuple):
 
 
 class LeftUnread:
-    """Finds the amounts of a text and holds them against what was read.
+    """Finds the amounts of a text that were not read, by comparing all of them with the readings.
 
     Args:
         scan: the text.
@@ -181,20 +181,20 @@ class LeftUnread:
         self.short = [number.start for number in numbers if self._is_short(number)]
 
     def _within_word(self, cue: Cue) -> bool:
-        """Return whether a word of quantity is only a part of another word: 今晚, 差不多, "at night"."""
+        """Return whether a word of quantity is only part of another word: 今晚, 差不多, "at night"."""
         place = bisect_right(self.scan.cue_starts, cue.start) - 1
         outer = self.scan.cues[place] if place >= 0 else cue
         return outer.end >= cue.end and outer.end - outer.start > cue.end - cue.start
 
     def _tells(self, figure: ReadFigure) -> bool:
-        """Return whether it is known what a figure counts."""
+        """Return whether it is known what a figure counts or measures."""
         following = self.starts.get(figure.end)
         if figure.bare:
             return following is not None and following.has("classifier")
         return figure.end not in self.strange
 
     def _whole(self, figure: ReadFigure) -> tuple[int, int]:
-        """Return the place of a figure with the unit before it."""
+        """Return start and end of a figure, including a unit before it."""
         start = figure.start
         cue = self.ends.get(start) or (self.ends.get(start - 1) if self.text[start - 1 : start] == " " else None)
         tags = cue.tags if cue else {}
@@ -202,7 +202,7 @@ class LeftUnread:
         return (cue.start if cue and ours else start), figure.end
 
     def _named(self) -> Iterator[AmountReading]:
-        """Yield the numbers that count nothing: second, line B2."""
+        """Yield the numbers that are no amounts: ordinals and codes such as B2."""
         for match in _ORDINAL.finditer(self.text):
             yield AmountReading(*match.span())
         original = self.scan.folded.original
@@ -217,7 +217,7 @@ class LeftUnread:
                 yield AmountReading(cue.start, number.end())
 
     def find(self) -> Iterator[Unread]:
-        """Yield the amounts that are not read, ascending."""
+        """Yield the unread amounts by position."""
         cluster: list[_AmountPart] = []
         for part in chain(self._parts(), [_AmountPart(len(self.text) + 2 * _LOOK, len(self.text) + 2 * _LOOK)]):
             if cluster and (part.start - cluster[-1].end > _LOOK or not self._joined(cluster[-1].end, part.start)):
@@ -226,6 +226,7 @@ class LeftUnread:
             cluster.append(part)
 
     def _joined(self, end: int, start: int) -> bool:
+        """Return whether the text between two parts joins them to one amount."""
         gap = self.text[end:start]
         if gap in _DIVIDING and (cell := self.scan.cell_at(start)) and gap.strip() in cell.header:
             return False  # "5 + 24 min" under "Wait + drive"
@@ -236,7 +237,7 @@ class LeftUnread:
         return start <= end or _GAP.fullmatch(gap) is not None
 
     def _parts(self) -> list[_AmountPart]:
-        """Return all that may be a part of an amount, ascending, none overlapping another."""
+        """Return all possible parts of amounts by position, without overlaps."""
         parts = [_AmountPart(reading.start, reading.end) for reading in self.read]
         parts += [
             _AmountPart(number.start, number.end, number=number.start not in self.short)
@@ -277,16 +278,16 @@ class LeftUnread:
         return kept
 
     def _decimal(self, start: int) -> bool:
-        """Return whether a digit was written as one, and not as ② or ²."""
+        """Return whether a digit was written as a plain decimal digit, unlike ② or ²."""
         return self.scan.folded.original[self.scan.folded.origin(start)].isdecimal()
 
     def _is_strange(self, char: str) -> bool:
-        """Return whether a character is a numeral of a script, or of a way of writing, that is not read: 萬, 〨."""
+        """Return whether a character is a numeral that the reader does not know: 萬, 〨."""
         numeral = unicodedata.category(char) in ("Lo", "Nl") and unicodedata.numeric(char, None) is not None
         return numeral and char not in _NO_NUMERALS and char not in pack_of("zh").words
 
     def _is_short(self, number: ReadNumber) -> bool:
-        """Return whether a Chinese number leaves out what its last figure counts (两百五, 三万五), or its first (百十)."""
+        """Return whether a Chinese number omits the unit of its last digit (两百五, 三万五) or its first digit (百十)."""
         cues = self.scan.cues_between(number.start, number.end) if number.spelled else []
         if not cues or not is_han(self.text[number.start]):
             return False
@@ -294,7 +295,7 @@ class LeftUnread:
         return cues[0].tags.get("multiplier", 0) > _TEN or (cues[-1].has("numeral") and max(last, default=0) > _TEN)
 
     def _is_pronoun(self, number: ReadNumber) -> bool:
-        """Return whether a numeral is a mere "one", or a multiplier that begins a word as in 百货."""
+        """Return whether a numeral is only the pronoun "one", or a multiplier that begins a word, as in 百货."""
         words = self.text[number.start : number.end]
         if not number.spelled:
             return False
@@ -304,7 +305,7 @@ class LeftUnread:
         )
 
     def _measures(self, cue: Cue) -> bool:
-        """Return whether a word of a unit tells of an amount by itself."""
+        """Return whether a unit word alone implies an amount: it is long enough and no rate ("per hour")."""
         if "unit" not in cue.tags or cue.end - cue.start < (2 if is_han(self.text[cue.start]) else 1):
             return False
         before = self.scan.cues_between(max(cue.start - _LOOK, 0), cue.start)
@@ -312,10 +313,11 @@ class LeftUnread:
         return not rate and not self.text[cue.start - 1 : cue.start].endswith("/")
 
     def _words(self, cue: Cue) -> str:
+        """Return the text of a word that was found."""
         return self.text[cue.start : cue.end]
 
     def _is_weak(self, cue: Cue) -> bool:
-        """Return whether a word is a part of an amount only beside another one."""
+        """Return whether a word is part of an amount only next to another part."""
         words = self._words(cue)
         if "amount" in cue.tags:
             return cue.tags["amount"] not in _WHOLE or (is_han(words[0]) and len(words) == 1)
@@ -324,7 +326,7 @@ class LeftUnread:
         return len(words) == 1 and is_han(words)
 
     def _foreign(self) -> Iterator[Cue]:
-        """Yield the words of the other languages in the text."""
+        """Yield the number and unit words of other languages in the text."""
         own = self.scan.pack.language
         for language in languages():
             han = language == "zh"
@@ -341,11 +343,12 @@ class LeftUnread:
 
     @staticmethod
     def _inside(part: _AmountPart | AmountReading, spans: Sequence[AmountReading]) -> bool:
+        """Return whether a part lies entirely within one of the spans, which are sorted."""
         place = bisect_right(spans, (part.end,)) - 1
         return any(span.start <= part.start and part.end <= span.end for span in spans[max(place - 1, 0) : place + 1])
 
     def _weighed(self, cluster: Sequence[_AmountPart]) -> Iterator[Unread]:
-        """Yield an amount, unless it is read."""
+        """Yield a cluster of parts as an unread amount, unless it was read in full."""
         cluster = list(dropwhile(self._hangs, cluster))
         if all(part.weak for part in cluster) and len(cluster) < 3:  # noqa: PLR2004  壹佰贰拾元
             return
@@ -380,24 +383,24 @@ class LeftUnread:
         yield Unread(start, end, units, bare)
 
     def _listed(self, parts: tuple[_AmountPart, _AmountPart]) -> bool:
-        """Return whether a word, or a plus, joins two numbers: "6 and 8"."""
+        """Return whether a word or a plus sign separates two numbers ("6 and 8"), or both are digits in words."""
         gap = self.text[parts[0].end : parts[1].start]
         return any(map(str.isalpha, gap)) or gap.strip() == "+" or all(map(self._is_digit, parts))
 
     def _is_digit(self, part: _AmountPart) -> bool:
-        """Return whether a part is a figure from zero to nine in words."""
+        """Return whether a part is a single digit written as a word."""
         cue = self.starts.get(part.start)
         return cue is not None and cue.end == part.end and cue.tags.get("numeral", _TEN) < _TEN
 
     def _held(self, start: int, end: int) -> list[AmountReading]:
-        """Return the readings that touch a place."""
+        """Return the readings that overlap a span."""
         first = bisect_left(self.read, (start,))
         if first and self.read[first - 1].end > start:
             first -= 1
         return self.read[first : bisect_left(self.read, (end,))]
 
     def _covered(self, cluster: Sequence[_AmountPart], readings: Sequence[AmountReading]) -> bool:
-        """Return whether each part of an amount lies in a reading, and no number leaves out what it counts."""
+        """Return whether readings cover every part of an amount, and none of its numbers is shortened."""
         place = bisect_left(self.short, cluster[0].start)
         if place < len(self.short) and self.short[place] < cluster[-1].end:
             return False
@@ -410,13 +413,13 @@ class LeftUnread:
         return True
 
     def _hangs(self, part: _AmountPart) -> bool:
-        """Return whether a word belongs to an amount only behind it: 来 of 十来分钟."""
+        """Return whether a word can only follow within an amount, never begin it: 来 of 十来分钟."""
         cue = self.starts.get(part.start)
         unit = cue is not None and "unit" in cue.tags and "unit_name" not in cue.tags
         return part.weak and (unit or part.start in self.behind)
 
     def _clings(self, first: AmountReading, other: AmountReading) -> bool:
-        """Return whether two readings that stand together may be one amount: 差五分七点, "1h 20m", "from 30 to 24 euros"."""
+        """Return whether two neighbouring readings may be one amount: 差五分七点, "1h 20m", "from 30 to 24 euros"."""
         gap = self.text[first.end : other.start]
         if first.unit == other.unit == CLOCK:
             return gap.startswith("-") and any(map(str.isalpha, gap))
@@ -428,7 +431,7 @@ class LeftUnread:
         return gap == " " and first.unit != other.unit and "" not in (first.unit, other.unit)
 
     def _is_plain(self, start: int, end: int) -> bool:
-        """Return whether an amount is written so that it can only be read in one way, and nothing clings to it."""
+        """Return whether an amount can be read in one way only, with no sign or letter attached to it."""
         before, after = self.text[max(start - 2, 0) : start], self.text[end : end + 2]
         first, last = self.text[start], self.text[end - 1]
         apart = not before[:-1].isdigit() and not _is_latin(before[:-1])
@@ -444,7 +447,7 @@ class LeftUnread:
         )
 
     def _in_zone(self, time: AmountReading) -> bool:
-        """Return whether a time of day is one of a zone that is named, or a part of a longer stamp."""
+        """Return whether a time of day has a time zone, or is part of a longer time stamp."""
         first, last = self.scan.folded.span(time.start, time.end)
         original = self.scan.folded.original
         place = self.scan.clauses[self.scan.clause_at(time.start)].sentence
@@ -465,7 +468,7 @@ _BEFORE, _BEHIND, _POINTS = frozenset("+±×^#_\\"), frozenset("+'\"^′″"), f
 
 
 def _is_worked_out(match: re.Match[str]) -> bool:
-    """Return whether a product is what the number beside it says."""
+    """Return whether a product in the text equals the result given next to it."""
     factor, product = match[2], match[4] or match[1] or ""
     return all(number.replace(".", "", 1).isdigit() for number in (factor, product)) and math.isclose(
         float(factor) * int(match[3]), float(product)
@@ -473,6 +476,7 @@ def _is_worked_out(match: re.Match[str]) -> bool:
 
 
 def _is_latin(char: str) -> bool:
+    """Return whether a character is an ASCII letter."""
     return char.isascii() and char.isalpha()
 
 
@@ -481,7 +485,7 @@ _NOT = ("not ", "不是")
 
 
 def take_back(document: Document, cut: Scan) -> Document:
-    """Return the reading with all that is taken back denied."""
+    """Return the document with everything that the reply retracts marked as denied."""
     spans = [Span(*cut.folded.span(start, end)) for start, end in _taken_back(cut) if end > start]
     if not spans:
         return document
@@ -500,7 +504,7 @@ def take_back(document: Document, cut: Scan) -> Document:
 
 
 def _taken_back(cut: Scan) -> list[tuple[int, int]]:
-    """Return the folded spans that are taken back, ascending, none overlapping another."""
+    """Return the folded spans that the reply retracts, by position, without overlaps."""
     spans: list[tuple[int, int]] = []
     if not any(cue.has("takes_back_rest", "takes_back_sentence", "not") for cue in cut.cues):
         return spans
@@ -522,25 +526,25 @@ def _taken_back(cut: Scan) -> list[tuple[int, int]]:
 
 
 def _denied_to(cut: Scan, clause: Clause) -> int:
-    """Return where a denial ends that a clause begins with: "Not then a walk to X" is cut before "then"."""
+    """Return the end of a denial that a clause starts with; a bare "not" extends to the next clause."""
     following = cut.clause_at(clause.end)
     alone = cut.text[clause.start : clause.end].strip() in {word.strip() for word in _NOT}
     return cut.clauses[following].end if alone and cut.clauses[following].sentence == clause.sentence else clause.end
 
 
 def _begin(cut: Scan, clause: Clause) -> int:
-    """Return where the words of a clause begin."""
+    """Return where the text of a clause begins, after blanks."""
     words = cut.text[clause.start : clause.end]
     return clause.start + len(words) - len(words.lstrip())
 
 
 def _states(cut: Scan, clause: Clause) -> bool:
-    """Return whether a clause begins with a bare "is", as Chinese says what is meant instead: 不是甲，是乙."""
+    """Return whether a clause starts with a bare "is", which in Chinese gives the alternative: 不是甲，是乙."""
     return bool(clause.cues) and clause.cues[0].has("is") and clause.cues[0].start == _begin(cut, clause)
 
 
 def _begins_with_not(cut: Scan, clause: Clause) -> bool:
-    """Return whether a clause begins with a bare denial; one that goes on with "but" or 而是 says only what is meant instead."""
+    """Return whether a clause starts with a bare negation that no contrast ("but", 而是) follows."""
     begin = _begin(cut, clause)
     if not cut.text.startswith(_NOT, begin) or not clause.cues or clause.cues[0].start != begin:
         return False
@@ -551,6 +555,7 @@ def _begins_with_not(cut: Scan, clause: Clause) -> bool:
 
 
 def _denied(mention: Mention, *, inside: bool) -> Mention:
+    """Return the mention as denied if it is inside a retracted span, unless it is in a question."""
     return mention._replace(stance="denied", why="") if inside and mention.stance != "asked" else mention
 
 
@@ -571,7 +576,7 @@ def read(
     now: str = "",
     turn: int = 0,
 ) -> Document:
-    """Return the reading of one reply. Linear in its length; no text makes it raise.
+    """Return the reading of one reply as a document. Linear in its length; no text makes it raise.
 
     Args:
         text: the reply as it was written.
@@ -585,23 +590,23 @@ def read(
 
 
 def read_page(page: TextPage, lexicon: Lexicon, *, now: str = "", turn: int = 0) -> Document:
-    """Return the reading of a page: see ``read``."""
+    """Return the reading of a prepared page; see ``read``."""
     return _read(page, lexicon, turn, now)
 
 
 def read_names(page: TextPage, lexicon: Lexicon, *, turn: int = 0) -> Document:
-    """Return the reading of a page for names alone: no figures, times and identifiers, of which other words are looked for."""
+    """Return the reading of a page for names only, without figures, times and identifiers."""
     return _read(page, lexicon, turn, None)
 
 
 def _read(page: TextPage, lexicon: Lexicon, turn: int, now: str | None) -> Document:
-    """Return the reading of a page, for names alone where no ``now`` is given."""
+    """Return the reading of a page, for names only where ``now`` is None; short pages are cached."""
     return (_kept if len(page.text) <= KEPT else _kept.__wrapped__)(page, lexicon, turn, now)
 
 
 @lru_cache(maxsize=128)
 def _kept(page: TextPage, lexicon: Lexicon, turn: int, now: str | None) -> Document:
-    """Read a page. Kept: trials have the same query and texts of tools, and often the same replies, and cases the same words to look for."""
+    """Return the reading of a page; cached, because trials and cases read the same texts."""
     names = find_names(page, lexicon)
     sentences = scan(page, _places(names, page.links)).sentences
     hits = tell_apart(names, lexicon, page.folded.text, [sentence.end for sentence in sentences])
@@ -610,12 +615,12 @@ def _kept(page: TextPage, lexicon: Lexicon, turn: int, now: str | None) -> Docum
 
 @lru_cache(maxsize=128)
 def _of_names(page: TextPage, hits: tuple[NameHit, ...], turn: int, now: str | None) -> Document:
-    """Read a page whose names are known. Kept: what the checks ask about and what the tools told of are mostly the same things."""
+    """Return the reading of a page with known names; cached, because different lexicons often find the same names."""
     return _cut(page, hits, figures=now is not None).document(turn, now)
 
 
 def _cut(page: TextPage, hits: Sequence[NameHit], *, figures: bool) -> _Cut:
-    """Find what a page does with its names, and the figures in between, which stances depend on."""
+    """Return the page with its names and their stances, its numbers and its times."""
     cut = scan(page, _places(hits, page.links))
     if not hits and not figures:
         return _Cut(cut, [], (), ())
@@ -628,13 +633,13 @@ def _cut(page: TextPage, hits: Sequence[NameHit], *, figures: bool) -> _Cut:
 
 
 def _places(hits: Sequence[NameHit], identifiers: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
-    """Return the places in which no figure is looked for: names and identifiers."""
+    """Return the sorted spans of names and identifiers, in which no figure is looked for."""
     spans = [(hit.start, hit.end) for hit in hits]
     return tuple(sorted(spans + [(identifier.start, identifier.end) for identifier in identifiers]))
 
 
 def _inside_blocks(cut: Scan, numbers: Sequence[ReadNumber]) -> list[ReadNumber]:
-    """Leave out the numbers of list items."""
+    """Return the numbers without those that only number list items."""
     kept = []
     place = 0
     for number in numbers:
@@ -646,6 +651,7 @@ def _inside_blocks(cut: Scan, numbers: Sequence[ReadNumber]) -> list[ReadNumber]
 
 
 def _name(cut: Scan, hit: NameHit) -> Name:
+    """Return a name with its clause, sentence and block."""
     place = cut.clause_at(hit.start)
     sentence = cut.clauses[place].sentence
     return Name(hit, place, sentence, cut.sentences[sentence].block)
@@ -653,7 +659,7 @@ def _name(cut: Scan, hit: NameHit) -> Name:
 
 @dataclass
 class _Cut:
-    """A page whose names are known: writes down what was read, in characters of the original."""
+    """A page with known names, from which the document is built with original positions."""
 
     cut: Scan
     names: list[Name]
@@ -661,7 +667,7 @@ class _Cut:
     times: Sequence[Spoken]
 
     def document(self, turn: int, now: str | None = None) -> Document:
-        """Return what was read; without figures, times and identifiers where no ``now`` is given."""
+        """Return the document; without figures, times and identifiers where ``now`` is None."""
         cut, page = self.cut, self.cut.page
         quantities = () if now is None else tuple(self._quantities())
         times = () if now is None else tuple(self._times(now))
@@ -689,7 +695,7 @@ class _Cut:
         return take_back(document, cut)
 
     def _negations(self, *, inside: bool) -> Iterator[Span]:
-        """Yield the words that deny; ``inside``: those within phrases, too, as in "at no cost"."""
+        """Yield the spans of negating words; ``inside``: also those within phrases, as in "at no cost"."""
         places = [(cue.start, cue.end) for cue in self.cut.cues if cue.has("not", "lack")]
         for name in self.names if inside else ():
             words = self.cut.text[name.hit.start : name.hit.end]
@@ -702,16 +708,17 @@ class _Cut:
 
     @cached
     def figures(self) -> tuple[list[ReadFigure], list[ReadFigure]]:
-        """The figures, and those that are of no use to checks."""
+        """The figures, and those that checks cannot use."""
         return find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
 
     @cached
     def unread(self) -> list[Unread]:
-        """The amounts that are not read."""
+        """The amounts that were not read."""
         taken = _places([name.hit for name in self.names], self.cut.page.identifiers)
         return [*LeftUnread(self.cut, self.numbers, self.figures, self.times, taken).find()]
 
     def _amount(self, unread: Unread) -> UnreadAmount:
+        """Return an unread amount with its original span, sentence and possible roles."""
         open_ = unread.bare or unread.units == {CLOCK}  # 评分五点八八 is no time of day
         roles = self.roles.said_of(unread.start, unread.end) if open_ else frozenset()
         return UnreadAmount(
@@ -719,7 +726,7 @@ class _Cut:
         )
 
     def _is_unread(self, start: int, end: int) -> bool:
-        """Return whether a figure or a time is only a part of an amount that is not read."""
+        """Return whether a figure or time is only part of an unread amount."""
         place = bisect_right(self.unread, (end,)) - 1
         return any(
             amount.start < end and amount.end > start and not amount.bare
@@ -728,16 +735,16 @@ class _Cut:
 
     @cached
     def subjects(self) -> Subjects:
-        """The things that figures may be said of."""
+        """Finds the things that figures belong to."""
         return Subjects(self.cut, self.names)
 
     @cached
     def roles(self) -> Roles:
-        """What figures are."""
+        """Finds the roles of figures."""
         return Roles(self.cut, self.subjects)
 
     def span(self, start: int, end: int) -> Span:
-        """Return the original span of a folded one, blanks at its ends aside."""
+        """Return the original span of a folded one, without blanks at its ends."""
         text = self.cut.text
         while start < end and text[start].isspace():
             start += 1
@@ -746,6 +753,7 @@ class _Cut:
         return Span(*self.cut.folded.span(start, end))
 
     def _mention(self, name: Name, reason: tuple[int, int] | None, *, phrases: bool) -> Mention:
+        """Return a name as a mention, with the words that decided its stance."""
         words = self.cut.folded.original[slice(*self.cut.folded.span(*reason))] if reason else ""
         span = self.span(name.hit.start, name.hit.end)
         return Mention(
@@ -761,16 +769,18 @@ class _Cut:
         )
 
     def _place(self, start: int) -> tuple[int, int]:
+        """Return the indexes of the clause and the sentence at a folded position."""
         clause = self.cut.clause_at(start)
         return clause, self.cut.clauses[clause].sentence
 
     def _quantities(self) -> list[Quantity]:
+        """Return all figures of the reply as quantities, including zeros that words state, by position."""
         quantities = [self._quantity(figure, self.roles.of_figure(figure)) for figure in self.figures[0]]
         nothing = list(self._nothing())
         return sorted([*quantities, *nothing], key=lambda quantity: quantity.span) if nothing else quantities
 
     def _nothing(self) -> Iterator[Quantity]:
-        """Yield the figures that words say which deny that there is any: a price of 0, a wait of 0. They are never surely read."""
+        """Yield a figure of 0 for words that deny any cost or wait; its stance is unclear, or asked in a question."""
         for cue, following in zip_longest(self.cut.cues, self.cut.cues[1:]):
             role: FigureRole | None = cue.tags.get("none_of")
             end = cue.end
@@ -780,11 +790,13 @@ class _Cut:
                 yield self._zero(role, cue.start, end)
 
     def _zero(self, role: FigureRole, start: int, end: int) -> Quantity:
+        """Return the unclear figure of 0 for a role."""
         unit = "min" if role == "wait" else MONEY
         zero = self._quantity(ReadFigure(start, end, 0, 0, 0, "exact", unit, 1), FigureRoleKnown(unit, role))
         return zero._replace(stance="asked" if zero.stance == "asked" else "unclear")
 
     def _quantity(self, figure: ReadFigure, known: FigureRoleKnown) -> Quantity:
+        """Return a figure as a quantity, with its role, subject and stance."""
         clause, sentence = self._place(figure.start)
         travel = known.role in ("travel_time", "travel_distance")
         subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
@@ -811,6 +823,7 @@ class _Cut:
         )
 
     def _times(self, now: str) -> list[ClockTime]:
+        """Return the times of day with roles, subjects and readings; ``now``: the case's time."""
         finder = TimeRoles(self.cut, self.subjects, self.times)
         roles = [finder.of(spoken) for spoken in self.times]
         tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
@@ -819,7 +832,7 @@ class _Cut:
         return self._once([self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)])
 
     def _once(self, times: Sequence[ClockTime]) -> list[ClockTime]:
-        """Take the thing from a time that seems to be a further arrival at it, where its own clause does not name it: one arrives once."""
+        """Return the times, without subject for a second arrival at a thing that its clause does not name."""
         first: dict[tuple[str, ...], ClockTime] = {}
         places = {(name.clause, name.hit.keys) for name in self.names}
         kept = []
@@ -832,6 +845,7 @@ class _Cut:
         return kept
 
     def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:
+        """Return a time of day with its subject and stance."""
         clause, sentence = self._place(spoken.start)
         span = self.span(spoken.start, spoken.end)
         subject = self.subjects.subject(spoken.start, spoken.end, clause, travel=role in ("arrival", None))
@@ -850,7 +864,7 @@ class _Cut:
         )
 
     def _bare(self, taken: Sequence[Span]) -> Iterator[BareNumber]:
-        """Yield the numbers outside figures and times."""
+        """Yield the numbers that belong to no figure or time."""
         spans = sorted(taken)
         for number in self.numbers:
             span = self.span(number.start, number.end)
@@ -858,6 +872,7 @@ class _Cut:
                 yield BareNumber(span, number.value)
 
     def _identifiers(self) -> list[Identifier]:
+        """Return the identifiers of the page with the things they belong to."""
         identifiers = []
         for identifier in self.cut.page.identifiers:
             place = self.cut.clause_at(identifier.start)
@@ -874,6 +889,7 @@ class _Cut:
         return identifiers
 
     def _questions(self) -> list[Question]:
+        """Return the questions of the reply, each with what it only offers."""
         questions = []
         for number, sentence in enumerate(self.cut.sentences):
             if sentence.asks:
@@ -882,7 +898,7 @@ class _Cut:
         return questions
 
     def _offers(self, sentence: Sentence) -> Offer:
-        """Return what a sentence only offers: by its words, or since it asks under a condition and has no question mark."""
+        """Return "help" or "act" for a question that only offers it; empty for a real question."""
         cues = self.cut.cues_between(sentence.start, sentence.end)
         offers = {cue.tags["offer"] for cue in cues if cue.has("offer") and not (sentence.marked and cue.has("if"))}
         if offers:
@@ -893,6 +909,6 @@ class _Cut:
 
 
 def _minutes(now: str) -> int | None:
-    """Return a point in time as minutes after midnight, None where it holds none."""
+    """Return a point in time as minutes after midnight; None where it has no time of day."""
     match = _ISO_TIME.search(now) or _CLOCK.fullmatch(now.strip())
     return int(match[1]) * 60 + int(match[2]) if match else None

@@ -24,7 +24,7 @@ _OPEN = ("described", "unclear")
 
 
 class Subjects:
-    """The things of one reply and what stands around its figures.
+    """Finds the things that figures of a reply belong to, and the words around figures.
 
     Args:
         scan: the reply.
@@ -44,7 +44,7 @@ class Subjects:
         self._named_rows = sorted(block for block in self.by_block if scan.blocks[block].kind == "row")
 
     def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
-        """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
+        """Return the keys of the things that a figure may belong to: one where it is sure, empty where nothing is named."""
         clause = self.scan.clauses[place]
         names = self.names_between(self.scan.sentences[clause.sentence].start, start)
         if names and clause.has("respectively"):
@@ -52,7 +52,7 @@ class Subjects:
         return self._nearest(start, end, place, travel=travel)
 
     def _nearest(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
-        """Return the things by what stands nearest: in the row, the clause, the sentence, before, or over it."""
+        """Return the keys of the nearest named thing: in the row, the clause, the sentence, before it, or in a heading."""
         clause = self.scan.clauses[place]
         sentence = self.scan.sentences[clause.sentence]
         if self.scan.blocks[sentence.block].kind == "row":
@@ -71,10 +71,11 @@ class Subjects:
         return self._earlier(clause, sentence.block, sentence.start) if not before or travel else ()
 
     def _than(self, name: Name) -> bool:
+        """Return whether "than" decided the stance of a name."""
         return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
 
     def _leads_to(self, end: int, name: Name, *, travel: bool) -> bool:
-        """Return whether a figure is that of the name behind it: "12 min to X", "40 yuan for X"."""
+        """Return whether a figure belongs to the name after it: "12 min to X", "40 yuan for X"."""
         gap = self.scan.text[end : name.hit.start]
         if len(gap) > _FAR or any(char.isdigit() for char in gap):
             return False
@@ -91,6 +92,7 @@ class Subjects:
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
 
     def _of_row(self, block: int, start: int) -> tuple[str, ...]:
+        """Return the keys of the thing that a figure in a table row belongs to; empty if unknown."""
         names = self.by_block.get(block, [])
         cell = self.scan.cell_at(start)
         if cell is not None and (own := self._inside(cell, names)):
@@ -102,7 +104,7 @@ class Subjects:
         return of_column or (() if self._table_names(block) else self.over(block))
 
     def _of_column(self, block: int, column: int) -> tuple[str, ...]:
-        """Return the thing that the head of a table cell's column names."""
+        """Return the keys of the only thing named in the column head of a table cell; empty if there is no single one."""
         head = block - self.scan.blocks[block].level
         for cell in self.scan.blocks[head].cells if head in self.by_block and column else ():
             if cell.column == column:
@@ -111,16 +113,17 @@ class Subjects:
         return ()
 
     def _inside(self, cell: Cell, names: Sequence[Name]) -> list[Name]:
+        """Return the names within a table cell."""
         low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
         return [name for name in names if low <= name.hit.start < high]
 
     def _table_names(self, block: int) -> bool:
-        """Return whether another row of the same table names a thing, so that one that does not is about none."""
+        """Return whether another row of the same table names a thing, so that a row without a name has no subject."""
         at = bisect_left(self._named_rows, block - self.scan.blocks[block].level)
         return at < len(self._named_rows) and self._named_rows[at] < block + _FAR
 
     def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
-        """Return the thing that the sentence, the item, the text before or the heading speaks of."""
+        """Return the keys of the thing that the sentence, the item, the text before or the heading is about."""
         low = max(self.scan.bounds[block][0], start - _BACK)
         for first, last in ((start, clause.start), (low, start)):
             names = [
@@ -138,21 +141,22 @@ class Subjects:
         return self.over(block)
 
     def _another(self, start: int, clause: Clause) -> bool:
-        """Return whether a thing that no name is known of has come up since: "the noon wash is over, but there's another one from six, 32 yuan"."""
+        """Return whether an unnamed other thing has been introduced since the last name: "there's another one from six"."""
         return any(cue.has("introduces") for cue in self.scan.cues_between(start, clause.end))
 
     def _one(self, mentions: Iterable[Name]) -> bool:
+        """Return whether all names mean the same thing."""
         return len({name.hit.keys for name in mentions}) == 1
 
     def _last_sentence(self, names: Sequence[Name]) -> tuple[str, ...]:
-        """Return what the last sentence with names speaks of; all of them where it names several."""
+        """Return the keys of the things affirmed in the last sentence with names, else the only proposed one, else the open ones."""
         last = [name for name in names if name.sentence == names[-1].sentence]
         keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
         open_ = dict.fromkeys(key for name in last if name.stance in _OPEN for key in name.hit.keys)
         return tuple(keys) or self.only or tuple(open_)
 
     def over(self, block: int) -> tuple[str, ...]:
-        """Return the thing of the item that a nested one belongs to, or of the heading; or the only one that is proposed."""
+        """Return the keys of the thing in the parent item or heading of a block, else of the only proposed thing; may be empty."""
         level = self.scan.blocks[block].level
         place = block - 1
         if self.scan.blocks[block].kind == "item":
@@ -169,7 +173,7 @@ class Subjects:
         return self.only
 
     def around(self, place: int, start: int) -> list[Cue]:
-        """Return the words that may say what a figure is: of its clause, of the label before it, of the head of its column and row."""
+        """Return the words that may give a figure its role: of its clause, of a label before it, or of its row."""
         clause = self.scan.clauses[place]
         cues = list(clause.cues)
         sentence = self.scan.sentences[clause.sentence]
@@ -188,10 +192,11 @@ class Subjects:
         return [cue for cue in cues if not cue.start <= start < cue.end]
 
     def _block_at(self, position: int) -> int:
+        """Return the index of the block at a folded position."""
         return self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence].block
 
     def head_cues(self, position: int) -> list[Cue]:
-        """Return the words over the column and at the head of the row of a table cell."""
+        """Return the words in the column head and at the start of the row of a table cell; empty outside tables."""
         number = self._block_at(position)
         block = self.scan.blocks[number]
         cell = self.scan.cell_at(position)
@@ -206,7 +211,7 @@ class Subjects:
         return [*self._headers[cell.header], *label]
 
     def stance(self, start: int, place: int) -> Stance:
-        """Return the stance of the statement that a figure stands in: asked, denied, or unclear under a condition or in a question that suggests."""
+        """Return the stance of a figure's statement: affirmed, denied, asked or unclear."""
         clause = self.scan.clauses[place]
         sentence = self.scan.sentences[clause.sentence]
         if sentence.asks:
@@ -259,7 +264,7 @@ _DAY = 24 * 60
 
 
 class FigureRoleKnown(NamedTuple):
-    """What is known of a figure: its unit, its role, the way of travelling."""
+    """What is known of a figure: its unit, role and way of travelling, and whether words give the role."""
 
     unit: str
     role: FigureRole | None
@@ -280,7 +285,7 @@ class Roles:
         self.subjects = subjects
 
     def of_figure(self, figure: ReadFigure) -> FigureRoleKnown:
-        """Return what a figure is one of."""
+        """Return the unit, role and way of travelling of a figure."""
         place = self.scan.clause_at(figure.start)
         clause = self.scan.clauses[place]
         cues = self.subjects.around(place, figure.start)
@@ -305,7 +310,7 @@ class Roles:
         return FigureRoleKnown(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
     def said_of(self, start: int, end: int) -> frozenset[str]:
-        """Return the roles, of figures and of times, that the nearest word gives a number of whatever unit; of a table cell without one, its heads."""
+        """Return the roles that the nearest word, or a table head, gives a number of any unit; empty if none does."""
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
         words: list[tuple[int, frozenset[str]]] = []
@@ -321,7 +326,7 @@ class Roles:
         return roles if nearest < _FAR else frozenset()
 
     def _right_beside(self, figure: ReadFigure) -> str | None:
-        """Return the role that a word right before or behind a figure gives it: "three minutes quicker", 少等一分钟."""
+        """Return the role given by a word directly before or after a figure ("three minutes quicker", 少等一分钟); else None."""
         allowed = ROLES_OF_UNIT.get(figure.unit, frozenset()) | _APART.get(figure.unit, frozenset())
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and not self.scan.text[figure.end : following[0].start].strip(" *-"):
@@ -338,7 +343,7 @@ class Roles:
         return None
 
     def _is_sum(self, figure: ReadFigure, role: str) -> bool:
-        """Return whether a number without a unit is one of money: nothing that it counts follows, and before it stands its price."""
+        """Return whether a number without a unit is money: it counts nothing, and a word for its price precedes it."""
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and following[0].start == figure.end and following[0].has("classifier"):
             return False
@@ -352,7 +357,7 @@ class Roles:
         )
 
     def _role(self, figure: ReadFigure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
-        """Return the role that the nearest fitting word gives; nothing where two are about as near."""
+        """Return the role that the nearest fitting word, else a table head, gives a figure; None where none does or it is too far."""
         candidates: list[tuple[int, str]] = []
         for cue in cues:
             if cue.start < figure.end and cue.end > figure.start:
@@ -373,7 +378,7 @@ class Roles:
         return role
 
     def _moves(self, cue: Cue, figure: ReadFigure) -> bool:
-        """Return whether a word says how one travels; some do so only right before a figure (走十分钟, but 走大路)."""
+        """Return whether a word says how one travels; some only do right before a figure (走十分钟, not 走大路)."""
         if "mode" in cue.tags:
             return True
         return (
@@ -384,7 +389,7 @@ class Roles:
         )
 
     def _distance(self, cue: Cue, start: int, end: int, clause: Clause) -> int:
-        """Return how far a word stands from a figure; other figures and marks between them make it farther."""
+        """Return the distance of a word from a figure, increased by figures and marks between them."""
         gap = self.scan.text[cue.end : start] if cue.end <= start else self.scan.text[end : cue.start]
         far = len(gap.strip(" *"))
         if any(char.isdigit() for char in gap):
@@ -394,7 +399,7 @@ class Roles:
         return far
 
     def _from_head(self, figure: ReadFigure, allowed: frozenset[str]) -> str | None:
-        """Return the role that the head of the column, or of the row, gives a figure in a table."""
+        """Return the role that the head of the column or row gives a figure in a table; None if it gives none."""
         roles: list[str] = []
         for cue in self.subjects.head_cues(figure.start):
             role = cue.role(allowed)
@@ -405,7 +410,7 @@ class Roles:
         return roles[0] if roles else None
 
     def _for_several(self, figure: ReadFigure, clause: Clause) -> bool:
-        """Return whether a price is that of several people: "for six", "三个人就要"."""
+        """Return whether a price is for several people together: "for six", "三个人就要"."""
         for cue in clause.cues:
             if (
                 "unit" in cue.tags
@@ -417,7 +422,7 @@ class Roles:
         return False
 
     def _mode(self, figure: ReadFigure, place: int) -> str:
-        """Return the way of travelling that stands nearest in the clause, or else last before it in the sentence."""
+        """Return the way of travelling nearest in the clause, else the last one before it in the sentence; may be empty."""
         cues = self.scan.clauses[place].cues
         near = [cue for cue in cues if self._moves(cue, figure) and not self._lacking(cue)]
         if near:
@@ -431,14 +436,14 @@ class Roles:
         return ""
 
     def _lacking(self, cue: Cue) -> bool:
-        """Return whether a way of travelling is one that the user has not: "a long way without the car"."""
+        """Return whether the user lacks this way of travelling: "a long way without the car"."""
         before = self.scan.cues_between(max(cue.start - _LOOK_BACK, 0), cue.start)
         return any(
             earlier.has("lack") and not self.scan.text[earlier.end : cue.start].strip(" theayour") for earlier in before
         )
 
     def _travel(self, figure: ReadFigure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
-        """Return whether a length of time or way without a word of its own is that of a way."""
+        """Return the travel role of a duration or length that no word explains; None where it may be something else."""
         if any(not ROLES_OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
             return None
         if figure.unit == "m":
@@ -456,7 +461,7 @@ class Roles:
 
 
 def _roles_of(cue: Cue) -> frozenset[str]:
-    """Return the roles that a word gives figures and times around it; "at" is as good as none."""
+    """Return the roles that a word gives the figures and times around it; empty for "at"."""
     if cue.has("at"):
         return frozenset()
     of_time = [cue.tags["time_role"]] if "time_role" in cue.tags else []
@@ -483,11 +488,12 @@ class TimeRoles:
         self.clocks = [spoken.start for spoken in times]
 
     def of(self, spoken: Spoken) -> TimeRole | None:
-        """Return the role of a time of day: from the nearest word, of a range from both ends, in a table from the head of the column."""
+        """Return the role of a time of day, from the nearest word, its range or the table head; None if unknown."""
         pair = self.times[spoken.mate] if spoken.mate >= 0 else None
         return cast("TimeRole | None", self._of_range(spoken, pair) if pair else self._of_one(spoken))
 
     def _of_one(self, spoken: Spoken) -> str | None:
+        """Return the role of a single time; None if unknown."""
         role = self._nearest_time_role(spoken.start, spoken.end) or self._from_before(spoken)
         if role is not None or spoken.approx != "at_most":
             return role
@@ -495,6 +501,7 @@ class TimeRoles:
         return "stop" if before and before[-1].has("until") else None
 
     def _of_range(self, spoken: Spoken, pair: Spoken) -> str | None:
+        """Return the role of one end of a range: opening or closing, arrival or stop; None if neither fits."""
         start, end = min(spoken.start, pair.start), max(spoken.end, pair.end)
         role = self._nearest_time_role(start, end)
         long = abs(spoken.hour - pair.hour) * 60 > _VISIT
@@ -505,7 +512,7 @@ class TimeRoles:
         return None
 
     def _from_before(self, spoken: Spoken) -> str | None:
-        """Return the role that the clause before gives a time that stands alone in its own: "12 minutes to X, so about ten past three"."""
+        """Return the role that the clause before gives a time alone in its own ("12 minutes to X, so about ten past three"); else None."""
         place = self.scan.clause_at(spoken.start)
         clause = self.scan.clauses[place]
         if place <= self.scan.sentences[clause.sentence].first or self.subjects.names_between(clause.start, clause.end):
@@ -514,6 +521,7 @@ class TimeRoles:
         return roles[-1] if roles and roles[-1] in ("arrival", "departure") else None
 
     def _nearest_time_role(self, start: int, end: int) -> str | None:
+        """Return the role that the nearest word, else the table row, gives a time; None if unknown."""
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
         candidates: list[tuple[int, bool, str]] = []
@@ -543,14 +551,14 @@ class TimeRoles:
         return role if role in _TIME_ROLES else None
 
     def _arrives_by(self, end: int, clause: Clause) -> bool:
-        """Return whether a word that bounds a time bounds an arrival: 16:40前能回到家."""
+        """Return whether the words after a time make it the latest arrival: 16:40前能回到家."""
         cues = self.scan.cues_between(end, clause.end)
         bounded = bool(cues) and cues[0].start == end and cues[0].has("clock_under")
         following = [cue.tags["time_role"] for cue in cues[1:] if "time_role" in cue.tags]
         return bounded and following[:1] == ["arrival"]
 
     def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
-        """Return the role of a time without a word in its cell: from the head of the column, or from what the row says next."""
+        """Return the role of a time from its column head, else from what its row or item says next; None if unknown."""
         for head in self.subjects.head_cues(start):
             if head.tags.get("time_role") in _TIME_ROLES:
                 return str(head.tags["time_role"])

@@ -17,7 +17,7 @@ _LEAD = 12
 
 @dataclass(slots=True)
 class Name:
-    """A name in a folded reply with its place and its stance.
+    """A name in a folded reply with its place, its sign and its stance.
 
     Attributes:
         sign: what the words around it say: propose, reject, compare, landmark, ask, deny; or weaker: perhaps (a proposal under a
@@ -44,13 +44,13 @@ class Name:
 
     @property
     def key(self) -> str:
-        """The thing, or nothing where it is not sure which one."""
+        """The key of the thing; empty where several could be meant."""
         return self.hit.keys[0] if len(self.hit.keys) == 1 else ""
 
 
 @dataclass(slots=True)
 class Named:
-    """The names of a reply, ascending, and where they stand.
+    """The names of a reply, indexed by where they stand.
 
     Attributes:
         scan: the reply.
@@ -71,13 +71,13 @@ class Named:
     told_when: set[int] = field(default_factory=set)
 
     def neighbour(self, name: Name, step: int) -> Name | None:
-        """Return the name before or behind in the same clause."""
+        """Return the name ``step`` places on in the same clause; None if there is none."""
         place = self.place[id(name)] + step
         other = self.names[place] if 0 <= place < len(self.names) else None
         return other if other and other.clause == name.clause else None
 
     def adjacent(self, cues: Sequence[Cue], end: int) -> Cue | None:
-        """Return the word right before a name, an article or a quotation mark aside."""
+        """Return the word directly before a name, skipping articles and quotation marks; None if there is none."""
         articles = self.scan.pack.names["article"]
         for cue in reversed(cues):
             gap = self.scan.text[cue.end : end].strip(" \"'(「《“")
@@ -88,17 +88,17 @@ class Named:
         return None
 
     def behind_it(self, name: Name, group: str) -> Cue | None:
-        """Return the word right behind a name, if it is of a group."""
+        """Return the word directly after a name, if it belongs to a group; else None."""
         cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + 2 * _LEAD)), None)
         return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
 
     def conditional(self, name: Name) -> bool:
-        """Return whether the sentence puts a condition before the clause of a name."""
+        """Return whether a condition ("if") precedes a name in its sentence or opens its clause."""
         whole = self.scan.sentences[name.sentence]
         return any("if" in clause.links for clause in self.scan.clauses[whole.first : name.clause + 1])
 
     def index(self) -> None:
-        """Note where each name stands."""
+        """Index the names by clause, identity and block."""
         for place, name in enumerate(self.names):
             self.by_clause.setdefault(name.clause, []).append(name)
             self.place[id(name)] = place
@@ -112,7 +112,7 @@ Sign = tuple[str, Cue | None]
 
 
 class _NameSide(NamedTuple):
-    """One name with what stands before it: its clause, the words that govern it, the one right before it, what is said behind it."""
+    """A name with the words that govern it from before, the word right before it, and what follows it."""
 
     name: Name
     clause: Clause
@@ -121,7 +121,7 @@ class _NameSide(NamedTuple):
     tail: Tail
 
     def has(self, *groups: str) -> bool:
-        """Return whether a word that governs the name does one of these."""
+        """Return whether a governing word belongs to one of these groups."""
         for cue in self.cues:  # noqa: SIM110  asked by rule after rule
             if cue.has(*groups):
                 return True
@@ -129,7 +129,7 @@ class _NameSide(NamedTuple):
 
 
 class Before:
-    """Reads what stands before names: the first rule that finds a sign decides.
+    """Reads the words before names; the first rule that finds a sign decides.
 
     Args:
         named: the names of the reply in their places.
@@ -140,7 +140,7 @@ class Before:
         self.scan = named.scan
 
     def sign_of(self, name: Name, tail: Tail) -> Sign:
-        """Return the sign that stands before a name, with the word that gave it."""
+        """Return the sign that the words before a name give it, with the word that gave it or None."""
         clause = self.scan.clauses[name.clause]
         cues = self._governing(name, clause)
         name.leads = self._leads(name)
@@ -152,13 +152,13 @@ class Before:
         return ("lead" if name.leads else "plan" if name.timed else "plain"), None
 
     def _marked(self, side: _NameSide) -> Sign | None:
-        """Read a tick or a cross before the name."""
+        """Return a rejection for a cross before the name, else None; note a tick on the name."""
         side.name.good = side.has("yes")
         cross = next((cue for cue in side.cues if cue.has("no")), None)
         return ("reject", cross) if cross else None
 
     def _beside(self, side: _NameSide) -> Sign | None:
-        """Read the word right before: "instead of X", "than X", "no X", "next to X"."""
+        """Return the sign from the word right before a name ("instead of X", "than X", "no X", "next to X"); else None."""
         near = side.near
         if near is None:
             return None
@@ -170,7 +170,7 @@ class Before:
         return self._left(side, near)
 
     def _left(self, side: _NameSide, near: Cue) -> Sign | None:
-        """Read where a way comes from; "leave X until last" and 从X走 lead there."""
+        """Return the sign of a name after "from": landmark, plain, or a proposal where the way leads through it (从X走); else None."""
         last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if "from" not in last:
             return None
@@ -183,7 +183,7 @@ class Before:
         return self._got_from(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
 
     def _got_from(self, side: _NameSide, near: Cue) -> Sign | None:
-        """Read a place that one orders or gets something from: "get lunch from X", 从X点餐."""
+        """Return the sign of a place that something is ordered or fetched from ("get lunch from X", 从X点餐); else None."""
         behind = self.named.behind_it(side.name, "orders")
         if behind:
             return self._chosen(side, behind)
@@ -197,7 +197,7 @@ class Before:
         return ("reject", verb) if self._negated(side.cues, verb) else self._chosen(side, verb)
 
     def _measured(self, side: _NameSide, near: Cue) -> bool:
-        """Return whether a clause says how far it is from the thing, how one goes there, or begins with where one leaves."""
+        """Return whether a clause starts at the thing, or gives a distance or a way from it."""
         begins = not any(map(str.isalnum, self.scan.text[side.clause.start : near.start]))
         return begins or any(
             cue.has("unit", "mode", "mode_before_figure", "toward", "near")
@@ -206,18 +206,18 @@ class Before:
         )
 
     def _place(self, side: _NameSide) -> Sign | None:
-        """Read a word of place right behind, as Chinese has it: X旁边."""
+        """Return a landmark for a word of place right after the name, as in Chinese X旁边; else None."""
         cue = side.clause.first("near_after", start=side.name.hit.end)
         gap = self.scan.text[side.name.hit.end : cue.start].strip() if cue else ""
         return ("landmark", cue) if cue and (not gap or gap in self.scan.pack.names["boundary"]) else None
 
     def _through(self, name: Name) -> bool:
-        """Return whether a verb of going ends the clause right behind a name, so that the way leads through the thing: 从X走."""
+        """Return whether a verb of going ends the clause right after a name, so that the way leads through it: 从X走."""
         cue = self.named.behind_it(name, "through")
         return cue is not None and not self.scan.text[cue.end : cue.end + 1].isalnum()
 
     def _set_aside(self, side: _NameSide) -> Sign | None:
-        """Read a word that names an alternative: "As a fallback, X", "备选：X"."""
+        """Return the sign for a word of alternatives ("As a fallback, X", "备选：X"); None if there is none."""
         verb = self._verb(side)
         if verb is None or verb.has("reject"):
             return None
@@ -226,10 +226,11 @@ class Before:
         return ("reserve" if word.has("reserve") else "compare", verb) if word else None
 
     def _verb(self, side: _NameSide) -> Cue | None:
+        """Return the last governing word that chooses, rejects or names an alternative; None if there is none."""
         return next((cue for cue in reversed(side.cues) if cue.has("reject", "choose", "chosen", "alternative")), None)
 
     def _governed(self, side: _NameSide) -> Sign | None:
-        """Read a verb that chooses or turns down."""
+        """Return the sign from a verb before the name that chooses or rejects; None if there is none."""
         verb = self._verb(side)
         if verb is None:
             return None
@@ -242,7 +243,7 @@ class Before:
         return ("reject", verb) if negated else self._chosen(side, verb)
 
     def _chosen(self, side: _NameSide, verb: Cue) -> Sign:
-        """Weigh a verb of choice against what is said behind the name: "going to X would take too long" chooses nothing."""
+        """Return the sign of a verb of choice, corrected by what follows the name: "going to X would take too long"."""
         tail, end = side.tail, side.clause.end
         others = any(cue.has("chosen", "choose") for cue in side.cues if cue is not verb)
         weak = verb.has("weak_choose") and not verb.has("chosen") and not others
@@ -256,7 +257,7 @@ class Before:
         return ("perhaps" if hedged else "propose"), verb
 
     def _unfit_for(self, side: _NameSide) -> Sign | None:
-        """Read that something will not do with the thing: "too tall for X", "won't fit into X"."""
+        """Return "bad" for words that something does not fit the thing ("too tall for X", "won't fit into X"); else None."""
         negation = False
         for cue in side.cues:
             if cue.has("unfit", "too") or (negation and cue.has("fit")):
@@ -265,14 +266,14 @@ class Before:
         return None
 
     def _identified(self, side: _NameSide) -> Sign | None:
-        """Read what the name answers: "the quickest road is X"."""
+        """Return a proposal for a name that answers a description ("the quickest road is X"); else None."""
         if side.near is None or not side.near.has("is") or side.has("not", "modal") or side.tail.but:
             return None
         best = next((cue for cue in side.cues if cue.has("best")), None)
         return ("propose" if best else "perhaps"), best or side.near
 
     def _led_to(self, side: _NameSide) -> Sign | None:
-        """Read a way that leads to the thing, or its place in an order: "walk on to X", "X first"."""
+        """Return the sign for a way that leads to the thing, or its place in an order ("walk on to X", "X first"); else None."""
         toward = side.near is not None and side.near.has("toward")
         if toward and side.has("not", "lack", "needless"):
             return "plain", None
@@ -284,7 +285,7 @@ class Before:
         return ("plan", side.near) if toward else None
 
     def _in_sequence(self, side: _NameSide) -> Sign | None:
-        """Read an arrow that leads to the name or from it: "post → library"."""
+        """Return a plan for an arrow before or after the name ("post → library"); else None."""
         name, clause = side.name, side.clause
         following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None
         leaves = following is not None and following.opens == "→" and following.sentence == name.sentence
@@ -294,7 +295,7 @@ class Before:
         return None
 
     def _governing(self, name: Name, clause: Clause) -> list[Cue]:
-        """Return the words that govern a name; a label ("My pick:") governs what stands behind its colon."""
+        """Return the words that govern a name, including those of a label before a colon ("My pick:")."""
         earlier = self.named.neighbour(name, -1)
         start = earlier.hit.end if earlier else clause.start
         cues = [cue for cue in clause.cues if start <= cue.start and cue.end <= name.hit.start]
@@ -315,7 +316,7 @@ class Before:
         return cues
 
     def _negated(self, cues: Sequence[Cue], verb: Cue) -> bool:
-        """Return whether a verb is denied by a word before it that no other verb takes."""
+        """Return whether a negation precedes a verb."""
         for cue in reversed([cue for cue in cues if cue.end <= verb.start]):
             spared = cue.has("forward") and not verb.has("reject") and not self.scan.text[cue.end : verb.start].strip()
             if cue.has("not") or spared:
@@ -323,7 +324,7 @@ class Before:
         return False
 
     def _leads(self, name: Name) -> bool:
-        """Return whether a name stands at the head of an item, a row or a heading, marks and a label aside."""
+        """Return whether a name heads an item, a row or a heading, apart from marks and a label."""
         block = self.scan.blocks[name.block]
         begin = self.scan.bounds[name.block][0]
         if block.kind == "heading":
@@ -348,7 +349,7 @@ _FOLLOWING = 2
 
 @dataclass(slots=True)
 class Tail:
-    """What is said of a name behind it."""
+    """What the reply says about a name after it."""
 
     reject: Cue | None = None
     chosen: Cue | None = None
@@ -363,7 +364,7 @@ class Tail:
     perhaps: Cue | None = None
 
     def sign(self, before: str) -> tuple[str, Cue] | None:
-        """Return what is said behind the name, the surest first; ``before``: the sign that stands before it."""
+        """Return the surest sign after the name with its word, None if there is none; ``before``: the sign before it."""
         picked = "perhaps" if self.conditional else "propose"
         signs = (
             ("reject", self.reject),
@@ -376,7 +377,7 @@ class Tail:
 
 
 class Behind:
-    """Reads what is said behind names.
+    """Reads the words after names.
 
     Args:
         named: the names of the reply in their places.
@@ -387,7 +388,7 @@ class Behind:
         self.scan = named.scan
 
     def tail_of(self, name: Name) -> Tail:
-        """Gather what is said of a name behind it, up to the next name."""
+        """Return what the reply says about a name after it, up to the next name."""
         tail = Tail()
         for clause, cues in self._said_of(name):
             if "but" in clause.links and clause.start > name.hit.end:
@@ -399,7 +400,7 @@ class Behind:
         return tail
 
     def _gather(self, tail: Tail, name: Name, clause: Clause, cues: Sequence[Cue]) -> None:
-        """Note what one clause says of a name."""
+        """Add to the tail what one clause says about a name."""
         own = clause is self.scan.clauses[name.clause]
         told_when = clause.start in self.named.told_when
         hypothetical = False
@@ -419,7 +420,7 @@ class Behind:
                 negation = None
 
     def _note_pronoun(self, tail: Tail, cues: Sequence[Cue]) -> None:
-        """Note a verb of choice that has the thing as its object: "so choose that one", 去那儿."""
+        """Note a verb of choice with a pronoun as its object: "so choose that one", 去那儿."""
         for cue, following in pairwise(cues):
             if cue.has("not", "modal", "if"):
                 return
@@ -427,7 +428,7 @@ class Behind:
                 tail.chosen = tail.chosen or cue
 
     def _note(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
-        """Note what one word says of the thing."""
+        """Note what one word says about the thing."""
         self._note_choice(tail, cue, negation, hypothetical=hypothetical)
         closes = hours and cue.tags.get("time_role") == "closing"
         wrong = cue.has("unfit", "unsure") and not negation and not closes
@@ -443,7 +444,7 @@ class Behind:
         tail.both = tail.both or cue.has("both")
 
     def _note_choice(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool) -> None:
-        """Note a word that picks the thing, turns it down, or sets it aside."""
+        """Note a word that picks the thing, rejects it, or makes it an alternative."""
         if cue.has("no") or (cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue))):
             tail.reject = tail.reject or cue
         if cue.has("alternative") and not negation:
@@ -456,7 +457,7 @@ class Behind:
             tail.chosen = tail.chosen or cue
 
     def _ends(self, cue: Cue) -> bool:
-        """Return whether a verb that takes an object has none but a pronoun: "so skip it", "避开为好"."""
+        """Return whether a verb has no object, or only a pronoun: "so skip it", "避开为好"."""
         following = self.scan.text[cue.end : cue.end + 12].lstrip(" ")
         if not following or not following[0].isalnum():
             return True
@@ -466,12 +467,12 @@ class Behind:
         return pronoun is not None and pronoun.has("it", "chosen", "article")
 
     def _goes_on(self, cue: Cue) -> bool:
-        """Return whether "too" stands before an adjective, and not at the end."""
+        """Return whether a word follows "too", so that it means excess ("too far") and not "also"."""
         following = self.scan.text[cue.end : cue.end + 2].strip()[:1]
         return following not in ("", ",", ".", ";", "!", ")")
 
     def _said_of(self, name: Name) -> Iterator[tuple[Clause, list[Cue]]]:
-        """Yield the clauses that go on about a name, each with its words, up to where another thing is named."""
+        """Yield the clauses that continue about a name, each with its words, until another thing is named."""
         clause = self.scan.clauses[name.clause]
         later = self.named.neighbour(name, 1)
         stop = later.hit.start if later else clause.end

@@ -28,7 +28,7 @@ _TERSE = 8
 
 
 class Whole:
-    """What the reply as a whole does with each thing."""
+    """Decides the stance of names from the reply as a whole."""
 
     def __init__(self, scan: Scan, names: list[Name]) -> None:
         self.scan = scan
@@ -58,14 +58,14 @@ class Whole:
         self.leads |= self._sections()
 
     def _asks_which(self) -> bool:
-        """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
+        """Return whether the reply asks which of the listed things is wanted, so that the list proposes none."""
         asking = (sentence for sentence in self.scan.sentences if sentence.asks)
         return any(
             cue.has("which") for sentence in asking for cue in self.scan.cues_between(sentence.start, sentence.end)
         )
 
     def _opening(self) -> set[str]:
-        """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
+        """Return the thing that the reply's first clause names without anything against it; empty if there is none."""
         first = self.names[0] if self.names else None
         if (
             first is None
@@ -79,7 +79,7 @@ class Whole:
         return {first.key} if first.key and self._unknown(first) < _FEW else set()
 
     def _unknown(self, name: Name) -> int:
-        """Return how many letters of the clause of a name are neither its own nor those of words that say how and how far."""
+        """Return the weight of the letters in a name's clause outside the name and well-known words."""
         clause = self.scan.clauses[name.clause]
         rest = self.scan.text[clause.start : name.hit.start] + self.scan.text[name.hit.end : clause.end]
         understood = sum(
@@ -90,7 +90,7 @@ class Whole:
         return sum(map(_weight, rest)) - understood
 
     def _sections(self) -> set[str]:
-        """Return the things that head the first item of a list whose section proposes nothing else."""
+        """Return the things that head the first item of a section's list where that section proposes nothing else."""
         seen: dict[int, Name] = {}
         for name in self.names:
             if self.scan.blocks[name.block].kind in ("item", "row") and self.scan.blocks[name.block].heading >= 0:
@@ -108,7 +108,7 @@ class Whole:
         )
 
     def _leading(self) -> set[str]:
-        """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
+        """Return the things that lead a heading or a numbered, timed or ticked item or row, or form a timed plan."""
         keys = set()
         settled = {
             self.scan.blocks[name.block].heading
@@ -133,10 +133,11 @@ class Whole:
         return keys - self.out
 
     def _options(self, name: Name) -> bool:
-        """Return whether a name stands in a table or list of options, of which another one is turned down or picked."""
+        """Return whether a name is in a table or list of options with one already rejected or picked."""
         return self._list_of(name) in self.choices and self.scan.blocks[name.block].kind in ("row", "item")
 
     def _list_of(self, name: Name) -> tuple[str, int]:
+        """Return a key for the list or table that a name stands in."""
         block = self.scan.blocks[name.block]
         return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
 
@@ -148,17 +149,18 @@ class Whole:
         return "compared" if row or self._options(name) else "unclear"
 
     def _one_of_several(self, name: Name) -> bool:
-        """Return whether a table has other things at the heads of its rows that nothing is said against: then it may compare them."""
+        """Return whether several things head rows of the same table, so that it may only compare them."""
         return len(self.heads.get(self._list_of(name), ())) > 1
 
     def _numbered(self, name: Name) -> bool:
+        """Return whether a name stands in a numbered list item."""
         block = self.scan.blocks[name.block]
         start = block.span.start
         lead = self.scan.folded.original[max(start - 5, 0) : start].rpartition("\n")[2]
         return block.kind == "item" and any(char.isdigit() or "①" <= char <= "⑳" for char in lead)
 
     def settle(self) -> None:
-        """Set the stance of every name."""
+        """Set the stance of every name, from its own sign or else from the whole reply."""
         either = self._of_either()
         for name in self.names:
             name.stance = _DECIDED.get(name.sign) or self._weak(name)
@@ -166,7 +168,7 @@ class Whole:
                 name.stance = "unclear"
 
     def _of_either(self) -> set[int]:
-        """Return the sentences of whose names "the former" or "the latter" is said: which is which is not read."""
+        """Return the sentences with names that "the former" or "the latter" refers to; which one is not resolved."""
         headings = {
             self.scan.clauses[self.scan.clause_at(cue.start)].sentence for cue in self.scan.cues if cue.has("either")
         }
@@ -174,7 +176,7 @@ class Whole:
         return headings | {sentence - 1 for sentence in headings - sentences}
 
     def _weak(self, name: Name) -> Stance:
-        """Return the stance of a name whose own words do not decide: that of its thing in the whole reply."""
+        """Return the stance of a name that its own words leave open, from its thing in the whole reply."""
         key = name.key
         if not key:  # several things have the name: what holds for whichever is meant
             return "rejected" if name.sign == "bad" else "unclear"
@@ -195,7 +197,7 @@ class Whole:
         return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
 
     def _plain(self, name: Name, *, others: bool) -> Stance:
-        """Return the stance of a name that nothing is said against: that of a plan, of a list, of the only candidate."""
+        """Return the stance of a name with nothing against it: as part of a plan, of a list, or as the only candidate."""
         if name.sign == "plan":
             return "affirmed"
         if name.doubtful:
@@ -210,7 +212,7 @@ class Whole:
         return "described" if self._is_subject(name) else "unclear"
 
     def _is_subject(self, name: Name) -> bool:
-        """Return whether a clause begins with the name, so that what follows says what the thing is like."""
+        """Return whether a clause starts with the name, so that the rest describes the thing."""
         clause = self.scan.clauses[name.clause]
         begin = clause.start
         for cue in clause.cues:
@@ -224,7 +226,7 @@ class Whole:
         return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
 
     def _fragment(self, name: Name) -> bool:
-        """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
+        """Return whether a name's clause has no known verb: such a short answer proposes what it names."""
         clause = self.scan.clauses[name.clause]
         return not clause.has(
             "person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although"
@@ -232,12 +234,12 @@ class Whole:
 
 
 def _weight(char: str) -> int:
-    """Return what a character counts among the letters of a clause: a Chinese one is half a word."""
+    """Return a character's weight as a letter: 2 for Chinese (half a word), 1 for other letters, else 0."""
     return 2 if is_han(char) else int(char.isalpha())
 
 
 def reasons(names: Sequence[Name]) -> list[tuple[int, int] | None]:
-    """Return for each name the place of the words that decided its stance; those of another mention where the reply as a whole did."""
+    """Return for each name the place of the words that decided its stance, of this or another mention; else None."""
     first: dict[tuple[str, str], tuple[int, int]] = {}
     for name in names:
         if name.why and name.sign in ("propose", "reject"):
@@ -257,7 +259,7 @@ _FOLLOWING = 2
 
 
 class _Signs:
-    """Reads the signs around all names of a reply."""
+    """Sets the sign of every name in a reply from the words around it."""
 
     def __init__(self, named: Named) -> None:
         self.named = named
@@ -266,7 +268,7 @@ class _Signs:
         self.behind = Behind(named)
 
     def read(self) -> None:
-        """Set the sign of every name."""
+        """Set the sign of every name from the words around it."""
         self.named.index()
         self.named.told_when = {
             self.scan.clauses[self.scan.clause_at(position)].start for position in self.named.clocks
@@ -284,12 +286,12 @@ class _Signs:
             self._set_sign(group)
 
     def _moves(self, name: Name) -> bool:
-        """Return whether the clause of a name says when one comes or goes, and not only when something is so."""
+        """Return whether a name's clause says when one arrives or leaves, not only when something is open."""
         clause = self.scan.clauses[name.clause]
         return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
 
     def _fragment(self, clause: Clause) -> bool:
-        """Return whether a clause is names, times and figures only."""
+        """Return whether a clause consists of names, times and figures only."""
         words = sum(cue.end - cue.start for cue in clause.cues)
         count = sum(
             name.hit.end - name.hit.start for name in self.named.by_clause.get(self.scan.clause_at(clause.start), ())
@@ -298,6 +300,7 @@ class _Signs:
         return letters - words - count < _FEW
 
     def _row_timed(self, name: Name, timed: set[int]) -> bool:
+        """Return whether a time of day in the same row, or in a clause nearby, belongs to a name."""
         sentence = self.scan.sentences[name.sentence]
         block = self.scan.blocks[name.block]
         if block.kind != "row":
@@ -308,14 +311,14 @@ class _Signs:
         )
 
     def _of_hours(self, block: TextBlock, place: int) -> bool:
-        """Return whether the column of a clause says when things open, close or run at last."""
+        """Return whether the column of a clause is about opening, closing or last-service times."""
         start, end = self.scan.folded.span(self.scan.clauses[place].start, self.scan.clauses[place].end)
         cell = next((cell for cell in block.cells if cell.span.start < end and start < cell.span.end), None)
         header = cell.header if cell else ""
         return any(cue.tags.get("time_role") in _OF_HOURS for cue in self.scan.pack.find(header))
 
     def _groups(self) -> list[list[Name]]:
-        """Return the names that are said in one breath ("A, B and C"). A comma alone makes no list: "Take A, B is shut"."""
+        """Return the names grouped as they are listed together ("A, B and C"); a comma alone does not join names."""
         groups: list[list[Name]] = []
         pending: list[Name] = []
         for name in self.named.names:
@@ -333,7 +336,7 @@ class _Signs:
         return groups + [[other] for other in pending]
 
     def _linked(self, start: int, end: int) -> str:
-        """Return how two names are joined: by "and" or a list comma, by a comma alone, or not at all."""
+        """Return how two names are joined: "and", "comma", or empty for not at all."""
         gap = self.scan.text[start:end]
         gap = _BRACKETED.sub("", gap) if len(gap) <= 2 * _LABEL else gap
         if _ADDRESSED.fullmatch(gap):
@@ -359,6 +362,7 @@ class _Signs:
         return "and" if joined else "comma" if "," in gap else ""
 
     def _set_sign(self, group: list[Name]) -> None:
+        """Set the sign of a group of names from the words before and after it, its headings and its list."""
         first, last = group[0], group[-1]
         tail = Tail() if "if" in self.scan.clauses[last.clause].links else self.behind.tail_of(last)
         sign, cue = self.before.sign_of(first, tail)
@@ -388,13 +392,13 @@ class _Signs:
             name.doubtful = name.bad or tail.but is not None or tail.no is not None
 
     def _suggests(self, group: Sequence[Name]) -> bool:
-        """Return whether a question puts the only thing that it names to the user: "How about X?"."""
+        """Return whether a question suggests the only thing that it names: "How about X?"."""
         whole = self.scan.sentences[group[0].sentence]
         keys = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
         return len(keys) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
 
     def _spread(self, first: Name, tail: Tail) -> None:
-        """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
+        """Apply a verdict on "both" or "neither" to the names before, too: "X is A and Y is B, so neither will do"."""
         cue = tail.reject or tail.bad
         if not cue or not tail.both:
             return
@@ -404,7 +408,7 @@ class _Signs:
                 name.sign, name.why = "bad", (cue.start, cue.end)
 
     def _led_in(self, name: Name) -> Cue | None:
-        """Return the word that turns down all that a sentence lists behind its colon: "the others won't do: A shuts at six; B ..."."""
+        """Return the word before a colon that rejects all listed after it ("the others won't do: A ..."); else None."""
         first = self.scan.sentences[name.sentence].first
         lead: list[Cue] = []
         for place in range(first, name.clause):
@@ -425,7 +429,7 @@ class _Signs:
         return None
 
     def _among_others(self, name: Name) -> Cue | None:
-        """Return the word that sets aside all that a sentence lists behind its colon: "the others open later: A 07:30, B 08:00"."""
+        """Return the word before a colon that sets aside all listed after it ("the others open later: A 07:30"); else None."""
         whole = self.scan.sentences[name.sentence]
         label = self.scan.clauses[whole.first]
         opened = (place for place in range(whole.first + 1, whole.last) if self.scan.clauses[place].opens == ":")
@@ -434,7 +438,7 @@ class _Signs:
         return None if whole.first in self.named.by_clause else label.first("other")
 
     def _under(self, name: Name, *, leads: bool) -> str:
-        """Return what the head of its column, or the headings over a name, say of all that stands under them."""
+        """Return the sign that the headings over a name give it: reject, option or offered; empty if none."""
         place = self.scan.blocks[name.block].heading
         goes_on = self.scan.blocks[name.block].kind != "paragraph" or not any(
             block.kind in ("item", "row") for block in self.scan.blocks[place + 1 : name.block]
@@ -460,7 +464,7 @@ class _Signs:
 
 
 def read_stances(scan: Scan, names: list[Name], clocks: Sequence[int]) -> None:
-    """Set sign and stance of every name.
+    """Set the sign and stance of every name in a reply.
 
     Args:
         scan: the reply.
@@ -488,7 +492,7 @@ _STATING = ("not", "lack", "unfit", "past", "numeral", "tomorrow")
 
 
 def plainly(scan: Scan, name: Name) -> Plainly:
-    """Return whether a sentence plainly affirms words, plainly denies them, or does neither.
+    """Return whether a sentence plainly affirms or denies words; empty if neither.
 
     Args:
         scan: the text.
@@ -517,7 +521,7 @@ def plainly(scan: Scan, name: Name) -> Plainly:
 
 
 class _Shape:
-    """The clause that words stand in.
+    """The shape of the clause around some words.
 
     Args:
         scan: the text.
@@ -536,7 +540,7 @@ class _Shape:
         self.states = stating or (scan.pack.pattern("affirms").match(own) is not None and self._ends(_TAIL))
 
     def turning(self, start: int, end: int) -> list[Cue]:
-        """Return the words around that may turn what is said."""
+        """Return the words between two places, outside the named ones, that may reverse the statement."""
         around = self.scan.cues_between(start, end)
         return [
             cue
@@ -545,7 +549,7 @@ class _Shape:
         ]
 
     def alone(self) -> bool:
-        """Return whether nothing beside the clause could take it back: other clauses of the sentence tell of something else, and no short sentence follows that turns it."""
+        """Return whether nothing else takes the clause back: neither its sentence nor a short sentence after it."""
         own = self.scan.sentences[self.clause.sentence]
         others = [
             clause
@@ -563,7 +567,7 @@ class _Shape:
         )
 
     def _tells(self, clause: Clause) -> bool:
-        """Return whether a clause is empty, or has a figure, a verb that affirms, or a word for how one gets about."""
+        """Return whether a clause is about something else: it is empty, or has a figure, an affirming verb or a way to go."""
         words = self.scan.text[clause.start : clause.end]
         plain = self.words.get("plain_yes", frozenset()) | self.words.get("plain_tail", frozenset())
         informs = clause.has("unit", "numeral", "mode", "choose", "toward", "clock_word", "fit", "and")
@@ -575,18 +579,18 @@ class _Shape:
         )
 
     def doubted(self, start: int, end: int = 0) -> bool:
-        """Return whether words before these, and up to ``end`` behind them, leave open whether they hold here and now."""
+        """Return whether words before, or after up to ``end``, leave open whether the statement holds."""
         around = self.scan.text[start : self.name.hit.start], self.scan.text[self.name.hit.end : end]
         return any(self.scan.pack.pattern("doubt").search(words) for words in around)
 
     def _ends(self, most: int) -> bool:
-        """Return whether little follows the words in their clause, or what takes nothing back."""
+        """Return whether nothing but at most a harmless rest follows the words in their clause."""
         rest = self.tail.strip(_MARKS)
         goes_on = rest[:1] in self.words.get("plain_joint", ()) and len(rest) <= most
         return not rest or rest in self.words.get("plain_tail", ()) or goes_on
 
     def answers(self, stop: int) -> bool:
-        """Return whether the words are no label, or one whose value is a mere yes: "Lift: yes"."""
+        """Return whether the words are no label, or a label with a plain yes as its value: "Lift: yes"."""
         if not self.scan.text[: self.last.end].rstrip().endswith(":"):
             return True
         following = self.scan.clause_at(self.last.end)
@@ -596,7 +600,7 @@ class _Shape:
         return value in self.words.get("plain_yes", ())
 
     def affirms(self) -> bool:
-        """Return whether what stands before the words only names what they are said of, and says that it has them or is so."""
+        """Return whether only a short subject and an affirming verb, or nothing that matters, precede the words."""
         if self._fills(self.lead, 0):
             return self._ends(0)
         verbs = list(self.scan.pack.pattern("affirms").finditer(self.lead))
@@ -606,7 +610,7 @@ class _Shape:
         return self._fills(self.lead[verbs[0].end() :], 1) and len(_WORD.findall(subject)) <= _SUBJECT
 
     def denies(self, turning: Cue) -> bool:
-        """Return whether the only word that turns the sentence denies these words, and stands right before them."""
+        """Return whether the only reversing word of the sentence directly precedes the words and negates them."""
         between = self.scan.text[turning.end : self.name.hit.start]
         return (
             turning.has(*_DENYING)
@@ -617,7 +621,7 @@ class _Shape:
         )
 
     def _fills(self, between: str, strange: int) -> bool:
-        """Return whether some words say nothing themselves ("a", "any", 什么), but for so many strange ones."""
+        """Return whether words are mere fillers ("a", "any", 什么), apart from at most ``strange`` others."""
         rest = between.strip(_MARKS)
         fillers = self.words.get("plain_filler", frozenset())
         if rest in fillers or not rest:

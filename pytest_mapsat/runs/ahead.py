@@ -27,7 +27,7 @@ _GLANCE = 0.1
 
 @dataclass(eq=False)
 class Planned:
-    """An episode that somebody will ask for.
+    """An episode that will be asked for later, with the functions that play and grade it.
 
     Attributes:
         key: names it.
@@ -46,13 +46,13 @@ class Planned:
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
 
     def cancel(self) -> None:
-        """Tell the waiting thread that it will not be played."""
+        """Cancel the outcome, so that a thread waiting for it learns that the episode will not be played."""
         self.outcome.cancel()
         self.outcome.set_running_or_notify_cancel()  # who waits hears of it only now
 
 
 class Ahead:
-    """Runs episodes on threads of their own, in the order in which they are offered.
+    """Plays episodes on threads of its own before they are asked for, in the order in which they are offered.
 
     What has ended waits until it is asked for; as long as much is waiting, no more is taken in, so that memory stays bounded.
 
@@ -77,15 +77,15 @@ class Ahead:
 
     @property
     def room(self) -> int:
-        """How many more episodes are taken in now; none after ``cancel``."""
+        """How many more episodes can be offered now; 0 after ``cancel``."""
         return HELD * self._width - len(self._planned) if self._open else 0
 
     def knows(self, key: Hashable) -> bool:
-        """Return whether the episode of this name was offered and not yet asked for."""
+        """Return whether an episode with this key was offered and not asked for yet."""
         return key in self._planned
 
     def offer(self, planned: Planned) -> None:
-        """Take in an episode; it begins as soon as there is room for it."""
+        """Queue an episode, which begins as soon as there is room; it is cancelled at once after ``cancel``."""
         with self._changed:
             self._planned[planned.key] = planned
             if not self._open:
@@ -95,7 +95,7 @@ class Ahead:
             self._begin()
 
     def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | Played | None:
-        """Return the scorecard of an episode, or the episode where its plan says nothing of grading, as soon as it has ended; None where it was cancelled before it began.
+        """Wait for an episode and return its scorecard (the episode if its plan has no ``grade``); None if it was cancelled.
 
         Args:
             key: names it.
@@ -124,7 +124,7 @@ class Ahead:
             return planned.grade(ended)
 
     def drop(self, key: Hashable) -> None:
-        """Forget an episode that will not be asked for. An episode under way goes on, and its result is dropped."""
+        """Forget an episode that will not be asked for; if it is under way its result is discarded."""
         with self._changed:
             planned = self._planned.pop(key, None)
             if planned is not None and planned in self._queue:
@@ -132,7 +132,7 @@ class Ahead:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Count an episode that runs on the calling thread as one of those under way; wait until it may begin."""
+        """Wait for room, then count an episode on the calling thread as under way until the block ends."""
         with self._changed:
             self._waiting += 1
             self._changed.wait_for(lambda: self._busy < self._width)
@@ -144,14 +144,14 @@ class Ahead:
             self._freed()
 
     def cancel(self) -> None:
-        """Let no further episode begin."""
+        """Cancel all queued episodes and accept no more."""
         with self._changed:
             self._open = False
             while self._queue:
                 self._queue.pop().cancel()
 
     def close(self) -> int:
-        """Cancel what has not begun, wait a little for what has, then give it up.
+        """Cancel queued episodes, wait a little for those under way, then give them up.
 
         Returns:
             How many episodes were left behind, with their threads.
@@ -166,7 +166,7 @@ class Ahead:
         return left
 
     def _begin(self) -> None:
-        """Begin the first episodes that may begin; the lock is held."""
+        """Start queued episodes on threads as far as there is room; the caller holds the lock."""
         for planned in list(self._queue):
             if self._busy + self._waiting < self._width and planned.alone not in self._shared:
                 self._queue.remove(planned)
@@ -177,6 +177,7 @@ class Ahead:
     # -- the threads -----------------------------------------------------------------------
 
     def _run(self, planned: Planned) -> None:
+        """Play an episode in its context on this thread, then free its place."""
         try:
             with computing():
                 planned.context.run(self._play, planned)
@@ -184,7 +185,7 @@ class Ahead:
             self._freed(planned.alone)
 
     def _play(self, planned: Planned) -> None:
-        """Play an episode; one that was given up has no outcome."""
+        """Play an episode and set its outcome, unless episodes are no longer wanted."""
         try:
             played = planned.play()
             if self._wanted:
@@ -196,6 +197,7 @@ class Ahead:
                 self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
 
     def _freed(self, alone: Hashable = None) -> None:
+        """Free the place of an episode that ended, and start the next one."""
         with self._changed:
             self._busy -= 1
             self._shared.discard(alone)

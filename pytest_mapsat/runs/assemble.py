@@ -32,7 +32,7 @@ from .request import drops_of, entries_of, prompts_of, thresholds_of
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What was there to run, and what became of it.
+    """Accounting of what a run was to do, and why it may be partial, broken or unfinished.
 
     Attributes:
         accounting: where every collected item went.
@@ -57,7 +57,7 @@ def assemble(
     metrics: Sequence[Metric] = MSB_METRICS,
     baselines: Sequence[Side] = (),
 ) -> Run:
-    """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
+    """Return a run made of scorecards, sorted by case id, trial, agent and attempt, with summary, comparison and gate.
 
     Args:
         cards: the scorecards; their trajectories are not read.
@@ -123,7 +123,7 @@ def assemble(
 
 
 def _uncertified(suites: Sequence[Suite], manifest: RunManifest) -> tuple[str, ...]:
-    """Return why the judge of a run may not gate some of its suites."""
+    """Return the reasons why a run's judge may not gate suites that require a certificate; empty if it may."""
     asking = [suite for suite in suites if suite.manifest.judge.certified]
     if not asking:
         return ()
@@ -133,7 +133,7 @@ def _uncertified(suites: Sequence[Suite], manifest: RunManifest) -> tuple[str, .
 
 
 def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
-    """Return what a manifest says of suites, sorted."""
+    """Return the manifest's entry for each suite, sorted by name."""
     infos = (
         SuiteInfo(
             name=suite.manifest.name,
@@ -152,7 +152,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
 def _coverage(
     cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: RunOutcome
 ) -> Coverage:
-    """Return how much of the suites ran, and what could not be read."""
+    """Return how much of the suites ran, with the errors in what could not be read."""
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []
     for suite in suites:
@@ -175,7 +175,7 @@ def _coverage(
 
 
 def _unread(suite: Suite) -> Iterator[str]:
-    """Yield the paths of what cannot be read."""
+    """Yield the paths of a suite's files that cannot be read, and a wrong count of its cases."""
     yield from (problem.path for problem in suite.inventory.problems)
     for path in suite.inventory.cases:
         try:
@@ -187,7 +187,7 @@ def _unread(suite: Suite) -> Iterator[str]:
 
 
 def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator[str]:
-    """Yield a warning where the agent named several builds."""
+    """Yield a warning if the agent reported several builds of itself."""
     builds = builds_named(request, cards)
     if len(builds) > 1:
         names = listed(build or "none" for build in builds)
@@ -195,12 +195,12 @@ def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator
 
 
 def portable(request: RunRequest) -> RunRequest:
-    """Return a request without the folders of paths in it: two equal runs may keep their files in different places."""
+    """Return a request with paths reduced to file names, so that equal runs with files in other places stay equal."""
     return request.model_copy(update={"agent": _portable(request.agent), "judge": _portable(request.judge)})
 
 
 def _warnings(cards: Sequence[Scorecard]) -> tuple[str, ...]:
-    """Return what is odd about some episodes, sorted, each warning once with the cases that it is about."""
+    """Return the warnings of scorecards, sorted and without repetition, each with its cases."""
     cases: dict[str, list[str]] = {}
     for card in cards:
         for warning in dict.fromkeys(card.warnings):
@@ -209,12 +209,13 @@ def _warnings(cards: Sequence[Scorecard]) -> tuple[str, ...]:
 
 
 def _portable(spec: str) -> str:
+    """Return a ``recorded:`` spec with its path reduced to the file name; any other spec unchanged."""
     kind, colon, rest = spec.partition(":")
     return f"{kind}:{Path(rest).name}" if kind == "recorded" and colon else spec
 
 
 def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
-    """Check, before anything has run, that a run can be compared with an earlier one.
+    """Check, before anything runs, that a new run can be compared with an earlier one.
 
     Args:
         path: where the earlier run stands.
@@ -236,7 +237,7 @@ def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Itera
 
 
 def too_few_trials(path: Path, baseline: Side, trials: int) -> str:
-    """Say that one trial of each case is too few, where the agent of the earlier run varied or one run has several trials and may show that it does.
+    """Return a hint that one trial per case is too few: only the new run has several, or the earlier run's trials vary.
 
     Args:
         path: where the earlier run stands.

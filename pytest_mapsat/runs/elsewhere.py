@@ -60,7 +60,7 @@ _ON_THE_WAY = 60.0
 
 @dataclass
 class Elsewhere:
-    """Has episodes played in other processes.
+    """Has other processes play episodes, and returns their trajectories.
 
     Args:
         submit: has another process call a function, and returns the future; as of ``concurrent.futures.Executor`` and ``distributed.Client``.
@@ -83,7 +83,7 @@ class Elsewhere:
     def play(
         self, case: Case, suite: SandboxSuite, source: Source, histories: Sequence[History] = (), *, trial: int
     ) -> Trajectory:
-        """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
+        """Return the trajectory of one episode; any failure on the way is described by its ending and fault."""
         if id(suite) not in self._suites:
             tables = {name: list(table.rows) for name, table in suite.tables.items()}
             tools = [tool.to_json() for tool in suite.tools.values()]
@@ -101,10 +101,11 @@ class Elsewhere:
         return Trajectory.model_validate(outcome["trajectory"])
 
     def stop(self) -> None:
-        """Wait for no answer any more."""
+        """Stop waiting for answers."""
         self._stopped.set()
 
     def _asked(self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[History]) -> dict[str, Any]:
+        """Return the message for the other process: the case, its recordings and how to play it."""
         options = self.request.options.model_copy(update={"profile": False})  # which the case is in already
         return {
             "version": __version__,
@@ -120,6 +121,7 @@ class Elsewhere:
         }
 
     def _answer(self, suite: bytes, asked: bytes) -> str:
+        """Send an episode to another process and return its answer. Raises MapsatError after the run's end or a timeout."""
         future = self.submit(play_elsewhere, suite, asked)
         until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
         while True:
@@ -135,7 +137,7 @@ class Elsewhere:
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
-    """Return the case without its interactions, which reach an agent by its memory alone, and with what a scripted user, or the oracle, needs of its truth; all of it for a user that is a model."""
+    """Return the case without interactions, and with only the truth that the user or oracle needs (all for a model user)."""
     case = case.model_copy(update={"visible": case.visible.model_copy(update={"interactions": ()})})
     if request.user not in ("scripted", "silent"):
         return case
@@ -152,7 +154,7 @@ def _packed(data: Mapping[str, Any]) -> bytes:
 
 
 def _unpacked(packed: bytes) -> dict[str, Any]:
-    """Return the data of compressed JSON."""
+    """Return the data in compressed JSON."""
     data: dict[str, Any] = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
     return data
 
@@ -162,7 +164,7 @@ def _unpacked(packed: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Suite:
-    """What of a suite has travelled: enough to make the sandbox of one of its cases."""
+    """The parts of a suite that were sent to this process: enough to make the sandbox of one case."""
 
     manifest: SuiteManifest
     tools: Mapping[str, Tool]
@@ -173,21 +175,21 @@ class _Suite:
 
     @property
     def root(self) -> Path:
-        """What tells it from other suites: where it stands is known to the other process alone."""
+        """A path that identifies the suite: its name, as its real place is unknown in this process."""
         return Path(self.manifest.name)
 
     def histories_before(self, case: Case) -> Sequence[History]:
-        """Return the histories that came with the case."""
+        """Return the histories that were sent with the case."""
         del case
         return self.histories
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
-        """Return the recordings that came with the case."""
+        """Return the recordings that were sent with the case."""
         return tuple(recording for recording in self.own if recording.case == case_id)
 
 
 def play_elsewhere(suite: bytes, asked: bytes) -> str:
-    """Play an episode in this process for another one.
+    """Play an episode for another process, and return the result as JSON.
 
     Args:
         suite: what all episodes of a suite need, packed.
@@ -207,6 +209,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
 
 
 def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
+    """Return the trajectory of an episode that another process asked for. Raises MapsatError if it cannot be played."""
     name_secrets(common.manifest.redact)
     suite = replace(
         common,
@@ -221,7 +224,7 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
 
 @lru_cache(maxsize=4)
 def _runner(request: str, root: str, cache: Mode) -> Runner:
-    """Return what plays episodes of a run; kept, with its connections, for the next ones."""
+    """Return the runner for a request, cached with its connections for the next episodes."""
     asked = RunRequest.model_validate_json(request)
     client = open_door(cache) if asks_models(asked) else None
     source = resolve_source(asked.agent, root=Path(root), client=client, http_form=asked.options.http)
@@ -231,7 +234,7 @@ def _runner(request: str, root: str, cache: Mode) -> Runner:
 
 @lru_cache(maxsize=4)
 def _suite_of(packed: bytes) -> _Suite:
-    """Return the suite that has travelled; kept for the next episodes."""
+    """Return the suite in packed data, cached for the next episodes."""
     data = _unpacked(packed)
     tools = map(Tool.model_validate, data["tools"])
     tables = {name: Table(name, tuple(rows)) for name, rows in data["tables"].items()}
@@ -239,7 +242,7 @@ def _suite_of(packed: bytes) -> _Suite:
 
 
 def _sandboxes(conftests: tuple[str, ...]) -> tuple[SandboxHook, ...]:
-    """Return what looks for sandboxes: installed packages, then some files, each as it is now."""
+    """Return the sandbox hooks of installed packages and of some conftests, reloaded if these changed."""
     with _loading:
         hooks = [_hook(path, Path(path).stat().st_mtime_ns if Path(path).is_file() else 0) for path in conftests]
     return (*installed_sandboxes(), *hooks)
@@ -250,7 +253,7 @@ _loading = Lock()
 
 @lru_cache(maxsize=16)
 def _hook(path: str, changed: int) -> SandboxHook:
-    """Return what looks for sandboxes in a file; ``changed``: when the file did."""
+    """Return the sandbox hook in a file; ``changed``: its modification time, so that a changed file is loaded again."""
     del changed  # a file that has changed is another one
     checks = exchange({})  # those of the file are for the process that judges
     try:
@@ -268,7 +271,7 @@ _PATIENCE = 5.0
 
 
 def open_cluster(address: str) -> Any:
-    """Return the client of a scheduler that has a worker at least; see ``distributed.Client``.
+    """Return a client of the dask scheduler at an address, once it has a worker.
 
     Args:
         address: as dask writes it, ``tcp://HOST:PORT`` or ``HOST:PORT``.
@@ -304,7 +307,7 @@ def open_cluster(address: str) -> Any:
 
 
 async def _kind_of(address: str) -> str:
-    """Return what answers at an address: a client would wait for good for a server of another kind."""
+    """Return the type of dask server at an address; a client of anything but a scheduler would wait forever."""
     from distributed import Security, rpc  # noqa: PLC0415  an extra
 
     ask: Any = rpc

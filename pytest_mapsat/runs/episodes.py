@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Flight(NamedTuple):
-    """An episode that is under way: its case, its trial from 1, and when it began by ``time.perf_counter``, seconds."""
+    """An episode under way: its case, its trial from 1, and its start by ``time.perf_counter``, in seconds."""
 
     case: str
     trial: int
@@ -40,19 +40,19 @@ class Flight(NamedTuple):
 
 
 class Flights:
-    """The episodes that are under way in this process. Safe to be used from several threads."""
+    """Tracks the episodes under way in this process; thread-safe."""
 
     def __init__(self) -> None:
         # Each operation on it is one of Python's own, which no thread interrupts.
         self._under_way: dict[object, Flight] = {}
 
     def under_way(self) -> tuple[Flight, ...]:
-        """Return the episodes that have begun and not ended, the oldest first."""
+        """Return the episodes under way, the oldest first."""
         return tuple(self._under_way.copy().values())
 
     @contextmanager
     def counted(self, case: str, trial: int) -> Iterator[None]:
-        """Count an episode as under way."""
+        """Count an episode as under way while the block runs."""
         flight = object()
         self._under_way[flight] = Flight(case, trial, perf_counter())
         try:
@@ -84,12 +84,12 @@ class Wanted(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What tells it from others."""
+        """The key that distinguishes it from other episodes."""
         return self.suite, self.case, self.trial, self.agent
 
 
 class Ended(NamedTuple):
-    """An episode that has ended.
+    """An ended episode: its scorecard, and where the line of that is kept.
 
     Attributes:
         card: its scorecard.
@@ -103,7 +103,7 @@ class Ended(NamedTuple):
 
 
 class Episodes:
-    """Runs episodes and remembers them.
+    """Runs episodes, remembers them and writes them to the journal.
 
     An item that asks again, as a rerun does, gets a further attempt; another test that asks for the same case, trial and agent gets
     the episode that is there.
@@ -130,14 +130,14 @@ class Episodes:
         self._kept: dict[Key, list[tuple[object, Ended]]] = {}
 
     def before(self, wanted: Wanted) -> Scorecard | None:
-        """Return the scorecard that an earlier run has of the episode which is asked for next."""
+        """Return the scorecard of the next attempt at an episode from an earlier run; None if it has none."""
         attempt = self._attempts[wanted.key] + 1
         return self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
 
     def ended(
         self, asker: str, wanted: Wanted, nodeid: str, run: Callable[[], Scorecard], *, again: bool = False
     ) -> Ended:
-        """Return the episode that an item asks for.
+        """Return the episode that an item asks for: a shared one, one of an earlier run, or a new one.
 
         Args:
             asker: the item's own node id.
@@ -165,14 +165,14 @@ class Episodes:
         return kept_card
 
     def has(self, wanted: Wanted) -> bool:
-        """Return whether the episode need not be run: an earlier run has it, or this one."""
+        """Return whether this run or an earlier one already has the episode, so that it need not run."""
         if any(source is wanted.source for source, _ in self._kept.get(wanted.key, ())):
             return True
         finished = self.finished
         return finished is not None and finished.card(wanted.case, wanted.trial, wanted.agent, 1) is not None
 
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
-        """Return an episode that has ended, kept in the journal where there is one."""
+        """Return an ended episode after writing it to the journal; with its line if there is none or writing fails."""
         if self.journal is None:
             return Ended(card, line=scorecard_line(card) if self.keeps_lines else None)
         line, environment = scorecard_line(card), card.trajectory.environment
@@ -191,7 +191,7 @@ CaseOf = Callable[[str], tuple[str, int]]
 
 @dataclass(slots=True)
 class _Item:
-    """Where one built-in item stands.
+    """The state of one built-in item.
 
     Attributes:
         copies: how often it is to run: once, or once for each worker where every worker runs all items.
@@ -213,7 +213,7 @@ _REMOVED = "removed from the collection without being deselected"
 
 
 class Ledger:
-    """What there is to run, and what has come of it: the built-in items by node id, and the episodes, wherever they ran.
+    """Accounts for all built-in items by node id, and collects the episodes of all processes.
 
     A scorecard settles an item whatever happened before: a rerun may bring what the first attempt did not.
 
@@ -232,12 +232,12 @@ class Ledger:
 
     @property
     def collected(self) -> int:
-        """How many episodes the items stand for, deselected ones included."""
+        """The number of episodes that the items stand for, including deselected ones."""
         return sum(item.copies for item in self._items.values())
 
     @property
     def deselected(self) -> int:
-        """How many of them were deselected."""
+        """The number of deselected episodes."""
         return sum(item.copies for item in self._items.values() if item.deselected)
 
     @property
@@ -248,18 +248,18 @@ class Ledger:
     # -- items -----------------------------------------------------------------------------
 
     def expect(self, nodeids: Iterable[str], copies: int = 1) -> None:
-        """Note collected items, each of which is to run so many times."""
+        """Note collected items, which are to run ``copies`` times each."""
         for nodeid in nodeids:
             item = self._items[nodeid]
             item.copies = max(copies, item.copies)
 
     def deselect(self, nodeids: Iterable[str]) -> None:
-        """Note items that were deselected, as pytest was told."""
+        """Note that items were deselected."""
         for nodeid in nodeids:
             self._items[nodeid].deselected = True
 
     def select(self, nodeids: Iterable[str]) -> None:
-        """Note the items that are left to run: one that was collected and is neither here nor deselected is lost."""
+        """Note the items left to run; a collected item that is neither among them nor deselected counts as lost."""
         left = set(nodeids)
         for nodeid, item in self._items.items():
             if nodeid in left:
@@ -268,7 +268,7 @@ class Ledger:
                 self.lose(nodeid, _REMOVED)
 
     def left_out(self) -> dict[str, Json]:
-        """Return the items that a worker does not run; the controller knows the others."""
+        """Return the items and drafts that this worker does not run, for ``leave_out`` in the controller."""
         return {
             "any_deselected": self.any_deselected,
             "drafts": {**self.drafts},
@@ -277,7 +277,7 @@ class Ledger:
         }
 
     def leave_out(self, left_out: Mapping[str, Any]) -> None:
-        """Take over what a worker returned from ``left_out``."""
+        """Add what a worker returned from ``left_out``."""
         self.any_deselected = self.any_deselected or left_out["any_deselected"]
         self.drafts |= left_out["drafts"]
         self.expect([*left_out["deselected"], *left_out["removed"]])
@@ -286,20 +286,20 @@ class Ledger:
             self.lose(nodeid, _REMOVED)
 
     def begin(self, nodeid: str) -> None:
-        """Note that an item has begun."""
+        """Note that an item has started."""
         self._items[nodeid].begun = True
 
     def card(self, nodeid: str) -> None:
-        """Note that an item has brought a scorecard."""
+        """Note that an item has produced a scorecard."""
         self._items[nodeid].carded += 1
 
     def lose(self, nodeid: str, reason: str) -> None:
-        """Note why an item has brought none; the first reason holds."""
+        """Note why an item has produced no scorecard; the first reason is kept."""
         item = self._items[nodeid]
         item.reason = item.reason or reason
 
     def close(self, case_of: CaseOf, why: str = "") -> Accounting:
-        """Return where everything went.
+        """Return the accounting of all items: collected, deselected, and lost with the reason.
 
         Args:
             case_of: tells the case and trial of a node id.
@@ -321,7 +321,7 @@ class Ledger:
     # -- episodes --------------------------------------------------------------------------
 
     def add(self, ended: Iterable[Ended], worker: str) -> None:
-        """Take over episodes of a worker; their turns are in the journal."""
+        """Add a worker's episodes without their turns, which are in the journal."""
         # gw10 stands behind gw9.
         number = int("".join(filter(str.isdigit, worker)) or 0)
         for episode in ended:
@@ -334,7 +334,7 @@ class Ledger:
             self._ended[key] = Ended(kept, episode.place, episode.line)
 
     def in_order(self) -> list[Ended]:
-        """Return the episodes in their order, attempts numbered through over all workers."""
+        """Return the episodes sorted by key, with attempts numbered across all workers."""
         ordered: list[Ended] = []
         last: tuple[object, ...] = ()
         attempt = 0
@@ -349,7 +349,7 @@ class Ledger:
 
 
 def without_turns(card: Scorecard) -> Scorecard:
-    """Return a scorecard whose trajectory holds no turns: those of a whole run are too many to keep."""
+    """Return a scorecard without the turns of its trajectory, to save memory."""
     return card.model_copy(update={"trajectory": card.trajectory.model_copy(update={"turns": ()})})
 
 
@@ -362,7 +362,7 @@ _EpisodeKey = tuple[str, int, str]
 
 @dataclass
 class Finished:
-    """The finished episodes of an earlier run: those that the infrastructure stopped are none, and are played again.
+    """The finished episodes of an earlier run, without those that the infrastructure stopped.
 
     Attributes:
         path: the file they were read from.
@@ -379,17 +379,17 @@ class Finished:
     episodes: Mapping[_EpisodeKey, Sequence[Scorecard]]
 
     def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
-        """Return the scorecard of an episode that has finished, or None."""
+        """Return the scorecard of an attempt at an episode; None if it has not finished."""
         attempts = self.episodes.get((case, trial, agent), ())
         return attempts[attempt - 1] if attempt <= len(attempts) else None
 
     def cards(self) -> Iterator[Scorecard]:
-        """Yield all of them."""
+        """Yield the scorecards of all attempts."""
         for attempts in self.episodes.values():
             yield from attempts
 
     def refuse_other_request(self, request: RunRequest) -> None:
-        """Check that a new run asks for the same.
+        """Check that a new run requests the same as the earlier one.
 
         Raises:
             UsageError: it does not; with everything that differs.
@@ -411,7 +411,7 @@ class Finished:
         self._refuse(differs)
 
     def refuse_other_suites(self, suites: Iterable[SuiteInfo]) -> None:
-        """Check that suites are those of the earlier run.
+        """Check that suites are the same as in the earlier run.
 
         Raises:
             UsageError: one has changed since, or was no part of it.
@@ -428,28 +428,30 @@ class Finished:
         )
 
     def _refuse(self, differs: Iterable[str]) -> None:
+        """Raise UsageError with the differences from the earlier run, if there are any."""
         if difference_lines := "\n".join(f"  {difference}" for difference in differs):
             raise UsageError(f"--mapsat-resume={shown_path(self.path)}: that run was another one\n{difference_lines}")
 
 
 def _within(before: RunOptions, now: RunOptions) -> bool:
-    """Say whether the cases of a run are among those of another: a smaller sample lies in a larger one, and each in the suite."""
+    """Return whether an earlier run's cases are among those of a new one: its sample is the same or smaller."""
     alike = (before.sample_by, before.sample_seed) == (now.sample_by, now.sample_seed)
     return not now.sample or (alike and 0 < before.sample <= now.sample)
 
 
 def _sample(options: RunOptions) -> str:
+    """Return a description of the sample that options ask for."""
     return f"{options.sample} cases {options.drawn}" if options.sample else "all cases"
 
 
 def _of_suite(info: SuiteInfo) -> str:
-    """Return in words what must be equal; labelled answers are read by no run."""
+    """Return a description of what must be equal in a suite: version, fingerprint and decisions."""
     decisions = f", decisions {info.decisions}" if info.decisions else ""
     return f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
 
 
 def _facts(request: RunRequest) -> dict[str, object]:
-    """Return what must be equal, by the name a user knows it by."""
+    """Return the parts of a request that must be equal, by the names users know."""
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "agent": request.agent,
@@ -463,7 +465,7 @@ def _facts(request: RunRequest) -> dict[str, object]:
 
 
 def read_finished(path: Path) -> Finished:
-    """Read what an earlier run has finished, from its journal or its run file.
+    """Return the finished episodes of an earlier run, from its journal or its run file.
 
     Raises:
         UsageError: there is no such file.

@@ -32,7 +32,7 @@ _MOST_WAITING = 256
 
 @dataclass
 class _Held:
-    """A memory, the digests of the histories it was built from, and what the last of its updates cost."""
+    """A memory with the digests of the histories it was built from, and the usage of its last update."""
 
     memory: Memory
     built: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class _Held:
 
 
 class Memories:
-    """Gives each episode the memory of its user: the one kept from an earlier task where it can be brought up to this one, else a new one.
+    """Lends each episode its user's memory: that of an earlier task if it can be brought up to this one, else a new one.
 
     While its episode lasts no other has it, so that its tools answer as of this task.
 
@@ -54,18 +54,18 @@ class Memories:
         self._waiting: OrderedDict[Hashable, _Held] = OrderedDict()
 
     def of(self, suite: Hashable, case: Case, histories: Sequence[Sequence[Interaction]], trial: int) -> EpisodeMemory:
-        """Return the memory for one episode; it is made and updated when it is first asked."""
+        """Return the memory for one episode, which is created and updated on first use."""
         owner = (suite, case.group.name if case.group else f"case {case.id}", trial)
         return EpisodeMemory(self, owner, case, histories, trial)
 
     def take(self, owner: Hashable, wanted: Sequence[str]) -> _Held | None:
-        """Return the kept memory of an owner, if no later task has changed it; one that is ahead is dropped."""
+        """Remove and return an owner's kept memory; None if there is none or it was built from other or later tasks."""
         with self._lock:
             kept = self._waiting.pop(owner, None)
         return kept if kept is not None and kept.built == tuple(wanted[: len(kept.built)]) else None
 
     def give_back(self, owner: Hashable, kept: _Held) -> None:
-        """Keep a memory for the next task; of two, the one built from more tasks."""
+        """Keep a memory for the owner's next task, unless one built from more tasks is kept."""
         with self._lock:
             other = self._waiting.get(owner)
             if other is None or len(other.built) <= len(kept.built):
@@ -77,7 +77,7 @@ class Memories:
 
 @dataclass
 class EpisodeMemory:
-    """The memory of one user in one episode."""
+    """A user's memory during one episode."""
 
     _memories: Memories
     _owner: Hashable
@@ -90,11 +90,11 @@ class EpisodeMemory:
 
     @property
     def own(self) -> bool:
-        """Whether it is the user's own code."""
+        """Whether the memory is code of the plugin's user and not one of ours."""
         return self._memories.source.own
 
     def recall(self, query: str) -> Retrieval:
-        """Bring the memory up to the task and return what it has for it; on the thread of the agent.
+        """Update the memory with the tasks so far and return what it retrieves; runs on the agent's thread.
 
         Raises:
             AgentFault: the user's own memory raised, or returned no text.
@@ -114,7 +114,7 @@ class EpisodeMemory:
         raise memory_fault(error)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call of one of its tools; an error of the memory becomes an error result that the agent reads.
+        """Answer a call of one of the memory's tools; its errors become error results that the agent reads.
 
         What a tool changes lasts to the end of the episode. The next task gets a memory built anew from what passed before it, in whatever order tasks run.
         """
@@ -131,13 +131,13 @@ class EpisodeMemory:
         return SandboxAnswer(result, "ok")
 
     def close(self) -> None:
-        """Let the next task of the user have the memory, unless one of its tools was called."""
+        """Give the memory back for the user's next task, unless one of its tools was called."""
         if self._held is not None:
             self._memories.give_back(self._owner, self._held)
             self._held = None
 
     def _recalled(self, query: str) -> Retrieval:
-        """Bring the memory up to the task and return what it has for it; what the user's code raises comes through."""
+        """Update the memory and return what it retrieves; exceptions of the user's code pass through."""
         marks = [digest([interaction.to_json() for interaction in history]) for history in self._histories]
         kept = self._memories.take(self._owner, marks) or self._new_memory()
         for history, mark in list(zip(self._histories, marks, strict=True))[len(kept.built) :]:
@@ -155,7 +155,7 @@ class EpisodeMemory:
         return Retrieval(text=answer.text, usage=total_usage(parts) if parts else Usage())
 
     def _new_memory(self) -> _Held:
-        """Return a new memory of the user's class. Raises AgentFault where it is none."""
+        """Return a new, reset memory. Raises AgentFault if it lacks a method of memories."""
         make = self._memories.source.make
         memory: Any = None if make is None else make(self._trial)
         if lacking := [name for name in MEMORY_METHODS if not callable(getattr(memory, name, None))]:

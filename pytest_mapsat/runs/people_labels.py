@@ -53,7 +53,7 @@ _SOURCE = "answers"
 def judge_answers(
     suite: Suite, answers: Iterable[PlacedNoun[PeopleLabels]]
 ) -> tuple[Run, tuple[MeasuredDialogue, ...]]:
-    """Return labelled answers as a run, and each dialogue of it with its true labels.
+    """Return labelled answers as a judged run, and each of its dialogues with the true labels.
 
     The checks alone judge: decisions of people would hide what the checks make of the answers. The answers to a case are its trials, in the order given.
 
@@ -86,12 +86,12 @@ def judge_answers(
 
 
 def answer_named(case: str, answer: str) -> str:
-    """Return the node id under which an answer stands in its run."""
+    """Return the node id of a labelled answer in its run."""
     return f"answers::{case}[{answer}]"
 
 
 def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, suite: Suite) -> Trajectory:
-    """Return the dialogue that ends in the answer: the oracle's with another last reply, or the answer's own."""
+    """Return the dialogue of a labelled answer: its own turns, or the oracle's with the answer as the last reply."""
     if answer.text is None or oracle is None:
         sandbox = make_sandbox(case, suite)  # a fresh one: several recordings of one call answer in order
         return Trajectory(case=case.id, turns=tuple(_played(turn, sandbox) for turn in answer.turns))
@@ -103,7 +103,7 @@ def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, suite
 
 
 def _played(turn: Turn, sandbox: Sandbox) -> Turn:
-    """Return a turn whose calls have results: their own where they give one, else what the sandbox answers."""
+    """Return a turn with results for all calls: the given ones, else those of the sandbox."""
     names = ("result", "status", "provenance", "changed", "writes")
     steps = []
     for step in turn.steps:
@@ -116,7 +116,7 @@ def _played(turn: Turn, sandbox: Sandbox) -> Turn:
 
 
 def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
-    """Return how the labels of a run agree with those that are true.
+    """Return how the labels of a run agree with labels that are known to be true.
 
     Args:
         run: a saved run, judged by anybody.
@@ -143,6 +143,7 @@ def _cases_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, Case]
 
 
 def _answers_at(path: Path) -> Sequence[PlacedNoun[PeopleLabels]]:
+    """Return the labelled answers in a file, or in the suite at a folder. Raises UsageError if there is no suite."""
     if path.is_file():
         return read_nouns(path, PeopleLabels)
     root = find_suite(path)
@@ -154,7 +155,7 @@ def _answers_at(path: Path) -> Sequence[PlacedNoun[PeopleLabels]]:
 def _by_answers(
     run: Run, cases: Mapping[str, Case], answers: Iterable[PlacedNoun[PeopleLabels]]
 ) -> Iterable[tuple[Scorecard, Mapping[str, Mark]]]:
-    """Yield each dialogue with the labels of the answer that it is: by the name that ``lint --answers --save`` gave it, and by its words."""
+    """Yield each scorecard with the labels of its labelled answer, matched by node id and reply; empty if there is none."""
     by_name = {answer_named(placed.noun.case, placed.noun.id): placed.noun for placed in answers}
     for card in run.cases:
         answer = by_name.get(card.nodeid)
@@ -167,7 +168,7 @@ def _by_answers(
 
 
 def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tuple[Scorecard, Mapping[str, Mark]]]:
-    """Yield each dialogue with what a file says of it."""
+    """Yield each scorecard with its labels in a file of verdicts."""
     require_file(path, shown_path(path))
     judge = RecordedJudge.open(path, f"recorded:{shown_path(path)}", shown_path(path))
     for card in run.cases:
@@ -188,7 +189,7 @@ State = Literal["undecided", "failed"]
 
 @dataclass(frozen=True)
 class ReviewQuestion:
-    """One label of a dialogue, put to a person: what is asked of the answer, and what the judge says."""
+    """A label of a dialogue that a person is asked about, with the requirement and the judge's view."""
 
     case: Case
     card: Scorecard
@@ -197,12 +198,12 @@ class ReviewQuestion:
 
     @property
     def state(self) -> State:
-        """Whether the judge cannot tell, or says that it failed."""
+        """``failed`` if the judge says so, ``undecided`` if it cannot tell."""
         return "failed" if self.label.outcome == "failed" else "undecided"
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """The calls that matter: of the tools that the check names; all calls where it names none, or none of them was called."""
+        """The calls of the tools that the check names; all calls if it names none or none of these was called."""
         tools = {getattr(noun, "tool", "") for _, noun in nouns_in(self.requirement, ())}
         calls = self.card.trajectory.calls
         return tuple(call for call in calls if call.tool in tools) or calls
@@ -224,7 +225,7 @@ class ReviewQuestion:
 
 @dataclass
 class Review:
-    """A saved run under review.
+    """Lists a saved run's open labels, and keeps people's decisions on them.
 
     Attributes:
         run: the run.
@@ -250,7 +251,7 @@ class Review:
 
     @property
     def open(self) -> list[ReviewQuestion]:
-        """The labels that are undecided, those that look failed first, then those that failed, without those that people have decided.
+        """The labels that people have not decided: undecided ones first (suspects ahead), then failed ones.
 
         Trials in which the same was said and answered ask once.
         """
@@ -267,12 +268,12 @@ class Review:
         return sorted(asked.values(), key=lambda question: (question.state == "failed", not question.label.suspect))
 
     def decide(self, question: ReviewQuestion, outcome: Mark, why: str) -> None:
-        """Keep a person's answer to a question."""
+        """Keep a person's decision on a question, in its file and here."""
         dialogue_key = DialogueKey.of(question.card.trajectory)
         self._take(_label_on(question.requirement, dialogue_key, outcome, by=self.by, why=why))
 
     def _take(self, *decisions: PeopleLabels) -> None:
-        """Keep decisions: in their files at once, then here."""
+        """Append decisions to their files, then apply them here."""
         for decision in decisions:
             path = self.labels_file or self._suites[decision.case].root / LABELS / REVIEWED
             data = decision.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -281,7 +282,7 @@ class Review:
         self._decisions = LabelsOfPeople.of(self._placed)
 
     def take_file(self, path: Path) -> int:
-        """Keep all decisions of a file, or none where one of them cannot be used.
+        """Keep all decisions in a file; none if one of them cannot be used.
 
         Returns:
             How many are new.
@@ -321,7 +322,7 @@ class Review:
     def _refusal(
         self, placed: PlacedNoun[PeopleLabels], cards: Mapping[tuple[str, int, str, int], Scorecard]
     ) -> Problem | None:
-        """Return why a line of a file cannot be used, or None."""
+        """Return the problem with a line of a file of decisions; None if it can be used."""
         noun = placed.noun
         case, card = self._cases.get(noun.case), cards.get(_key(noun))
         if noun.trial is None:
@@ -338,7 +339,7 @@ class Review:
         return None
 
     def add_answers(self) -> Iterator[str]:
-        """Add dialogues that people decided on to the labelled answers of their suite, and tell what became of each.
+        """Add fully decided dialogues to their suite's labelled answers; yield a line on what became of each.
 
         Raises:
             SuiteError: the answers that the suite has cannot be used.
@@ -369,13 +370,13 @@ class Review:
 
 
 def _has_reply(case: Case, card: Scorecard) -> bool:
-    """Return whether there is a reply to judge: somebody else did not break the episode, and the agent said something."""
+    """Return whether a dialogue has a reply to judge, and nothing but the agent broke it."""
     has_words = any(turn.text.strip() for turn in card.trajectory.replies)
     return has_words and unjudgeable(case, card.trajectory, "", "") is None
 
 
 def _label_on(requirement: Requirement, dialogue_key: DialogueKey, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
-    """Return a person's label of a requirement in a dialogue, tied to its words, replies and evidence."""
+    """Return a person's label of a requirement, bound to the requirement's wording and the dialogue's replies and evidence."""
     return PeopleLabels(
         case=dialogue_key.case,
         labels={requirement.id: outcome},
@@ -388,7 +389,7 @@ def _label_on(requirement: Requirement, dialogue_key: DialogueKey, outcome: Mark
 
 
 def _judged(case: Case, card: Scorecard) -> dict[str, Mark]:
-    """Return what the judge says of required requirements."""
+    """Return the judge's passed and failed labels of the case's required requirements."""
     required = {requirement.id for requirement in case.truth.required}
     return {
         label.requirement: "passed" if label.outcome == "passed" else "failed"
@@ -398,7 +399,7 @@ def _judged(case: Case, card: Scorecard) -> dict[str, Mark]:
 
 
 def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collection[str]) -> PeopleLabels:
-    """Return a dialogue as a labelled answer: every call with its result, and the labels; ``own``: those that only the judge gave."""
+    """Return a dialogue as a labelled answer with calls, results and labels; ``own``: labels that only the judge gave."""
     trajectory, dialogue_key = card.trajectory, DialogueKey.of(card.trajectory)
     order = [requirement.id for requirement in case.truth.requirements if requirement.id in marks]
     turns = tuple(map(_plain, trajectory.turns))
@@ -416,7 +417,7 @@ def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collect
 
 
 def _plain(turn: Turn) -> Turn:
-    """Return what was said and done in a turn, without its cost and time."""
+    """Return a turn with its text, calls and output only, without cost and time."""
     steps = tuple(
         Step(kind="call", tool=step.tool, arguments=step.arguments, result=step.result, status=step.status)
         for step in turn.steps
@@ -427,14 +428,14 @@ def _plain(turn: Turn) -> Turn:
 
 
 def _key(noun: PeopleLabels) -> tuple[str, int, str, int]:
-    """Return the key of the scorecard that labels are about."""
+    """Return the key of the scorecard that labels belong to."""
     return noun.case, noun.trial or 1, noun.agent, noun.attempt
 
 
 def _misfit(
     placed: PlacedNoun[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
 ) -> Problem | None:
-    """Return why a case cannot have a label, or None."""
+    """Return the problem with a label that its case cannot have; None if it can."""
     if name not in requirements:
         message = f"the case {placed.noun.case} has no requirement {shown(name)}"
         return placed.problem(["labels", name], message, did_you_mean(name, requirements))
@@ -445,7 +446,7 @@ def _misfit(
 
 
 def _apart(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
-    """Give what tells a dialogue apart from others of its case and trial, where there is something."""
+    """Yield the agent and the attempt of a dialogue where they distinguish it from others of its case and trial."""
     if dialogue.agent:
         yield "agent", printable(dialogue.agent)
     if dialogue.attempt > 1:
@@ -453,5 +454,5 @@ def _apart(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
 
 
 def dialogue_name(card: Scorecard) -> str:
-    """Return how a dialogue is called, with what tells it apart from others of its case and trial."""
+    """Return the name of a dialogue for messages: case, trial, and agent and attempt where they matter."""
     return f"case {card.id}, trial {card.trial}" + "".join(f", {name} {value}" for name, value in _apart(card))

@@ -40,15 +40,15 @@ _KEPT = ("nodeid", "agent", "attempt", "timing")
 
 
 class Bodies(Protocol):
-    """The functions of cases in Python."""
+    """Plays the functions of cases written in Python."""
 
     def play(self, card: Scorecard, context: JudgedDialogue) -> tuple[Decided | None, str]:
-        """Play the function of an episode's case over it; return what it came to, and the digest of the case with its function."""
+        """Play the function of an episode's case on its dialogue; return its decision, and a digest of case and function."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is graded otherwise than in the saved run; None: as it was.
+    """What is to be graded differently from the saved run; None leaves a setting as it was.
 
     ``decisions``: a file of people's decisions; None: that of each suite, whatever it was.
     """
@@ -62,7 +62,7 @@ class Changes:
     metrics: tuple[str, ...] | None = None
 
     def of(self, request: RunRequest) -> RunRequest:
-        """Return the request with the changes.
+        """Return the saved run's request with the changes applied.
 
         Raises:
             UsageError: the saved run's judge is a file, whose place a run file does not tell.
@@ -81,7 +81,7 @@ class Changes:
 
 
 def decisions_digest(path: Path | None) -> str:
-    """Return what a manifest says of a file of decisions that was given; empty for none.
+    """Return the digest of a file of decisions for the manifest; empty for None.
 
     Raises:
         UsageError: there is no such file.
@@ -94,7 +94,7 @@ def decisions_digest(path: Path | None) -> str:
 
 
 def open_suites(paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None = None) -> tuple[Suite, ...]:
-    """Open the suites at or above some paths, each once.
+    """Return the suites at or above some paths, opened once each.
 
     Args:
         paths: what the user named.
@@ -114,7 +114,7 @@ def open_suites(paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None =
 
 
 def changed_suites(run: Run, suites: Sequence[Suite], changes: Changes) -> tuple[str, ...]:
-    """Return in words how the suites, and the decisions given, differ from those of the run; empty where they do not."""
+    """Return warnings about suites and decisions that differ from those of the run; empty if there are none."""
     now = {info.name: info for info in suite_infos(suites)}
     warnings = []
     for before in run.manifest.suites:
@@ -141,7 +141,7 @@ def regrade(
     client: ModelClient | None = None,
     bodies: Bodies | None = None,
 ) -> Run:
-    """Return the run judged and scored again, with the suites' cases as they are now.
+    """Return the run judged and scored again, by the suites' current cases.
 
     Args:
         run: a saved run.
@@ -168,6 +168,7 @@ def regrade(
     graders = {suite.root: Grader.of(suite, request, available, **known) for suite in suites}
 
     def regraded(card: Scorecard) -> Scorecard:
+        """Return a scorecard judged and scored again by the current case."""
         suite, entry = places[card.id]
         case = in_profile_setting(suite.load(entry), suite) if request.options.profile else suite.load(entry)
         grader, known = graders[suite.root], {name: getattr(card, name) for name in _KEPT}
@@ -183,7 +184,7 @@ def regrade(
 
 
 def _missing(run: Run) -> str:
-    """Say how many of the episodes that a run accounts for are not in its file; empty where none is missing."""
+    """Return a message on how many of the accounted episodes are not in the run file; empty if none is missing."""
     accounting = run.accounting
     expected = accounting.collected - accounting.deselected - len(accounting.lost)
     run_keys = len({card.key[:3] for card in run.cases})
@@ -191,7 +192,7 @@ def _missing(run: Run) -> str:
 
 
 def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
-    """Return where the cases of some suites stand, by id.
+    """Return the suite and the entry of each case by id, for suites that have all of a run's cases.
 
     Raises:
         UsageError: a case of the run is in none of the suites, or two of them have it, or it is a draft.
@@ -208,7 +209,7 @@ def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseE
 
 
 def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
-    """Return the suite and the entry of each case, by its id.
+    """Return the suite and the entry of each case in some suites, by id.
 
     Raises:
         UsageError: two of the suites have a case of one id.
@@ -225,7 +226,7 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
 
 @dataclass
 class BatchDoor:
-    """Answers from the cache alone, and keeps what it was asked.
+    """A model client that answers from the cache only, and collects the requests it was asked.
 
     Attributes:
         cache: the kept answers.
@@ -239,7 +240,7 @@ class BatchDoor:
     _lock: Lock = field(default_factory=Lock)
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:  # noqa: ARG002
-        """Return the kept answer. Raises ModelError where there is none."""
+        """Return the cached answer. Raises ModelError if there is none."""
         key, answer = request.key(), self.cache.find(request)
         with self._lock:
             self.asked[key] = request
@@ -252,7 +253,7 @@ class BatchDoor:
 
 @dataclass(frozen=True)
 class Batched:
-    """What became of the files.
+    """The outcome of regrading through batch files.
 
     Attributes:
         run: the run, judged with all answers that there are.
@@ -272,7 +273,7 @@ class Batched:
 def regrade_in_batches(
     regraded: Callable[[ModelClient], Run], cache: Cache, *, read: Path | None = None, write: Path | None = None
 ) -> Batched:
-    """Return a run judged with what the cache and a file of results hold, and write what is still to be asked.
+    """Return a run judged with the cache and a file of results, and write the requests that are still open.
 
     What of a reply does not check is asked again once: such requests come up when the first replies have been read, and are
     written for a second round.
@@ -308,7 +309,7 @@ def regrade_in_batches(
 
 
 def _in_order(requests: dict[str, Request]) -> list[Request]:
-    """Return requests in an order that no thread decides."""
+    """Return requests sorted by key, so that their order does not depend on threads."""
     return [requests[key] for key in sorted(requests)]
 
 
@@ -319,7 +320,7 @@ _SHARD = "shard "
 def merge(
     parts: Mapping[str, Run], suites: Sequence[Suite], baselines: Sequence[Side] = (), drops: Sequence[str] = ()
 ) -> Run:
-    """Return the run that some parts of it make.
+    """Return the whole run that some parts make up.
 
     Args:
         parts: the parts, each by the name that messages call it by.
@@ -372,7 +373,7 @@ def merge(
 
 
 def _refuse_other(parts: Mapping[str, Run]) -> None:
-    """Refuse parts that were asked for something else, or are of other suites. Raises UsageError."""
+    """Raise UsageError if the parts had different requests, versions, suites or metrics."""
     (first, item), *others = parts.items()
     expected = _facts_of(item)
     differs = [
@@ -387,6 +388,7 @@ def _refuse_other(parts: Mapping[str, Run]) -> None:
 
 
 def _facts_of(run: Run) -> dict[str, Any]:
+    """Return the facts of a part that must be the same in all parts."""
     manifest = run.manifest
     request = manifest.request.model_dump(mode="json", by_alias=True)
     options = {name: value for name, value in request.pop("options").items() if name != "shard"}
@@ -401,7 +403,7 @@ def _facts_of(run: Run) -> dict[str, Any]:
 
 
 def _refuse_missing_shards(parts: Mapping[str, Run]) -> None:
-    """Refuse shards that are not exactly those of one split. Raises UsageError."""
+    """Raise UsageError if the shards among the parts are not exactly those of one split."""
     names: dict[int, list[str]] = {}
     counts = set()
     for name, run in parts.items():
@@ -424,7 +426,7 @@ def _refuse_missing_shards(parts: Mapping[str, Run]) -> None:
 def _refuse_holes(
     cards: Iterable[Scorecard], lost: Iterable[Lost], suites: Sequence[Suite], options: RunOptions
 ) -> None:
-    """Refuse a whole from which an episode of the suites is missing. Raises UsageError."""
+    """Raise UsageError if an episode of the suites is in no part."""
     there = {(card.id, card.trial) for card in cards} | {(loss.id, loss.trial) for loss in lost}
     places_in(suites)  # refuses suites that cannot be told apart
     cases = [entry.id for suite in suites for entry in entries_of(suite, options)]
@@ -440,9 +442,10 @@ def _refuse_holes(
 
 
 def _timing(parts: Sequence[RunTiming]) -> RunTiming:
-    """Return the timing of parts that ran side by side."""
+    """Return the timing of a run from that of its parts, which ran in parallel."""
 
     def common(value: Callable[[RunTiming], str]) -> str:
+        """Return the distinct values that the parts have, joined by commas."""
         return ", ".join(dict.fromkeys(value(part) for part in parts if value(part)))
 
     return RunTiming(

@@ -82,12 +82,12 @@ def parse_metric_sets(text: str) -> tuple[str, ...]:
 
 
 def asserted_kinds(names: Iterable[str]) -> tuple[Asserted, ...]:
-    """Return the kinds among some names as a run file lists them: sorted, ``none`` where there are none."""
+    """Return the kinds of requirements among some names, sorted as in a run file; ``none`` alone if there are none."""
     return tuple(sorted(set(_KINDS).intersection(names))) or ("none",)
 
 
 def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Threshold | Ceiling, ...]:
-    """Return the thresholds and ceilings that a run with these metrics is held against.
+    """Return the parsed thresholds and ceilings of a run with these metrics.
 
     Raises:
         UsageError: one cannot be read.
@@ -96,7 +96,7 @@ def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Thres
 
 
 def drops_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Drop, ...]:
-    """Return how much the means of a run with these metrics may fall.
+    """Return the parsed limits on how much means may fall, for a run with these metrics.
 
     Raises:
         UsageError: one cannot be read.
@@ -105,7 +105,7 @@ def drops_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Drop, ...]
 
 
 def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
-    """Return a digest of an agent's source code: of the files of its top package, or of its module, or of its recording.
+    """Return a digest of an agent's source code: the files of its top package, its module or its recording.
 
     Args:
         spec: the agent's spec; its module counts, as the user named it.
@@ -142,7 +142,7 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
 
 
 def project_files(root: Path) -> list[Path]:
-    """Return the files of the modules of a project that are loaded in this process, but for tests, installed packages and this one.
+    """Return the files of a project's modules loaded in this process, without tests, installed packages and this package.
 
     Args:
         root: the project's folder.
@@ -165,7 +165,7 @@ def project_files(root: Path) -> list[Path]:
 
 
 def _files_unloaded(name: str) -> list[Path]:
-    """Return the files of a module that is not loaded in this process, and is not loaded here: what its process loads is the agent's."""
+    """Return the files of a module's top package, found without loading it; empty if it is not found."""
     module_spec = None
     with suppress(ImportError, ValueError, AttributeError):
         module_spec = importlib.util.find_spec(name.partition(".")[0])
@@ -176,10 +176,12 @@ def _files_unloaded(name: str) -> list[Path]:
 
 
 def _python_files(folders: Iterable[str]) -> list[Path]:
+    """Return all Python files below some folders."""
     return [path for folder in folders for path in Path(folder).rglob("*.py")]
 
 
 def _files_of(module: ModuleType | None) -> list[Path]:
+    """Return the files of a loaded module's top package, or its own file; empty if it has none."""
     file = getattr(module, "__file__", None)
     if module is None or not file:
         return []
@@ -193,7 +195,7 @@ _ADDED_BY = (
 
 
 def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], others: Sequence[str] = ()) -> tuple[MetricSet, ...]:
-    """Return the metric sets that a suite is measured by: those that it declares, then the others that were asked for.
+    """Return the metric sets that measure a suite: its own, then the others that were asked for.
 
     Args:
         suite: the suite.
@@ -218,7 +220,7 @@ def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], others: Sequenc
 
 
 def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
-    """Return the metric sets that ``mapsat_metrics`` of an ini file names.
+    """Return the metric sets with these names, which ``mapsat_metrics`` of an ini file gives.
 
     Raises:
         UsageError: one of them does not exist.
@@ -230,11 +232,12 @@ def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[Met
 
 
 def labels_asked(metric_sets: Iterable[MetricSet]) -> frozenset[str]:
-    """Return the kinds of labels that some metric sets read besides those of requirements."""
+    """Return the kinds of labels that the metric sets need in addition to those of requirements."""
     return frozenset().union(*(metric_set.labels for metric_set in metric_sets))
 
 
 def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
+    """Return a SuiteError at a key of a suite's manifest."""
     path, line = suite.manifest_place(key)
     return SuiteError(Problem(shown_path(path), line, f"{key}: {message}", hint))
 
@@ -242,7 +245,7 @@ def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteErr
 def metrics_of(
     suites: Iterable[Suite], known: Mapping[str, MetricSet], others: Sequence[str] = ()
 ) -> tuple[Metric, ...]:
-    """Return the metrics of a run of some suites, in the order of their metric sets; a run of no suite has those of MapSatisfyBench.
+    """Return the metrics that a run of some suites has; those of MapSatisfyBench if there is no suite.
 
     Raises:
         SuiteError: a suite declares a metric set that does not exist.
@@ -255,12 +258,12 @@ def metrics_of(
 
 
 def all_metrics(known: Mapping[str, MetricSet]) -> tuple[Metric, ...]:
-    """Return the metrics of all metric sets."""
+    """Return the metrics of all metric sets, in their order."""
     return tuple(metric for metric_set in known.values() for metric in metric_set.metrics)
 
 
 def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, MetricSet]) -> None:
-    """Check that a run has each metric and each domain that a threshold or a drop stands on, and a success that is asserted.
+    """Check that the run's suites have the metrics and domains that thresholds and drops name, and a success if asserted.
 
     Raises:
         UsageError: none of its suites does, or there is no such metric, metric set or domain.
@@ -290,7 +293,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
 
 
 def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites: Sequence[Suite]) -> None:
-    """Refuse the domain of a rule that no case of the suites has; one of the ini file, which may be of another suite of the project, if it looks like a slip."""
+    """Raise UsageError for a rule's domain that no case has; one from the ini file only if it looks like a typo."""
     declared = {
         domain for suite in suites for domain in suite.manifest.domains
     }  # also those of a file that cannot be read
@@ -303,12 +306,12 @@ def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites
 
 
 class CeilingReachedError(MapsatError):
-    """An episode needs more of the models than the run may spend. It has no scorecard; a later run can take it up."""
+    """Raised when an episode would exceed what the run may spend on models; it gets no scorecard and can be resumed later."""
 
 
 @contextmanager
 def within_ceilings() -> Iterator[None]:
-    """Let a part of an episode ask models.
+    """Run a block that asks models, and raise at its end if a spending ceiling was reached.
 
     Raises:
         CeilingReachedError: it asked for more than the run may spend; at the end of the block, if that comes to one.
@@ -320,7 +323,7 @@ def within_ceilings() -> Iterator[None]:
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether anything in a run is a model: the agent, its memory, the user or the judge."""
+    """Return whether a run uses any model: as agent, memory, user or judge."""
     return (
         memory_asks_model(request.options.agent_memory)
         or request.agent.partition(":")[0] in MODEL_KINDS
@@ -330,7 +333,7 @@ def asks_models(request: RunRequest) -> bool:
 
 
 def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, str]:
-    """Return the versions and digests of the prompts that a run's models are asked with, by ``language/name``.
+    """Return the versions and digests of the prompts for a run's models, by ``language/name``; empty without models.
 
     Args:
         request: what the run is asked for.
@@ -361,7 +364,7 @@ _FIELDS = ("domain", "difficulty", "language", "group")
 
 
 def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
-    """Return the cases of a suite that a run is of: its sample, or all of those that can be read. Drafts are none of them.
+    """Return the accepted cases of a suite that are in a run: its sample, or all that can be read.
 
     Raises:
         UsageError: the sample is larger than the suite, or is spread over what its cases do not have.
@@ -380,7 +383,7 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
 
 
 def ordered(entries: Iterable[CaseEntry], by: Sequence[str] = (), seed: int = 0) -> list[CaseEntry]:
-    """Return cases in the order of which every sample is the beginning.
+    """Return cases in a fixed order; every sample is the beginning of it.
 
     However long the beginning, it holds equally many cases of each value of the first attribute, give or take one, or all that there are; and
     among the cases of one such value, of each combination of the other attributes its share, rounded up or down. Within
@@ -401,7 +404,7 @@ def ordered(entries: Iterable[CaseEntry], by: Sequence[str] = (), seed: int = 0)
 
 
 def _spread(cells: Iterable[Sequence[CaseEntry]], seed: int) -> Iterator[CaseEntry]:
-    """Yield the cases of some cells so that each cell always has its share of those that came so far, rounded up or down.
+    """Yield the cases of some cells so that at any point each cell has its share, rounded up or down.
 
     Largest remainders would do that for one size, but what they choose for a smaller one need not lie in a larger one. So each case gets
     the places at which it keeps its cell within one of its share, and of those that may come the one that has to come first does. It always
@@ -422,7 +425,7 @@ def _spread(cells: Iterable[Sequence[CaseEntry]], seed: int) -> Iterator[CaseEnt
 
 
 def _value(entry: CaseEntry, name: str) -> str:
-    """Return what a case has as an attribute, or in a field of its header that is called so."""
+    """Return a case's value of an attribute, or of the header field with that name; empty if it has none."""
     if name in entry.attributes or name not in _FIELDS:
         return entry.attributes.get(name, "")
     if name == "domain":
@@ -433,7 +436,7 @@ def _value(entry: CaseEntry, name: str) -> str:
 
 
 def _refuse_unknown_attributes(by: Sequence[str], entries: Iterable[CaseEntry], suite: Suite) -> None:
-    """Refuse attributes that no case has. Raises UsageError."""
+    """Raise UsageError for a sampling attribute that no case has."""
     names = {*_FIELDS, *(name for entry in entries for name in entry.attributes)}
     for name in by:
         if name not in names:
@@ -444,17 +447,18 @@ def _refuse_unknown_attributes(by: Sequence[str], entries: Iterable[CaseEntry], 
 
 
 def _digest(seed: int, name: str) -> bytes:
+    """Return a digest of a seed and a name, as a sorting key."""
     return hashlib.sha256(f"{seed}:{name}".encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Return the number of a part and of all parts, as ``2/8`` gives them."""
+    """Return the number of a shard and the number of all shards, from text such as ``2/8``."""
     number, _, parts = text.partition("/")
     return int(number), int(parts)
 
 
 def cases_of_shard(cases: Iterable[str], shard: str) -> frozenset[str]:
-    """Return the cases of one part: by a digest of the id, so that a case stays in its part when others come and go.
+    """Return the cases of one shard, chosen by a digest of the id, so that a case never moves when others are added.
 
     Args:
         cases: the ids of all cases.

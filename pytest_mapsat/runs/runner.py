@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """An episode that was played and is not yet judged.
+    """An episode that was played but not judged yet.
 
     Attributes:
         case: the case as it was played: in the profile setting, where that was asked for.
@@ -78,7 +78,7 @@ _MOST_USERS = 64
 
 
 class UserTrial(NamedTuple):
-    """One user's tasks in one trial. They run one at a time."""
+    """Identifies one user's tasks in one trial, which run one at a time."""
 
     suite: Path
     user: str
@@ -86,7 +86,7 @@ class UserTrial(NamedTuple):
 
     @classmethod
     def of(cls, suite: Suite, case: Case, trial: int) -> UserTrial | None:
-        """Return the user and trial of a case; None where nothing is carried to it or from it."""
+        """Return the user and trial of a case; None if its suite carries no dialogues or the case has no group."""
         if suite.manifest.carry is None or case.group is None:
             return None
         return cls(suite.root, case.group.name, trial)
@@ -94,7 +94,7 @@ class UserTrial(NamedTuple):
 
 @dataclass
 class _Course:
-    """How far the tasks of one user were played.
+    """The progress through one user's tasks, with the agent that is kept between them.
 
     Attributes:
         lock: held while a task is played.
@@ -109,13 +109,13 @@ class _Course:
     waiting: dict[str, Played] = field(default_factory=dict)
 
     def begin_anew(self) -> None:
-        """Forget all tasks, and the agent with them."""
+        """Forget the user's tasks and the kept agent, to start again with the first task."""
         self.kept.forget()
         self.dialogues, self.waiting = {}, {}
 
 
 class Carried:
-    """The tasks that one process has played in suites that carry dialogues. Safe to be used from several threads.
+    """Plays the tasks of suites that carry dialogues in order, and keeps each user's agent between tasks; thread-safe.
 
     Attributes:
         unasked: how many episodes were played only because a later task was asked for.
@@ -127,7 +127,7 @@ class Carried:
         self._courses: OrderedDict[UserTrial, _Course] = OrderedDict()
 
     def play(self, key: UserTrial, suite: Suite, case: Case, play: Callable[[Case, KeptAgent], Played]) -> Played:
-        """Return the episode of a case: played now, after those before it, or earlier, for a later task.
+        """Return the episode of a case, played now after the tasks before it, or already played for a later task.
 
         Where a case is asked for again, as in a rerun, its user begins anew with the first task and a new agent.
 
@@ -159,7 +159,7 @@ class Carried:
             return played
 
     def histories(self, key: UserTrial, suite: Suite, case: Case) -> tuple[History, ...]:
-        """Return the histories before a case that is being played, the dialogue of each earlier task behind its own."""
+        """Return the histories before a case, with the dialogue of each earlier task added to that task's history."""
         with self._course(key) as course:
             dialogues = [course.dialogues.get(entry.id) for entry in suite.earlier(case)]
         histories = suite.histories_before(case)
@@ -170,12 +170,13 @@ class Carried:
         return (*carried, histories[-1])
 
     def _count(self, more: int) -> None:
+        """Add to the number of episodes that were played only for a later task."""
         with self._lock:
             self.unasked += more
 
     @contextmanager
     def _course(self, key: UserTrial) -> Iterator[_Course]:
-        """Give a user's course to this thread alone; with too many users, the least recently played begin anew."""
+        """Yield a user's course, locked for this thread; with too many users, the least recently used courses are reset."""
         with self._lock:
             course = self._courses.setdefault(key, _Course())
             self._courses.move_to_end(key)
@@ -191,7 +192,7 @@ class Carried:
 
 
 def _dialogue_of(played: Played) -> Interaction | None:
-    """Return the dialogue of an episode, dated by its case; None where nothing was said or the case has no moment."""
+    """Return an episode's dialogue, dated by its case; None if nothing was said or the case has no time."""
     now = played.case.visible.context.now
     utterances = tuple(
         Utterance(role="user" if turn.role == "user" else "assistant", content=turn.text)
@@ -206,7 +207,7 @@ def _dialogue_of(played: Played) -> Interaction | None:
 
 @dataclass
 class Runner:
-    """Runs cases of any suite with one source of trajectories, one kind of user, and one judge.
+    """Plays, judges and scores cases with one source of trajectories, one kind of user and one judge.
 
     Attributes:
         source: where trajectories come from.
@@ -241,7 +242,7 @@ class Runner:
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
     def _answering(self, suite: Suite, case: Case) -> Sandbox:
-        """Return what answers an agent's calls: the sandbox of the case, then the user's own tools where they are to be asked."""
+        """Return the sandbox that answers an agent's calls, backed by the user's own tools if there are any."""
         sandbox = make_sandbox(case, suite, misses=self.request.options.on_miss != "strict")
         if self.own_tools is None:
             return sandbox
@@ -250,7 +251,7 @@ class Runner:
         return RecordingSandbox(sandbox, self.own_tools, case.id, self._kept.setdefault(suite.root, KeptAnswers()))
 
     def _reference(self, suite: Suite, case: Case) -> ReferenceEnd | None:
-        """Return what the reference of a case changes: kept with each episode, so that it is judged again without the sandbox."""
+        """Return the end state of a case's reference, cached; None if it cannot be played."""
         place = suite.root, case.id
         if place not in self._references:
             try:
@@ -260,7 +261,7 @@ class Runner:
         return self._references[place]
 
     def _grader(self, suite: Suite) -> Grader:
-        """Return the grader of a suite: made once, for a judge needs the suite's tools."""
+        """Return the grader of a suite, created once."""
         with self._making:
             if suite.root not in self._graders:
                 grader = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
@@ -270,7 +271,7 @@ class Runner:
     def run(
         self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, **known: Any
     ) -> Scorecard:
-        """Run one episode of a case, judge it and score it; arguments as of ``play`` and ``grade``.
+        """Play, judge and score one episode of a case; arguments as for ``play`` and ``grade``.
 
         Returns:
             The scorecard, trajectory included.
@@ -283,7 +284,7 @@ class Runner:
     def play(
         self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, identity: str = ""
     ) -> Played:
-        """Play one episode of a case: everything up to its trajectory.
+        """Play one episode of a case, up to its trajectory.
 
         Args:
             suite: the suite.
@@ -306,7 +307,7 @@ class Runner:
             return self.carried.play(key, suite, case, play)
 
     def _play(self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, **about: Any) -> Played:
-        """Play one episode with an agent as it has been kept from the task before; ``about``: as of ``play``."""
+        """Play one episode with the agent kept from the task before, or None; ``about``: as for ``play``."""
         started = perf_counter()
         case = in_profile_setting(case, suite) if self.request.options.profile else case
         try:
@@ -323,12 +324,13 @@ class Runner:
     def _dialogue(
         self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, environment: object | None, identity: str
     ) -> Trajectory:
-        """Return what happened in an episode. Raises InfrastructureError where what it acts on cannot be made."""
+        """Return the trajectory of one episode. Raises InfrastructureError if its sandbox or environment cannot be made."""
         options, is_played = self.request.options, self.source.kind == "agent"
         if is_played and environment is None:
             environment = self.environment_of(suite, case)
 
         def acting(play: Callable[[Reporter | None], Trajectory]) -> Trajectory:
+            """Play the episode on its environment, with that one's reported calls; directly if there is no environment."""
             if environment is None or not is_played:
                 return play(None)
             # Of a world that does not tell calls, none is known: what is not seen may have been called.
@@ -349,7 +351,7 @@ class Runner:
             return acting(lambda reported: run_episode(case, source, user, sandbox, limits, reported=reported, **about))
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
-        """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""
+        """Return the source of trajectories; for a baseline that needs a part of the truth, with its dialogue in this case."""
         source = self.source
         if source.name not in ("surface", "profile"):
             return source
@@ -364,25 +366,25 @@ class Runner:
         return source
 
     def _before(self, suite: Suite, case: Case, trial: int) -> tuple[History, ...]:
-        """Return what has passed before a case, by task: its suite's interactions and, where they are carried, the agent's own dialogues."""
+        """Return the histories before a case: its suite's interactions and, if carried, the agent's own earlier dialogues."""
         key = UserTrial.of(suite, case, trial)
         if key is None or self.source.kind != "agent":
             return suite.histories_before(case)
         return self.carried.histories(key, suite, case)
 
     def context(self, suite: Suite, played: Played) -> JudgedDialogue:
-        """Return an episode that was played as checks and bodies in Python read it."""
+        """Return a played episode in the form that checks and bodies in Python read."""
         return self._grader(suite).judge.context(played.case, played.trajectory)
 
     def grade(self, suite: Suite, played: Played, *, decided: Decided | None = None, **known: Any) -> Scorecard:
-        """Judge and score an episode that was played; ``decided``: what its body in Python came to. Result and errors as of ``run``, ``known`` as of ``grade``."""
+        """Return the scorecard of a played episode; ``decided``: its Python body's decision; ``known``: as for ``grade``."""
         with within_ceilings(), self.flights.counted(played.case.id, played.trajectory.trial):
             graded = self._grader(suite).grade
             return graded(played.case, played.trajectory, seconds=played.seconds, decided=decided, **known)
 
 
 def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTiming:
-    """Return who took how long: playing and judging in all, and in it the agent, the user and the judge."""
+    """Return how long an episode took in all, and how much of it the agent, the user and the judge."""
     seconds = {"seconds": played + judged, "agent": 0.0, "user": 0.0, "judge": judged}
     for turn in trajectory.turns:
         if turn.timing is not None:
@@ -391,7 +393,7 @@ def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTimi
 
 
 def judge_of(suite: Suite, spec: str, *, decisions: Iterable[Path] | None = None, **known: Any) -> Judge:
-    """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
+    """Return the judge of a suite; where people have decided on a label, their decision counts instead.
 
     Args:
         suite: the suite.
@@ -417,7 +419,7 @@ def grade(
     decided: Decided | None = None,
     **known: Any,
 ) -> Scorecard:
-    """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
+    """Return the scorecard of an episode, judged and scored.
 
     Args:
         case: the case.
@@ -458,14 +460,14 @@ def grade(
 
 
 class Grader(NamedTuple):
-    """Who labels the dialogues of a suite, and what makes scorecards of them: ``grade`` of a case and a trajectory, which knows the rest."""
+    """The judge of a suite, and a ``grade`` function that takes a case and a trajectory and knows all other arguments."""
 
     judge: Judge
     grade: Callable[..., Scorecard]
 
     @classmethod
     def of(cls, suite: Suite, request: RunRequest, available: Mapping[str, MetricSet], **known: Any) -> Grader:
-        """Return the grader of a suite in a run; ``known``: ``root``, ``client`` and ``decisions``. Arguments and errors as of ``judge_of`` and ``metric_sets_of``."""
+        """Return a suite's grader in a run; ``known``, errors: as for ``judge_of`` and ``metric_sets_of``."""
         options = request.options
         sets = metric_sets_of(suite, available, options.metrics)
         judge = judge_of(suite, request.judge, votes=options.judge_votes, besides=labels_asked(sets), **known)
@@ -475,7 +477,7 @@ class Grader(NamedTuple):
 
 
 def in_profile_setting(case: Case, suite: Suite) -> Case:
-    """Return the case as it is in the profile setting (MapSatisfyBench, B.4).
+    """Return the case in the profile setting, with the user's profile in the context (MapSatisfyBench, B.4).
 
     ``context.profile`` holds, by tool, a list of ``arguments`` and ``result`` of each call that the case's recordings, its oracle dialogue and the user's id know of;
     calls that the sandbox does not answer are left out. The tools leave the expected ones, and with them what was to come after them.
@@ -510,7 +512,7 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
 
 
 def _profile_calls(case: Case, suite: Suite, profiles: set[str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the calls of profile tools that may have an answer, those of recordings first, in a fixed order."""
+    """Yield calls of profile tools that may have an answer, in a fixed order: recorded ones, the oracle's, then by user id."""
     recorded = [
         (recording.tool, dict(recording.arguments))
         for recording in suite.recordings(case.id)
@@ -530,7 +532,7 @@ _REASONS_TOLD = 5
 
 
 def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[list[Keeping], list[str]]:
-    """Keep what own tools answered. The suite is not touched while the run uses it: its recordings are what they were at the start.
+    """Add the answers of the user's own tools to the suites' recordings, after the run.
 
     Args:
         lines: the scorecards as ``scorecard_line`` gives them, of episodes with calls that no recording answered.
@@ -558,7 +560,7 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
 
 
 def kept_lines(kept: Sequence[Keeping], unanswered: Sequence[str]) -> list[str]:
-    """Return the lines that tell what became of the answers of own tools, or of a model in their place."""
+    """Return lines that report which answers of the user's own tools were kept, and which calls have no answer."""
     lines = []
     for kept_answers in kept:
         present = f", {kept_answers.known} already there" if kept_answers.known else ""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
-    """Check that a run file or a report can be put at a path, before anything has run.
+    """Check, before anything runs, that a run file or a report can be written at a path.
 
     Args:
         path: where it goes.
@@ -57,7 +57,7 @@ def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
 
 
 def _not_a_file(target: Path) -> str:
-    """Return why a place can hold no file of ours: what else stands there; empty where nothing does."""
+    """Return why a path cannot be a file of ours (a folder, a device ...); empty if it can."""
     try:
         mode = target.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +70,7 @@ def _not_a_file(target: Path) -> str:
 
 
 def _unwritable(target: Path) -> str:
-    """Return why a place cannot be written; empty where it can."""
+    """Return why a path cannot be written; empty if it can."""
     folder = next(folder for folder in target.parents if folder.exists())
     if not folder.is_dir():
         return f"{folder.name} is not a folder"
@@ -80,7 +80,7 @@ def _unwritable(target: Path) -> str:
 
 
 def _read_by_suite(target: Path) -> str:
-    """Return why a file would be taken for one of a suite; empty where it would not."""
+    """Return why a suite would read the file at a path as its own; empty if none would."""
     from pytest_mapsat.suite import find_suite, role_of  # noqa: PLC0415 (0.2 s: who only reads a run needs no suite)
 
     root = find_suite(target)
@@ -89,12 +89,12 @@ def _read_by_suite(target: Path) -> str:
 
 
 def journal_of(save: Path) -> Path:
-    """Return where the journal of a run stands that is saved at a path."""
+    """Return the path of the journal of a run that is saved at a path."""
     return save.with_name(f"{save.name}.journal")
 
 
 def put_aside(save: Path) -> dict[Path, Path]:
-    """Move away what stands at the place of a run file and of its journal, so that no later step reads a stale result.
+    """Rename an existing run file and its journal, so that no later step reads a stale result.
 
     A complete run becomes ``PATH.previous``. One that was stopped never takes the place of a complete one: it becomes ``PATH.partial``.
 
@@ -118,7 +118,7 @@ def put_aside(save: Path) -> dict[Path, Path]:
 
 
 def put_journal_aside(journal: Path) -> dict[Path, Path]:
-    """Move an earlier journal away. One of a run that did not end is never written over.
+    """Rename an earlier journal, without overwriting that of a run that did not end.
 
     Returns:
         Where it went.
@@ -135,7 +135,7 @@ def put_journal_aside(journal: Path) -> dict[Path, Path]:
 
 
 def _has_ended(journal: Path) -> bool:
-    """Say whether a journal is one of a run whose file was put in place."""
+    """Return whether a file is the journal of a run that ended with its run file written."""
     try:
         return is_journal(journal) and any("ended" in note for note in read_journal(journal).notes)
     except MapsatError:
@@ -143,6 +143,7 @@ def _has_ended(journal: Path) -> bool:
 
 
 def _moved(source: Path, target: Path) -> Path:
+    """Rename a file and return its new path. Raises UsageError."""
     try:
         return source.replace(target)
     except OSError as error:
@@ -150,13 +151,13 @@ def _moved(source: Path, target: Path) -> Path:
 
 
 def looked_for(places: Iterable[Path], root: Path) -> str:
-    """Say where a suite was looked for, as a user would type the places."""
+    """Return the places where a suite was searched for, relative to ``root``; ``nowhere`` if there are none."""
     relative = [os.path.relpath(place, root) for place in places]
     return ", ".join(dict.fromkeys(map(printable, relative))) or "nowhere"
 
 
 def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None, begun: bool = False) -> Run:
-    """Read a run to be judged again or gone on from: a run file, or a journal, which makes a run that is marked as unfinished.
+    """Return a saved run from its run file, or from a journal, which gives a run marked as unfinished.
 
     Args:
         path: where it is.
@@ -180,6 +181,7 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
         raise SuiteError(Problem(shown_path(path), 0, "the journal holds no episode that has ended"))
 
     def noted(name: str, kind: type) -> list[Any]:
+        """Return a list of the journal's last note with this name and type; empty if it has none."""
         return [note[name] for note in journal.notes if isinstance(note.get(name), kind)][-1:]
 
     of = "".join(f" of {collected}" for collected in noted("collected", int))
@@ -199,7 +201,7 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
 
 
 def attempts_of(episodes: Iterable[tuple[str, Scorecard]]) -> dict[tuple[str, int, str], list[Scorecard]]:
-    """Return the scorecards by case, trial and agent, attempts in order; of one that was copied the last counts."""
+    """Return scorecards by case, trial and agent, with attempts in order; of duplicates the last one counts."""
     attempts: dict[tuple[str, int, str], dict[tuple[int, str], Scorecard]] = {}
     for worker, card in episodes:
         attempts.setdefault((card.id, card.trial, card.agent), {})[card.attempt, worker] = card
@@ -210,7 +212,7 @@ _MOST_BASELINES = 2
 
 
 def read_baseline(path: Path) -> Side:
-    """Read a run to compare with.
+    """Return a saved run to compare with.
 
     Raises:
         UsageError: there is no such file, or it is the journal of a run that did not end.
@@ -223,7 +225,7 @@ def read_baseline(path: Path) -> Side:
 
 
 def read_baselines(paths: Sequence[Path]) -> tuple[Side, ...]:
-    """Read the runs to compare with: the last green one, then an anchor.
+    """Return the runs to compare with: the last green one, then an anchor.
 
     Raises:
         UsageError: there are more than two, one is given twice, or one cannot be used.
@@ -239,7 +241,7 @@ def read_baselines(paths: Sequence[Path]) -> tuple[Side, ...]:
 
 
 def accept(new: Path, anchor: Path) -> None:
-    """Make a run the anchor of later comparisons: written there without its dialogues and times, which nothing compared needs.
+    """Write a run as the anchor of later comparisons, without its dialogues and times.
 
     Raises:
         UsageError: there is no such run, it did not end, or it is of a part of the suite.
@@ -265,7 +267,7 @@ def accept(new: Path, anchor: Path) -> None:
 
 
 def refuse_journal(path: Path) -> None:
-    """Refuse the journal of a run that did not end.
+    """Raise UsageError if a file is the journal of a run that did not end.
 
     Raises:
         UsageError: it is one.

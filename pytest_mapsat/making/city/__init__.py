@@ -31,7 +31,7 @@ _MODES = ("walking", "cycling", "driving", "transit")
 
 
 class PlannedHabit(NamedTuple):
-    """What somebody usually does in one sort of situation.
+    """A user's usual choice in one sort of situation, with how often it is made.
 
     Attributes:
         dimension: what the situation is called, in the language of the town: ``cafes``.
@@ -62,7 +62,7 @@ def chain_of(
     home: Centre,
     chance: int,
 ) -> list[JsonObject]:
-    """Return what a user did in the 90 days before a moment, as events of a behaviour log, in the order of time.
+    """Return a user's actions in the 90 days before a moment, as events of a behaviour log in order of time.
 
     Args:
         draws: what the chain is drawn from.
@@ -95,7 +95,7 @@ def chain_of(
 def activity_row(
     uid: str, events: Sequence[Mapping[str, Any]], habits: Iterable[PlannedHabit], world: MadeUpWorld, until: datetime
 ) -> JsonObject:
-    """Return the row of ``activities`` that a chain comes to: usual places, and for each habit how often it was followed, of how many times, early and late.
+    """Return a user's row of ``activities``: most visited places, and how often each habit was followed, early and late.
 
     Args:
         uid: the user.
@@ -119,7 +119,7 @@ def activity_row(
 
 
 class _Sessions:
-    """Makes the sessions of one user."""
+    """Generates a user's sessions as log events: a search, views of places, then an order or a navigation."""
 
     def __init__(self, draws: Draws, uid: str, world: MadeUpWorld, home: Centre, until: datetime) -> None:
         self._draws, self._uid, self._world, self._home = draws, uid, world, home
@@ -128,7 +128,7 @@ class _Sessions:
         self._count = 0
 
     def of(self, slot: tuple[int, int, int], sort: str, followed: Sequence[PlannedHabit]) -> list[JsonObject]:
-        """Return the events of one situation: what is searched, seen and done."""
+        """Return the events of one session: a search with filters and views, then an order of or a navigation to the chosen place."""
         day, hour, minute = slot
         at = self._midnight - timedelta(days=day) + timedelta(hours=hour, minutes=minute + self._draws.below(4))
         self._count += 1
@@ -144,7 +144,7 @@ class _Sessions:
     def _choice(
         self, sort: str, followed: Sequence[PlannedHabit], spot: tuple[float, float]
     ) -> tuple[list[JsonObject], JsonObject, tuple[float, float]]:
-        """Return the places shown, the one chosen, and where the search is made: about home, or else nearer to a place that will do."""
+        """Return the places shown, the chosen one and the search's point, moved near a fitting place if none shown fits."""
         rows = self._world.near(*spot, sort)
         fitting = [row for row in rows if all(meets(row, habit.where) for habit in followed)]
         shown = rows[:_SHOWN]
@@ -157,6 +157,7 @@ class _Sessions:
     def _looks(
         self, sort: str, followed: Sequence[PlannedHabit], shown: Sequence[JsonObject], chosen: JsonObject
     ) -> list[JsonObject]:
+        """Return the steps before the choice: the search, some filters, views of places, and sometimes a view of another sort."""
         draws = self._draws
         kind = self._town.sorts[sort].kind
         steps: list[JsonObject] = [{"type": "search", "query": kind, "shown": [row["id"] for row in shown]}]
@@ -171,19 +172,20 @@ class _Sessions:
         return steps
 
     def _act(self, chosen: JsonObject) -> JsonObject:
+        """Return the final step of a session: an order of the chosen place, or a navigation to it."""
         if self._draws.chance(_ORDERS):
             return {"type": "order", "place": chosen["id"]}
         return {"type": "navigate", "place": chosen["id"], "mode": self._draws.choice(_MODES)}
 
     def _spot(self, lon: float, lat: float, off: int = 600) -> tuple[float, float]:
-        """Return a point near another, at most so many 0.00001 degrees away each way."""
+        """Return a random point near another, at most ``off`` steps of 0.00001 degrees away in each direction."""
         return tuple(  # type: ignore[return-value]  # a pair of a pair
             (round(part * 100_000) + self._draws.between(-off, off)) / 100_000 for part in (lon, lat)
         )
 
 
 def _occasions(draws: Draws, habits: Sequence[PlannedHabit]) -> list[tuple[bool, list[PlannedHabit]]]:
-    """Return for each occasion of one situation whether it is late, and which habits it follows; each as often as it says.
+    """Return the occasions of one sort of situation: whether each is late, and the habits it follows, as often as planned.
 
     What is left undone is spread, as few places lack several things at once.
     """
@@ -199,7 +201,7 @@ def _occasions(draws: Draws, habits: Sequence[PlannedHabit]) -> list[tuple[bool,
 
 
 def _filter(where: Mapping[str, Json]) -> JsonObject:
-    """Return the filter that matches stand for; empty where a search form would have none: for ids, times and least figures."""
+    """Return the search filters for the matches of a habit; empty where only ids, times or minimum figures are matched."""
     filters = {}
     for column, match in where.items():
         value = match.get("text", match.get("max")) if isinstance(match, Mapping) else match
@@ -209,15 +211,17 @@ def _filter(where: Mapping[str, Json]) -> JsonObject:
 
 
 def _follows(session: Sequence[Mapping[str, Any]], habit: PlannedHabit, world: MadeUpWorld) -> bool:
+    """Return whether a session ended at a place that fits the habit."""
     return "place" in session[-1] and meets(world.place(session[-1]["place"]), habit.where)
 
 
 def _is_late(event: Mapping[str, Any], until: datetime) -> bool:
+    """Return whether an event lies within the last ``LATE_DAYS`` days before a moment."""
     return (until.date() - datetime.fromisoformat(event["at"]).date()).days <= LATE_DAYS
 
 
 def _visits(sessions: Iterable[Sequence[Mapping[str, Any]]], world: MadeUpWorld, until: datetime) -> list[JsonObject]:
-    """Return the places that the user went to more than once, the most visited first."""
+    """Return rows for the places that the user visited at least twice, the most visited first, three at most."""
     visits = [session[-1] for session in sessions if "place" in session[-1]]
     times = Counter(event["place"] for event in visits)
     usual = sorted((-count, place) for place, count in times.items() if count >= _USUAL)[:_MOST_VISITS]
@@ -243,7 +247,7 @@ _UNLISTED = ("phone", "address", "tour", "alias")
 
 
 class Person(NamedTuple):
-    """Somebody who lives in a made-up city.
+    """An inhabitant of a made-up city, with habits, events and tables.
 
     Attributes:
         uid: the id of the user.
@@ -261,7 +265,7 @@ class Person(NamedTuple):
 
 
 def people_of(world: MadeUpWorld, each: int) -> Iterator[Person]:
-    """Yield so many people of each town: in nine of ten situations they follow their habits, in the tenth they take anything; one habit of each has given way to another.
+    """Yield people of each town who follow their habits in nine of ten situations; one habit of each changes halfway.
 
     Args:
         world: where they live; its tables stay as they are.
@@ -273,7 +277,7 @@ def people_of(world: MadeUpWorld, each: int) -> Iterator[Person]:
 
 
 def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
-    """Write the tables of a city, the tools that answer from them, and in ``data/logs`` what people did: ``events``, ``places`` and ``users``; or a suite of cases.
+    """Write a made-up city with tables, tools and behaviour logs into a folder, or a suite of cases if cases are requested.
 
     Args:
         request: what is asked for; 2 towns of 10 people unless it says otherwise (``each`` is the number of people).
@@ -313,6 +317,7 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
 
 
 def _person(world: MadeUpWorld, town: City, number: int) -> Person:
+    """Draw a person of a town: home, habits in three sorts of places, and the events, profile and activity from them."""
     draws = Draws(world.seed, "person", town.name, number)
     uid = f"u-{Draws(world.seed, 'uid', town.name, number).below(1 << 32):08x}"
     home = draws.choice(town.centres)

@@ -29,7 +29,7 @@ _NOON = "12:00"
 
 @dataclass(frozen=True)
 class Trait:
-    """Something that a need can ask of a place of one sort, in one language.
+    """A property that a user's need can require of a place of one sort, with its wording in one language.
 
     Attributes:
         name: its key in ``sorts.yaml``, such as ``step_free``.
@@ -52,7 +52,7 @@ class Trait:
         return meets(row, self.where)
 
     def lay(self, row: JsonObject, draws: Draws, *, has: bool) -> None:
-        """Make a place have the trait, or lack it."""
+        """Set the columns of a place so that it has the trait, or lacks it."""
         value = self.values[0 if has else 1]
         if self.column == "hours":
             hours = row["hours"]
@@ -71,7 +71,7 @@ class Trait:
 
 @dataclass(frozen=True)
 class Sort:
-    """A sort of places, in one language.
+    """A sort of places (such as cafes) in one language, with its names, hours, prices and possible traits.
 
     Attributes:
         name: its key in ``sorts.yaml``, such as ``cafe``.
@@ -101,7 +101,7 @@ class Sort:
         return {trait.name: trait for either in self.needs for trait in either}
 
     def new_name(self, language: str, draws: Draws, taken: set[str]) -> str:
-        """Return a name that no place has, and take it."""
+        """Draw a place name that is not in ``taken``, add it there and return it."""
         name = ""
         while not name or name in taken:
             name = joined(language, coined_name(language, draws), draws.choice(self.trades))
@@ -110,22 +110,23 @@ class Sort:
 
 
 def joined(language: str, stem: str, trade: str) -> str:
-    """Return the name of a place, as the language joins it."""
+    """Return a place name made of a stem and a trade word: with a space in English, without one in Chinese."""
     return f"{stem} {trade}" if language == "en" else f"{stem}{trade}"
 
 
 def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
-    """Return whether a row fits matches, written as in checks; no matches, any row does."""
+    """Return whether a row fits matches, written as in checks; with no matches every row fits."""
     return not where or fits_row(_matches(canonical_json(dict(where))), row) is True
 
 
 @cache
 def _matches(where: str) -> Mapping[str, Match]:
+    """Return the matches in a JSON text as validated objects; cached."""
     return TypeAdapter(dict[str, Match]).validate_json(where)
 
 
 def document() -> Any:
-    """Return what ``sorts.yaml`` says."""
+    """Return the content of ``sorts.yaml``."""
     return package_data(__package__, "sorts.yaml")
 
 
@@ -136,6 +137,7 @@ def sorts(language: str) -> Mapping[str, Sort]:
 
 
 def _sort(name: str, entry: Mapping[str, Any], language: str) -> Sort:
+    """Return the sort of places that an entry of ``sorts.yaml`` describes, in one language."""
     kind, dimension, *trades = entry[language]
     hours, price = entry.get("hours"), entry.get("price")
     needs = tuple(tuple(_traits(entry, either.split("/"), language)) for either in entry["traits"])
@@ -153,6 +155,7 @@ def _sort(name: str, entry: Mapping[str, Any], language: str) -> Sort:
 
 
 def _traits(sort: Mapping[str, Any], names: list[str], language: str) -> Iterator[Trait]:
+    """Yield the named traits of a sort of places, built from ``sorts.yaml`` in one language."""
     for name in names:
         entry = document()["traits"][name]
         column, label = entry["column"], entry[language]
@@ -191,31 +194,31 @@ STEEP = ("viewpoint", "museum", "library", "clinic")
 
 
 def metres_between(here: tuple[float, float], there: tuple[float, float]) -> int:
-    """Return about how many metres lie between two points (longitude, latitude) of a city: a whole number, the same everywhere; right to one in a hundred."""
+    """Return the whole metres between two points (longitude, latitude) of a city, right to 1 %, the same on every machine."""
     sides = zip(here, there, CM, strict=True)
     across, along = (round((left - right) * 100_000) * centimetres for left, right, centimetres in sides)
     return isqrt(across * across + along * along) // 100
 
 
 def stop_of(place: str) -> str:
-    """Return the id of the stop at a centre or landmark, by the id of the place."""
+    """Return the id of the transit stop at a place, from the id of the place."""
     return f"s-{place}"
 
 
 def _apart(start: JsonObject, end: JsonObject) -> tuple[int, JsonObject]:
-    """Return how many metres lie between two places, and the ends of a way between them."""
+    """Return the metres between two places, and their coordinates as the ``from`` and ``to`` of a way."""
     apart = metres_between((start["lon"], start["lat"]), (end["lon"], end["lat"]))
     return apart, {"from": f"{start['lon']},{start['lat']}", "to": f"{end['lon']},{end['lat']}"}
 
 
 def _timetable(ranges: Mapping[str, Any], draws: Draws) -> JsonObject:
-    """Return the time of the last departure of a line and its times by hour."""
+    """Draw a line's timetable from ranges of minutes: its last departure and all departures by hour."""
     last, every, first = (draws.between(*ranges[key]) for key in ("last", "every", "first"))
     return timetable(range(last, first, -every))
 
 
 def timetable(minutes: Sequence[int]) -> JsonObject:
-    """Return the time of the last departure of a line and its times by hour; ``minutes``: all departures as minutes after midnight, the last one first."""
+    """Return a timetable with the last departure and all by hour; ``minutes``: departures after midnight, the last one first."""
     times: dict[str, list[str]] = {}
     for time in map(clock, sorted(minutes)):
         times.setdefault(time[:2], []).append(time[3:])
@@ -223,7 +226,7 @@ def timetable(minutes: Sequence[int]) -> JsonObject:
 
 
 def clock(minutes: int) -> str:
-    """Return a minute of the day as a time."""
+    """Return minutes after midnight as a time of day, ``HH:MM``."""
     return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
 
 
@@ -234,12 +237,13 @@ _CHECKOUT = Path(__file__).parents[3] / "benchmark_cases"
 
 
 def _home(folder: str) -> Traversable:
+    """Return a folder of the starter suite: packaged data in a wheel, else ``benchmark_cases`` of the checkout."""
     packed = files(__package__) / "starter" / folder
     return packed if packed.is_dir() else _CHECKOUT / folder
 
 
 def tool_files() -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the twelve tools that read, by name: those of errands change things, and a city has none."""
+    """Yield name and content of the starter suite's tool files, without ``errands.yaml``, which has tools that write."""
     folder = _home("tools")
     for name in sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml")):
         if name != "errands.yaml":
@@ -247,7 +251,7 @@ def tool_files() -> Iterator[tuple[str, bytes]]:
 
 
 def word_rows() -> dict[str, list[JsonObject]]:
-    """Return the tables of words by which the tools read search texts."""
+    """Return the rows of the tables ``words`` and ``road_words``, by which the tools read search texts."""
     folder = _home("state")
     lines = {name: (folder / f"{name}.jsonl").read_bytes().splitlines() for name in ("words", "road_words")}
     tables = {name: [json.loads(line) for line in rows] for name, rows in lines.items()}
@@ -290,7 +294,7 @@ class PlaceGroup(NamedTuple):
 
 
 class Maker:
-    """Makes one town: its places, in groups about the centres of its districts, and how they are reached.
+    """Generates one town: its places, in groups around the centres of its districts, and the ways and lines between them.
 
     Args:
         seed: the seed of the world.
@@ -337,21 +341,21 @@ class Maker:
         }
 
     def _rows(self) -> list[JsonObject]:
-        """Return the places in an order that says nothing about them, each with a telephone number: no country has such an area code."""
+        """Return the places in a random order, each with a fictitious telephone number."""
         rows = sorted(self.places.values(), key=lambda row: Draws(self._seed, "order", row["id"]).below(1 << 40))
         for at, row in enumerate(rows):
             row["phone"] = f"000-555-{at:04}"
         return rows
 
     def _centre(self, at: int) -> JsonObject:
-        """Make the landmark in the middle of a district, by its place among the districts."""
+        """Add the landmark in the middle of the district with index ``at``, and return its row."""
         name = self._town.districts[at].areas[1].landmarks[0]
         middle = _ALONG // 2 * _ACROSS + _ACROSS // 2
         draws, kind = Draws(self._seed, "centre", self._number, at), document()["centre"][self._town.language]
         return self._place(at, draws, key=f"c{at}", name=name, kind=kind, cell=middle)
 
     def _stand_once(self) -> Iterator[tuple[str, tuple[int, JsonObject]]]:
-        """Make the places that stand once in a town, and give each sort with where it stands among the districts, and the place."""
+        """Add the landmarks that exist once in a town; yield the sort of each with its district index and its row."""
         town = self._town
         for tour, (sort, names_by_language) in enumerate(document()["landmarks"].items(), start=1):
             draws = Draws(self._seed, "landmark", self._number, sort)
@@ -363,7 +367,7 @@ class Maker:
             yield sort, (at, row)
 
     def _group(self, at: int, sort: Sort) -> PlaceGroup:
-        """Make the places of a sort in a district: an orthogonal array of strength three, the affine functions of three bits."""
+        """Add the places of a sort in a district, with traits from an orthogonal array of strength three, and return the group."""
         traits = [either[(at + self._number // 2) % len(either)] for either in sort.needs]
         draws = Draws(self._seed, "group", self._number, at, sort.name)
         columns = draws.sample(range(_PLACES // 2), len(traits))
@@ -382,7 +386,7 @@ class Maker:
         return PlaceGroup({trait.name: trait for trait in traits}, tuple(ids))
 
     def _deals(self) -> Iterator[JsonObject]:
-        """Yield deals: six of ten places that have a price have one at least."""
+        """Yield deal rows: six of ten places that have a price get at least one."""
         words = document()["deals"][self._town.language]
         titles: dict[str, int] = words["titles"]
         for place, row in self.places.items():
@@ -396,7 +400,7 @@ class Maker:
                 yield {"place_id": place, "title": title, "price_yuan": price, "was_yuan": was, "valid": valid}
 
     def _furnish(self, row: JsonObject, sort: Sort, draws: Draws) -> None:
-        """Give a place what no need of its group asks for."""
+        """Fill the columns of a place that are drawn apart from its traits: opening hours, price, indoor, dogs and so on."""
         if sort.sorts:
             row["sorts"] = list(sort.sorts)
         if sort.hours:
@@ -407,7 +411,7 @@ class Maker:
         row |= {"step_free": draws.chance(60), "dogs": draws.chance(30), "parking": draws.chance(40)}
 
     def _remark(self, row: JsonObject, sort: Sort, draws: Draws) -> None:
-        """Tell of a place what follows from its traits, and now and then something that matters to no need."""
+        """Fill the columns that follow from a place's traits (open air, allergens), and now and then an irrelevant notice."""
         data, language = document(), self._town.language
         if sort.indoor is None:
             row["open_air"] = not row["indoor"]
@@ -418,6 +422,7 @@ class Maker:
             row["notice"] = draws.choice(data["notices"][language])
 
     def _place(self, at: int, draws: Draws, *, key: str, name: str, kind: str, cell: int | None = None) -> JsonObject:
+        """Add a place in a cell of a district, a free one if none is given, and return its row with the basic columns."""
         free = self._free[at]
         if cell is None:
             cell = free.pop(self._cells[at].below(len(free)))
@@ -448,7 +453,7 @@ class Maker:
     # -- what lies between the places
 
     def _road(self, sort: str, key: str) -> str:
-        """Return the name of a road, the same for the same key."""
+        """Return the name of a road, coined on first use and the same for the same key."""
         if (sort, key) not in self._roads:
             draws = Draws(self._seed, self._number, "road", sort, key)
             taken = {*self.streets, *self._roads.values()}
@@ -459,6 +464,7 @@ class Maker:
         return self._roads[sort, key]
 
     def _ways(self) -> Iterator[JsonObject]:
+        """Yield rows of ways: drives and walks from every centre to the landmarks, walks to its places of the sorts in STEEP."""
         for at, centre in enumerate(self.centres):
             for district, place in self.landmarks.values():
                 draws = Draws(self._seed, self._number, "ways", at, place["id"])
@@ -471,7 +477,7 @@ class Maker:
     def _drives(
         self, centre: JsonObject, place: JsonObject, keys: Mapping[str, str], draws: Draws
     ) -> Iterator[JsonObject]:
-        """Yield the quick road, which costs a toll, the main road, which may be low, and the slow one, which is neither."""
+        """Yield three drives to a place: a quick toll road, a main road with a height limit, and a slow road."""
         apart, ends = _apart(centre, place)
         minutes = _DRIVE_PLUS + apart * 13 // 10 // _DRIVE_M
         low = Draws(self._seed, self._number, "low", keys["main"]).chance(60)
@@ -484,7 +490,7 @@ class Maker:
             yield row
 
     def _walks(self, centre: JsonObject, place: JsonObject, at: int, draws: Draws) -> Iterator[JsonObject]:
-        """Yield the short path, which has steps, one without, and one that is longer still."""
+        """Yield three walks to a place: a short one with steps, a level one and a longer one; nothing if too near or too far."""
         apart, ends = _apart(centre, place)
         if not _WALKED[0] <= apart <= _WALKED[1]:
             return
@@ -495,7 +501,7 @@ class Maker:
             yield row | {"duration_min": metres // _WALK_M + 1, "steps": steps}
 
     def _states(self) -> Iterator[JsonObject]:
-        """Yield what happens on the roads: of those that ways lead over one in five is closed and one in seven slow; streets are clear."""
+        """Yield the traffic state of each road: one in five of those that ways use is closed, one in seven slow; streets are clear."""
         words = self._words
         for road in (*self._roads.values(), *self.streets):
             draws = Draws(self._seed, self._number, "state", road)
@@ -507,15 +513,17 @@ class Maker:
             yield {"city": self._town.name, "road": road, "status": status, "event": event, "until": until}
 
     def _stopping(self) -> list[JsonObject]:
+        """Return the places with a transit stop: the centres and the landmarks."""
         return [*self.centres, *(place for _, place in self.landmarks.values())]
 
     def _stops(self) -> Iterator[JsonObject]:
+        """Yield the row of the transit stop at each centre and landmark."""
         for place in self._stopping():
             stop = {"id": stop_of(place["id"]), "name": place["name"], "alias": [place["id"]]}
             yield {**stop, "lon": place["lon"], "lat": place["lat"], "city": self._town.name}
 
     def _lines(self) -> Iterator[JsonObject]:
-        """Yield three lines from every centre to every other stop, and back from the landmarks: a quick one, one that stops early, and one of the night."""
+        """Yield a metro, a bus and a night line from every centre to every other stop, and from every landmark to every centre."""
         stopping = self._stopping()
         metros = {place["id"]: at for at, place in enumerate(stopping, start=1)}
         pairs = [(centre, stop) for centre in self.centres for stop in stopping if centre is not stop]
@@ -547,7 +555,7 @@ class Maker:
                 yield row
 
     def _fares(self) -> Iterator[JsonObject]:
-        """Yield the rides of the town, which drive from everywhere in it; each town has waits and prices of its own."""
+        """Yield the fare row of each kind of ride in the town, with the town's own waits and prices."""
         middles = sorted((place["lon"], place["lat"]) for place in self.centres)
         lon, lat = (round(sum(part) / len(middles), 3) for part in zip(*middles, strict=True))
         for at, (name, ride) in enumerate(self._lying["rides"].items(), start=1):
@@ -594,7 +602,7 @@ class Maker:
             day += timedelta(days=1)
 
     def city(self) -> City:
-        """Return the town as a world has it."""
+        """Return the town as a ``City``: its names, centres, landmarks and streets."""
         centres = tuple(
             Centre(self._town.name, row["name"], district.name, row["id"], row["lon"], row["lat"])
             for district, row in zip(self._town.districts, self.centres, strict=True)
@@ -604,7 +612,7 @@ class Maker:
 
 
 def _hours(hours: Any) -> str:
-    """Return opening hours as a sign has them, from half hours after midnight."""
+    """Return opening hours as text, ``HH:MM-HH:MM``, from half hours after midnight; a text is returned as it is."""
     if isinstance(hours, str):
         return hours
     opens, closes = (f"{half // 2:02}:{half % 2 * 30:02}" for half in hours)
@@ -635,7 +643,7 @@ class Centre(NamedTuple):
 
 @dataclass(frozen=True)
 class City:
-    """A town of a world: its name, its language, its centres, and the places to which ways and lines lead from all of them, by sort."""
+    """A town of a world: name, language, centres, streets, and by sort the ids of its landmarks, which ways and lines lead to."""
 
     name: str
     language: str
@@ -651,7 +659,7 @@ class City:
 
 @dataclass(frozen=True)
 class MadeUpWorld:
-    """A made-up world.
+    """A made-up world: its towns, its tables, and its places in groups.
 
     What it guarantees: about every centre, at most 2 km away, there is a group of sixteen places of every sort (``PlaceGroup`` says what they have); the
     rows may be added to, those that stand are not to be changed.

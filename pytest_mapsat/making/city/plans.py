@@ -19,7 +19,7 @@ _HOUR = 60
 
 
 class PlanKind(NamedTuple):
-    """A kind of plan.
+    """A kind of plan: what its users look for, when they ask, and what they need.
 
     Attributes:
         name: its key in ``plans.yaml``.
@@ -47,7 +47,7 @@ class PlanKind(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedNeed:
-    """One need of one user: what must hold of the right option, and why.
+    """One need of one user: the match that the right option fits, and the reason for it.
 
     Attributes:
         name: its key in ``plans.yaml``.
@@ -70,42 +70,42 @@ class PlannedNeed:
 
     @property
     def source(self) -> str:
-        """Where it can be known from: ``profile``, ``context`` or ``environment``."""
+        """Where an agent can learn of it: ``profile``, ``context`` or ``environment``."""
         return str(self.reason["source"])
 
     @property
     def holds(self) -> str:
-        """What holds of the right option, in words."""
+        """The need in words, as a statement about the right option."""
         return self.filled(self.told[self.language])
 
     def filled(self, text: str) -> str:
-        """Return a text with the user's own figure in it."""
+        """Return a text with its placeholders replaced by the user's own figure or time."""
         return str(filled(text, self._figures))
 
     def of_user(self) -> JsonObject:
-        """Return what the profile of the user says because of it."""
+        """Return the entries that the need adds to the profile of the user."""
         entry = self.reason.get("user", {}).get(self.language, {})
         return {key: filled(value, self._figures) for key, value in entry.items()}
 
     def habit(self) -> tuple[str, str] | None:
-        """Return the dimension and the choice of the habit that shows it; None where none does."""
+        """Return the dimension and the choice of the habit that shows the need; None if no habit does."""
         pair = self.reason.get("habit", {}).get(self.language)
         return (self.filled(pair[0]), self.filled(pair[1])) if pair else None
 
     def remark(self, draws: Draws) -> str:
-        """Return what the user said before that shows it; empty where nothing was said."""
+        """Return an earlier remark of the user that shows the need; empty where there is none."""
         remarks = self.reason.get("history", {}).get(self.language)
         return self.filled(draws.choice(remarks)) if remarks else ""
 
     @property
     def _figures(self) -> Mapping[str, float | str]:
-        """The user's own figure or time, and an hour before it."""
+        """The values of the placeholders ``limit``, ``time`` and ``early`` (an hour before the time)."""
         early = clock(minutes_of(self.limit) - _HOUR) if isinstance(self.limit, str) and self.limit else ""
         return {"limit": self.limit, "time": self.limit, "early": early}
 
 
 def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
-    """Return data in whose texts ``{name}`` is the figure of this name; a text that is this alone is the figure itself."""
+    """Return data with each ``{name}`` in its texts replaced by the figure; a text of the placeholder alone becomes the figure."""
     if isinstance(value, dict):
         return {key: filled(part, figures) for key, part in value.items()}
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
 
 
 def need_of(kind: PlanKind, at: int, language: str, draws: Draws, limit: float | str | None = None) -> PlannedNeed:
-    """Return a need of a case.
+    """Return one need of a case, with the user's own figure drawn or given.
 
     Args:
         kind: the kind of its plan.
@@ -146,6 +146,7 @@ def need_of(kind: PlanKind, at: int, language: str, draws: Draws, limit: float |
 def _where(
     entry: Mapping[str, Any], trait: Trait | None, column: str, language: str, limit: float | str | None
 ) -> JsonObject:
+    """Return the match, as checks write it, that an option meeting the need fits."""
     if column == "hours":
         return {column: {"op": "open_at", "time": limit}}
     if "present" in entry:
@@ -161,12 +162,12 @@ def _where(
 
 
 def minutes_of(time: str) -> int:
-    """Return the minute of the day of a time such as ``18:05``."""
+    """Return a time of day such as ``18:05`` as minutes after midnight."""
     return int(time[:2]) * _HOUR + int(time[3:5])
 
 
 def plan_data() -> Any:
-    """Return what ``plans.yaml`` says."""
+    """Return the content of ``plans.yaml``."""
     return package_data(__package__, "plans.yaml")
 
 
@@ -177,13 +178,14 @@ def kinds() -> Mapping[str, PlanKind]:
 
 
 def _kind(name: str, entry: dict[str, Any]) -> PlanKind:
+    """Return the kind of plan that an entry of ``plans.yaml`` describes."""
     for key in ("domains", "hours"):
         entry[key] = tuple(entry[key])
     return PlanKind(name, needs=tuple((need, why) for need, why in entry.pop("needs")), **entry)
 
 
 def schedule(count: int, languages: Sequence[str]) -> Iterator[tuple[PlanKind, int, str]]:
-    """Yield for each case its kind, its number within the kind, and its language: the kinds by their shares, the languages in turns.
+    """Yield kind, number within the kind and language for each case: kinds by their shares, languages in turn.
 
     Args:
         count: how many cases.
@@ -218,7 +220,7 @@ _LATEST, _QUARTER = 23 * 60 + 45, 15
 
 @dataclass
 class Scene:
-    """One case in the making.
+    """One case while it is made: who asks, where and when, the needs and the options.
 
     Attributes:
         kind: the kind of its plan.
@@ -263,12 +265,12 @@ class Scene:
 
     @property
     def now(self) -> str:
-        """When the user asks, ISO 8601."""
+        """The time at which the user asks, as ISO 8601."""
         return f"{self.day.isoformat()}T{clock(self.minute)}:00+08:00"
 
 
 class Scenes:
-    """Makes the scenes of a suite in one world.
+    """Generates the scenes of a suite's cases in one world.
 
     Args:
         world: the world; rows are added to its tables.
@@ -281,7 +283,7 @@ class Scenes:
         self._towns: dict[str, int] = {}
 
     def scene(self, kind: PlanKind, number: int, language: str) -> Scene:
-        """Return the scene of one case.
+        """Return the scene of one case, and add its options to the world's tables.
 
         Args:
             kind: the kind of its plan.
@@ -304,7 +306,7 @@ class Scenes:
         return scene
 
     def _spot(self, kind: PlanKind, town: City) -> tuple[Centre, tuple[float, float]]:
-        """Return a spot that no other case of a kind of place has, with the centre of its district."""
+        """Return a user's position that no other case with this sort of place has in the town, after the district's centre."""
         key = (town.name, kind.sort or kind.family)
         if not self._free.get(key):
             spots = [(at, spot) for at in range(len(town.centres)) for spot in range(_SPOTS[0] * _SPOTS[1])]
@@ -317,6 +319,7 @@ class Scenes:
         return centre, _moved(_moved(west, across, (100, 0)), along - 700, (0, 100))
 
     def _day(self, town: City, draws: Draws, *, wet: bool) -> date:
+        """Return a random day of the year; with ``wet``, one on which it rains in the town all day."""
         if not wet:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
         rows = (row for row in self._world.tables["weather"] if row["city"] == town.name)
@@ -326,12 +329,12 @@ class Scenes:
     # Places
 
     def place(self, scene: Scene) -> None:
-        """Make the options of a plan that looks for one place."""
+        """Set the needs of a scene that looks for one place, and add its options to the world."""
         scene.needs = [self._need(scene, at) for at in range(len(scene.kind.needs))]
         scene.options = list(self._places(scene, scene.kind.sort))
 
     def outing(self, scene: Scene) -> None:
-        """Make the options of a plan that looks for a place of one sort and one of another."""
+        """Set the needs of a scene that looks for places of two sorts, and add the options and two second places."""
         self.place(scene)
         sort, metres = scene.town.sorts[scene.kind.second], scene.draws.between(*_NEAREST)
         for _ in range(2):
@@ -342,6 +345,7 @@ class Scenes:
             metres += scene.draws.between(*_FARTHER)
 
     def _need(self, scene: Scene, at: int) -> PlannedNeed:
+        """Return one need of a scene; for ``open_then`` its time is when the user asks, arrives or leaves."""
         name, reason = scene.kind.needs[at]
         limit = None
         if name == "open_then":
@@ -351,7 +355,7 @@ class Scenes:
         return need_of(scene.kind, at, scene.language, scene.draws, limit)
 
     def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, str]]:
-        """Yield the options, the nearest first: one that fails the weightiest need, and then the right one among others; of those behind it each is better rated."""
+        """Yield the options, nearest first, each with the need it fails; the right one is third or later, those after it rate higher."""
         names = [need.name for need in scene.needs]
         failed = [names[0], *scene.draws.sample(names[1:], 2), scene.draws.choice(names)]
         failed.insert(scene.draws.between(2, len(failed)), "")
@@ -371,6 +375,7 @@ class Scenes:
             metres += scene.draws.between(*_FARTHER)
 
     def _place(self, scene: Scene, sort: Sort, metres: int) -> JsonObject:
+        """Return a new place row of a sort, some metres from the user and open when the user asks."""
         draws, number = scene.draws, len(self._world.tables["places"])
         lon, lat = _moved(scene.here, metres, draws.choice(_WINDS))
         street, house = draws.choice(scene.town.streets), draws.between(1, 180)
@@ -400,7 +405,7 @@ class Scenes:
         return {name: value for name, value in row.items() if value is not None and value != []}
 
     def _lay(self, scene: Scene, row: JsonObject, sort: Sort, fails: str) -> None:
-        """Furnish a place: it meets every need of the case but one."""
+        """Set the traits of a place so that it meets every need of the scene except ``fails``; other traits are random."""
         wanted = {need.trait.name for need in scene.needs if need.trait}
         columns = {need.column for need in scene.needs}
         for either in sort.needs:
@@ -417,7 +422,7 @@ class Scenes:
     # Ways, lines and rides
 
     def way(self, scene: Scene) -> None:
-        """Make four ways to a place that stands once in the town: the quickest fails the weightiest need; the slowest, which is the shortest, comes too late."""
+        """Add four ways to a landmark: the quickest fails the weightiest need, the slowest, which is the shortest, is too late."""
         draws, walking = scene.draws, scene.kind.mode == "walking"
         scene.goal = self._goal(scene, far=not walking)
         apart = metres_between(scene.here, (scene.goal["lon"], scene.goal["lat"]))
@@ -445,6 +450,7 @@ class Scenes:
             scene.patches.append(self._state(scene, road, closed=fails == "clear"))
 
     def _state(self, scene: Scene, road: str, *, closed: bool) -> JsonObject:
+        """Return the patch of ``roads`` that closes a road or makes it clear."""
         until = clock(scene.minute + scene.draws.between(8, 20) * _QUARTER)
         zh = scene.language == "zh"
         status, event = ("封闭", "施工封路") if zh else ("closed", "closed for repairs")
@@ -454,7 +460,7 @@ class Scenes:
         return {"table": "roads", "where": {"city": scene.town.name, "road": road}, "set": state}
 
     def line(self, scene: Scene) -> None:
-        """Make four lines from a stop of the user's own to a place that stands once in the town."""
+        """Add a stop for the user and four lines from it to a landmark; only the last one meets every need."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
         stem = coined_name(scene.language, draws)
@@ -494,7 +500,7 @@ class Scenes:
             self._world.tables["lines"].append(row)
 
     def ride(self, scene: Scene) -> None:
-        """Make what rides are on offer: the user's own figure for the fare is drawn once the fares are computed."""
+        """Add five rides to a landmark in place of the town's own; the user's fare limit is set later, from the computed fares."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
         scene.needs = [need_of(scene.kind, at, scene.language, draws) for at in range(2)]
@@ -526,20 +532,20 @@ class Scenes:
         scene.patches.append({"table": "fares", "add": added})
 
     def _goal(self, scene: Scene, *, far: bool) -> JsonObject:
-        """Return a place that stands once in the town: the nearest ones for a walk, one that lies farther off for a ride."""
+        """Return a landmark of the town: one of the two nearest, or with ``far`` one beyond them."""
         rows = [self._world.place(place) for place in scene.town.landmarks.values()]
         rows.sort(key=lambda row: (metres_between(scene.here, (row["lon"], row["lat"])), row["id"]))
         return scene.draws.choice(rows[2:]) if far else scene.draws.choice(rows[:2])
 
 
 def _moved(point: tuple[float, float], metres: int, wind: tuple[int, int]) -> tuple[float, float]:
-    """Return a point so many metres off, in degrees with five digits."""
+    """Return a point moved by some metres in a direction, in degrees with five digits."""
     east, north = (metres * part // centimetres for part, centimetres in zip(wind, CM, strict=True))
     return (round(point[0] * 100_000) + east) / 100_000, (round(point[1] * 100_000) + north) / 100_000
 
 
 def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
-    """Return opening hours that hold the time that matters, or end before it."""
+    """Return opening hours that include the time of a need, or with ``has`` false end shortly before it."""
     time = minutes_of(str(need.limit))
     opens = hours[:5] if "-" in hours else "08:00"
     if has:
@@ -550,7 +556,7 @@ def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
 
 
 def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> None:
-    """Make a place meet a need for a trait, or fail it."""
+    """Set the trait of a need on a place so that it meets the need, or fails it."""
     trait = need.trait
     if trait and isinstance(trait.values[0], str):
         others = [text for text in row.get(trait.column, []) if text != trait.label]
@@ -561,7 +567,7 @@ def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> Non
 
 
 def _measure(row: JsonObject, scene: Scene, fails: str) -> None:
-    """Give an option the figures that needs ask for: each good but that of the need that it fails."""
+    """Set the figures of an option that the needs are about: bad for the need ``fails``, good for the others."""
     for need in (need for need in scene.needs if "good" in need.told):
         low, high = need.told["bad" if need.name == fails else "good"]
         if need.column == "max_height_m":
@@ -571,7 +577,7 @@ def _measure(row: JsonObject, scene: Scene, fails: str) -> None:
 
 
 def _timetable(scene: Scene, *, gone: bool) -> JsonObject:
-    """Return the departures of a line: one in a few minutes, or the last one some minutes ago."""
+    """Return the timetable of a line that departs soon, or with ``gone`` departed for the last time some minutes ago."""
     every = scene.draws.between(12, 18)
     ahead = -scene.draws.between(6, 20) if gone else scene.draws.between(8, 14) + 4 * every
     return timetable(range(scene.minute + ahead, 360, -every))

@@ -41,7 +41,7 @@ _ASKS = 3
 
 
 class Writer:
-    """Writes cases as JSON data, and the users of them into tables.
+    """Turns scenes into cases as JSON data, and adds their users to the tables.
 
     Args:
         tables: the tables of the world with all options of all scenes.
@@ -57,7 +57,7 @@ class Writer:
         self._users, self._activities = tables["users"], tables["activities"]
 
     def case(self, scene: Scene, number: int, query: str, *, written: bool) -> JsonObject:
-        """Return a case, with its user added to the tables.
+        """Return the case of a scene as JSON data, and add its user to the tables.
 
         Args:
             scene: its scene.
@@ -87,6 +87,7 @@ class Writer:
         return case
 
     def _visible(self, scene: Scene, query: str) -> JsonObject:
+        """Return what the agent sees of a case: the query and the context, with the user's earlier remarks."""
         remarks = [remark for need in scene.needs if (remark := need.remark(scene.draws))]
         context: JsonObject = {
             "now": scene.now,
@@ -99,6 +100,7 @@ class Writer:
         return {"query": query, "context": context}
 
     def _sandbox(self, scene: Scene, visible: JsonObject) -> RecordedSandbox:
+        """Return a sandbox that answers tool calls from the tables with the scene's patches."""
         data = {"id": scene.id, "visible": visible, "truth": {"requirements": []}, "world": {"rows": scene.patches}}
         case = Case.model_validate(data)
         computed = Computed(self._tools, self._tables, case.world.rows, case.visible.context, self._manifest)
@@ -107,6 +109,7 @@ class Writer:
         return sandbox
 
     def _add_user(self, scene: Scene, uid: str, truth: _Truth) -> None:
+        """Add the user of a scene to ``users`` and ``activities``."""
         user: JsonObject = {"uid": uid, "home": {"name": scene.draws.choice(scene.town.streets)}}
         user["travel"] = {"usual_mode": scene.kind.mode or "walking"}
         for need in scene.needs:
@@ -117,7 +120,7 @@ class Writer:
 
 
 class _Truth:
-    """The truth of one case in the making."""
+    """Builds the truth of one case: requirements with evidence, tools, the user's answers and the oracle dialogue."""
 
     def __init__(self, scene: Scene, sandbox: RecordedSandbox, uid: str) -> None:
         self._scene, self._sandbox, self._uid = scene, sandbox, uid
@@ -127,7 +130,7 @@ class _Truth:
         self._figures: dict[str, str] = {}
 
     def data(self, *, asks: bool) -> JsonObject:
-        """Return the truth as JSON data; ``asks``: whether a question is worth while."""
+        """Return the truth as JSON data; ``asks``: whether the case rewards a clarifying question."""
         scene = self._scene
         self._look_up()
         hidden = [self._hidden(need, last=at == len(scene.needs) - 1) for at, need in enumerate(scene.needs)]
@@ -148,12 +151,14 @@ class _Truth:
         return truth
 
     def _intent(self) -> str:
+        """Return all needs of the scene in one sentence."""
         holds = ("，" if self._zh else ", and it ").join(need.holds for need in self._scene.needs)
         return f"要的是：{holds}。" if self._zh else f"What is needed: it {holds}."
 
     # What the oracle looks up
 
     def _call(self, tool: str, **arguments: Json) -> Any:
+        """Call a tool, note the call for the oracle and return the result. Raises ValueError if it is not answered."""
         answer = self._sandbox.call(tool, arguments)
         if answer.status != "ok":
             what = f"{tool}({arguments}) is answered with {answer.status}: {answer.result}"
@@ -162,6 +167,7 @@ class _Truth:
         return answer.result
 
     def _look_up(self) -> None:
+        """Note all calls of the oracle: profile, activity, weather where rain matters, then those of the plan's family."""
         scene = self._scene
         self.calls.append({"tool": "get_user_profile", "arguments": {"uid": self._uid}})
         self.calls.append({"tool": "get_recent_activity", "arguments": {"uid": self._uid}})
@@ -171,13 +177,16 @@ class _Truth:
 
     @property
     def _here(self) -> str:
+        """The user's position as an argument of tools: ``longitude,latitude``."""
         return f"{self._scene.here[0]},{self._scene.here[1]}"
 
     def _search(self, sort: str) -> None:
+        """Note the oracle's search for places of a sort near the user."""
         lon, lat = self._scene.here
         self._call("search_nearby", query=self._scene.town.sorts[sort].kind, lon=lon, lat=lat, radius_m=_RADIUS)
 
     def _look_up_place(self) -> None:
+        """Search for the place, look at every option, and keep the figures of the right one for the oracle's reply."""
         scene = self._scene
         self._search(scene.kind.sort)
         for row, _ in scene.options:
@@ -194,6 +203,7 @@ class _Truth:
             self._figures |= {"minutes": f"{route['duration_min']}", "metres": f"{route['distance_m']}"}
 
     def _look_up_outing(self) -> None:
+        """Look up both places and the walk between them, and keep the figures for the oracle's reply."""
         scene = self._scene
         self._look_up_place()
         self._search(scene.kind.second)
@@ -204,6 +214,7 @@ class _Truth:
         self._figures |= {"other": scene.second[0]["name"], "minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
 
     def _look_up_way(self) -> None:
+        """Look up the routes and the traffic on each, and keep the figures of the right one for the oracle's reply."""
         scene, goal = self._scene, self._scene.goal
         routes = self._call("get_route", origin=self._here, destination=_point(goal), mode=scene.kind.mode)["routes"]
         for route in routes:
@@ -213,6 +224,7 @@ class _Truth:
         self._figures |= {"minutes": f"{right['duration_min']}", "metres": f"{right['distance_m']}"}
 
     def _look_up_line(self) -> None:
+        """Look up the transit lines, and keep the figures of the right one for the oracle's reply."""
         scene, goal = self._scene, self._scene.goal
         city, end = scene.town.name, goal["name"]
         answer = self._call("get_transit_lines", city=city, origin=scene.spot, destination=end)
@@ -221,6 +233,7 @@ class _Truth:
         self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
 
     def _look_up_ride(self) -> None:
+        """Look up the rides, add the need for a fare just above the right one's, and keep its figures for the reply."""
         scene, goal = self._scene, self._scene.goal
         options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
         right = next(option for option in options if option["kind"] == scene.right["kind"])
@@ -231,6 +244,7 @@ class _Truth:
     # What is required
 
     def _asked(self) -> Iterator[JsonObject]:
+        """Yield the requirements that the query itself states, from the templates of the plan's family."""
         scene, asked = self._scene, plan_data()["asked"]
         templates = list(asked[scene.kind.family])
         if scene.kind.family == "place" and scene.kind.mode:
@@ -242,6 +256,7 @@ class _Truth:
             yield {"id": requirement["id"], "kind": "asked", "text": filled(text, sorts), "check": filled(check, sorts)}
 
     def _hidden(self, need: PlannedNeed, *, last: bool) -> JsonObject:
+        """Return a need as a hidden requirement with evidence and check; the last need is soft, the others are hard."""
         family = self._scene.kind.family
         noun = plan_data()["nouns"][family][self._scene.language]
         check: Any = {"kind": "recommends", "only": True, "where": need.where}
@@ -260,6 +275,7 @@ class _Truth:
         }
 
     def _evidence(self, need: PlannedNeed, *, soft: bool) -> Iterator[JsonObject]:
+        """Yield the evidence for a need: its reason, what the profile states, and counts of the habit that shows it."""
         draws, because = self._scene.draws, need.filled(need.reason["because"][self._scene.language])
         if need.source != "profile":
             weak = {"relevance": "weak", "recency": "recent", "need": "related"}
@@ -277,7 +293,7 @@ class _Truth:
         yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted, **grade}
 
     def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
-        """Note a habit in the activity of the user, and return what evidence counts of it."""
+        """Add a habit to the user's activity, and return its counts as evidence gives them."""
         early = count // 2 - self._scene.draws.below(2)
         split = {"early": early, "late": count - early}
         dimension, choice = habit
@@ -285,6 +301,7 @@ class _Truth:
         return {"count": count, "total": total, **split}
 
     def _told(self) -> JsonObject:
+        """Return the soft requirement that the reply states the figure which this kind of user likes to hear."""
         scene = self._scene
         tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
         dimension, choice = tell["habit"][scene.language]
@@ -302,17 +319,20 @@ class _Truth:
         }
 
     def _facts(self) -> list[str]:
+        """Return the names of the common requirements on facts that the case uses."""
         kind = self._scene.kind
         facts = ["of-places" if kind.family == "outing" else f"of-{kind.family}s"]
         return [*facts, "of-ways"] if kind.family == "outing" or (kind.family == "place" and kind.mode) else facts
 
     def _tools(self) -> Iterator[JsonObject]:
+        """Yield the tools that the oracle called, each with its required parameters."""
         for tool in dict.fromkeys(call["tool"] for call in self.calls):
             match = {"mode": self._scene.kind.mode} if tool == "get_route" else {}
             required = list(self._sandbox.tools[tool].parameters.get("required", ()))
             yield {"name": tool, "required": required, **({"match": match} if match else {})}
 
     def _answers(self) -> list[JsonObject]:
+        """Return what the user says when asked about each need."""
         return [
             {"asked": need.told["asked"][need.language], "say": need.filled(need.reason["say"][need.language])}
             for need in self._scene.needs
@@ -321,6 +341,7 @@ class _Truth:
     # What the oracle says
 
     def _say(self) -> str:
+        """Return the oracle's reply: the right option, the needs it meets and the figure the user likes to hear."""
         scene, says = self._scene, plan_data()["says"]
         plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
         holds = ("，" if self._zh else " and ").join(plain)
@@ -332,11 +353,12 @@ class _Truth:
 
 
 def _point(row: JsonObject) -> str:
+    """Return the coordinates of a row as an argument of tools: ``longitude,latitude``."""
     return f"{row['lon']},{row['lat']}"
 
 
 def _slot(minute: int) -> str:
-    """Return the part of the day of a minute."""
+    """Return the part of the day (``morning`` to ``night``) for a minute after midnight."""
     slots = ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
     return next(name for until, name in slots if minute < until * 60)
 
@@ -396,7 +418,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
 
 
 def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
-    """Yield briefs for people who write queries without having seen a case: who asks, where and when, for what, and in what mood; nothing of what is hidden.
+    """Yield briefs for people who write queries: the user's situation and mood, without the hidden needs.
 
     Args:
         request: that of the suite.
@@ -415,7 +437,7 @@ def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
 
 
 def scenes_of(request: BuildRequest) -> tuple[MadeUpWorld, list[Scene]]:
-    """Return the world of a suite, and the scenes of its cases, whose options stand in the tables.
+    """Return the world of a suite and the scenes of its cases; the options of the scenes are in the world's tables.
 
     Args:
         request: that of the suite.
@@ -434,13 +456,13 @@ def scenes_of(request: BuildRequest) -> tuple[MadeUpWorld, list[Scene]]:
 
 
 def _folder(kind: PlanKind) -> str:
-    """Return the domain of a kind that the fewest cases have."""
+    """Return the folder for cases of a kind: the rarest of its domains over all kinds."""
     cases = Counter(domain for other in kinds().values() for domain in other.domains for _ in range(other.share))
     return min(kind.domains, key=cases.__getitem__)
 
 
 def _thin_out(world: MadeUpWorld) -> None:
-    """Keep of a world what its cases can meet: of each group of places that their plans look for the first few, and no ways; those of the cases are added."""
+    """Keep only the first few grouped places of each sort that plans look for, with their deals; drop all ways."""
     wanted = {sort for kind in kinds().values() for sort in (kind.sort, kind.second) if sort}
     kept = {place for (_, sort), group in world.groups.items() if sort in wanted for place in group.ids[:_KEPT]}
     grouped = {place for group in world.groups.values() for place in group.ids}
@@ -451,7 +473,7 @@ def _thin_out(world: MadeUpWorld) -> None:
 
 
 def _situation(scene: Scene) -> str:
-    """Return what a writer of queries is told of a scene, in its language."""
+    """Return a scene's brief for a writer of queries, in its language: time, place, situation and mood."""
     situation = _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
     mood = Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
     day, time = _DAYS[scene.language][scene.day.weekday()], scene.now[11:16]
@@ -461,12 +483,13 @@ def _situation(scene: Scene) -> str:
 
 
 def _named(text: str, scene: Scene) -> str:
+    """Return a text with ``{here}`` and ``{goal}`` replaced by the names of the scene's places."""
     goal = scene.goal["name"] if scene.goal else ""
     return text.replace("{here}", scene.spot).replace("{goal}", goal)
 
 
 class _Wordings:
-    """Gives each case that has no query of its own one of the wordings of its kind; none is given twice.
+    """Picks a query for each case without a written one from the wordings of its kind; no query is used twice.
 
     Args:
         seed: the seed of the suite.
@@ -478,7 +501,7 @@ class _Wordings:
         self._turns: dict[tuple[str, str], int] = {}
 
     def query(self, scene: Scene) -> str:
-        """Return the query of a case. Raises UsageError where all have been given."""
+        """Return an unused query for a scene. Raises UsageError when all wordings are used up."""
         key = (scene.kind.name, scene.language)
         own = wordings(scene.language)
         texts = Draws(self._seed, "wordings", *key).sample(own[scene.kind.name]["queries"], 100)
@@ -506,7 +529,7 @@ class _Query(Noun):
 
 
 def _written_queries(path: Path | None) -> dict[str, PlacedNoun[_Query]]:
-    """Return the queries of a file of JSON lines with ``case`` and ``query``, by case. Raises UsageError, SuiteError."""
+    """Return the queries in a JSON lines file, by case; empty for None. Raises UsageError, SuiteError."""
     queries: dict[str, PlacedNoun[_Query]] = {}
     texts: set[str] = set()
     for placed in read_nouns(path, _Query) if path else ():
