@@ -297,14 +297,14 @@ class _SpanReader:
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
         self._instructions = self._instructions or system
         if not inner:
-            self._hear(heard, span)
+            self._read_user_messages(heard, span)
         for message in heard:
             for result in message.results:
                 self._answer(result.id, result.name, result.value)
         if self.turns or not inner:
-            self._speak(span, inner=inner)
+            self._read_output(span, inner=inner)
 
-    def _hear(self, heard: Sequence[ChatMessage], span: OtlpSpan) -> None:
+    def _read_user_messages(self, heard: Sequence[ChatMessage], span: OtlpSpan) -> None:
         """Add the user messages that are new in a model's input, and the replies between them."""
         texts = [message.text for message in heard if message.role == "user" and message.text]
         top, before = self._top_of(span), self._top
@@ -324,9 +324,9 @@ class _SpanReader:
                 if old < 0:
                     self._add_user(message.text, span)
             elif old < 0:
-                self._retell(message, span)
+                self._read_history(message, span)
 
-    def _retell(self, message: ChatMessage, span: OtlpSpan) -> None:
+    def _read_history(self, message: ChatMessage, span: OtlpSpan) -> None:
         """Add an earlier reply from the history in a model's input."""
         if message.role != "assistant" or not self._users:
             return
@@ -335,7 +335,7 @@ class _SpanReader:
         turn.calls += [_call_of(call, span) for call in message.calls]
         turn.thoughts += message.thoughts
 
-    def _speak(self, span: OtlpSpan, *, inner: bool) -> None:
+    def _read_output(self, span: OtlpSpan, *, inner: bool) -> None:
         """Read the output of a model or agent; with ``inner`` its text is no reply, as it answers another agent."""
         turn = self._reply(span)
         messages = messages_out(span)

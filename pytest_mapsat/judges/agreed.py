@@ -426,7 +426,7 @@ class _Question:
 
     # The row.
 
-    def _telling(self, spans: Sequence[range]) -> list[Item]:
+    def _distinguishing_items(self, spans: Sequence[range]) -> list[Item]:
         """Return the items in some spans that can tell rows apart, except in clauses about what stays unchanged."""
         within = [item for item in self._items if item.tells and any(item.start in span for span in spans)]
         return [item for item in within if not any(item.start in kept for kept in self._kept)]
@@ -434,10 +434,13 @@ class _Question:
     def _named_in(self, part: range) -> frozenset[int]:
         """Return the rows that single sentences in a part of the message name, except those set aside."""
         sentences = [range(*match.span()) for match in _SENTENCE.finditer(self._hidden) if match.start() in part]
-        return frozenset().union(*(_rows_of(self._telling([sentence])) for sentence in sentences)) - self._aside
+        return (
+            frozenset().union(*(_rows_of(self._distinguishing_items([sentence])) for sentence in sentences))
+            - self._rows_set_aside
+        )
 
     @cached_property
-    def _aside(self) -> frozenset[int]:
+    def _rows_set_aside(self) -> frozenset[int]:
         """The rows that the message says stay unchanged, and rows that other arguments name (the account to pay from)."""
         kept = [
             _rows_of([item for item in self._items if item.tells and item.start in clause]) for clause in self._kept
@@ -450,12 +453,12 @@ class _Question:
     @cached_property
     def _named(self) -> frozenset[int]:
         """The rows that the question names; where it names several, those named nearest before it; empty where nothing names one."""
-        core = self._telling(self._core) or self._telling(self._acting)
+        core = self._distinguishing_items(self._core) or self._distinguishing_items(self._acting)
         gaps = [self._text[first.end : second.start] for first, second in pairwise(core)]
         single = frozenset().union(*(item.rows for item in core if len(item.rows) == 1))
         if len(self._calls) > 1 and single == self._calls and all(map(_AND.fullmatch, gaps)):
             return frozenset({self._called})  # "orders A1 and A2", and both are called
-        rows = _shared(core) if core else frozenset(range(len(self._rows))) - self._aside
+        rows = _shared(core) if core else frozenset(range(len(self._rows))) - self._rows_set_aside
         if core and len(rows) < 2:  # noqa: PLR2004  one row, or values of several
             return rows or single
         thing = _THING.search(self._words_of(self._core))
@@ -467,7 +470,7 @@ class _Question:
     @property
     def _row(self) -> GoAheadReading | None:
         """A reading against the call if the question names another row, several rows or no clear one; None if it names the called row."""
-        asked, named = bool(self._telling(self._core)), self._named
+        asked, named = bool(self._distinguishing_items(self._core)), self._named
         around = self._named_in(range((self._asked if asked else self._near).start, len(self._text)))
         items = [item for item in self._items if item.tells]
         unclear = self._unknown_word or not all(any(item.start in kept for item in items) for kept in self._kept)
@@ -515,8 +518,8 @@ class _Question:
 
     def _says(self, text: str) -> bool:
         """Return whether a text names the act: a declared word, else an act of the tool or, in Chinese, a character of its verb."""
-        if self._tool is None or self._tool.asks or any(_stands(word, text) for word in self._words):
-            return any(_stands(word, text) for word in self._words)
+        if self._tool is None or self._tool.asks or any(_has_word_form(word, text) for word in self._words):
+            return any(_has_word_form(word, text) for word in self._words)
         verb = asks.words_for(self._own_acts, self._tool.description) or self._tool.description
         ends = {char for pair in _HAN_VERB.findall(text) for char in pair if char}
         return bool(asks.acts_in(text) & self._own_acts or ends & {*verb})
@@ -559,7 +562,7 @@ class _Question:
                 self._tool.asks
                 or asks.found_in("refers_back", asked)
                 or _PROPOSES.search(before)
-                or self._telling(self._core)
+                or self._distinguishing_items(self._core)
             )
             named = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
             return None if named and not unclear else GoAheadReading(None, "it does not say what is done")
@@ -585,7 +588,7 @@ class _Question:
         names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
         if rest := asks.acts_in(place, self._own_acts) - asks.acts_in(fold_phrase(" ".join(names)).replace("_", " ")):
             return GoAheadReading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
-        telling = hidden(self._text, self._telling([range(len(self._text))]))
+        telling = hidden(self._text, self._distinguishing_items([range(len(self._text))]))
         for part in _PART_OF.finditer("\n".join(telling[span.start : span.stop] for span in self._acting)):
             if asks.meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(part[1] or "", "en"):
                 return GoAheadReading(None, f"{part[0].strip('| ')!r} may be only a part of it")
@@ -779,7 +782,7 @@ def _states(fact: RowFact, own: RowFact) -> bool:
     return fact.same(own) and not (fact.kind == "number" and float(own.value[0]) < _SMALL and apart)
 
 
-def _stands(word: str, text: str) -> bool:
+def _has_word_form(word: str, text: str) -> bool:
     """Return whether a word occurs in a folded text; an English verb in any of its forms."""
     word = fold_phrase(word)
     forms = rf"\b{re.escape(word.removesuffix('e'))}(?:e|es|s|ed|ing|[a-z](?:ed|ing))?\b"

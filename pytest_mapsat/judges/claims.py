@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mapsat.model import Grounded, Quote, distance_m, point_of, text_similarity
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 
-from .evidence import USER, Explained, Identity, KnownFigure, KnownTime, agrees, apart
+from .evidence import USER, FigureExplainer, Identity, KnownFigure, KnownTime, agrees, apart
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
 from .things import Recommendation, unknown_heads
 
@@ -137,7 +137,9 @@ def sort_of(unit: str) -> str:
     return _SORTS.get(unit, "count")
 
 
-def weigh(document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> tuple[JudgedClaim, ...]:
+def weigh(
+    document: Document, explained: FigureExplainer, standings: Mapping[str, Recommendation]
+) -> tuple[JudgedClaim, ...]:
     """Return the claims of one reply with their verdicts, in text order, without sentences that only offer more help.
 
     Args:
@@ -145,7 +147,7 @@ def weigh(document: Document, explained: Explained, standings: Mapping[str, Reco
         explained: what was known by then.
         standings: what the dialogue does with each thing.
     """
-    scale = _Scale(document, explained, standings)
+    scale = _ClaimJudge(document, explained, standings)
     offered = _offered(document)
     claims = (scale.judge(statement) for statement in _said(document))
     kept = [claim for claim in claims if document.sentence_at(claim.span.start) not in offered]
@@ -182,10 +184,10 @@ def _offered(document: Document) -> Collection[int]:
     return sentences
 
 
-class _Scale:
+class _ClaimJudge:
     """Judges the claims of one reply."""
 
-    def __init__(self, document: Document, explained: Explained, standings: Mapping[str, Recommendation]) -> None:
+    def __init__(self, document: Document, explained: FigureExplainer, standings: Mapping[str, Recommendation]) -> None:
         self._document = document
         self._explained = explained
         self._evidence = explained.evidence

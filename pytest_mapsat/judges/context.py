@@ -49,7 +49,7 @@ from pytest_mapsat.reading import (
 from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play_reference, reference_digest
 
 from .claims import JudgedClaim, weigh
-from .evidence import Explained, KnownEvidence, Returned, Value, evidence, remembered_in
+from .evidence import FigureExplainer, KnownEvidence, Returned, Value, evidence, remembered_in
 from .findings import Finding, shipped
 from .python_check import Blocks, Decided, Episode
 from .things import (
@@ -110,7 +110,7 @@ class JudgedDialogue:
     ask: Callable[[str, Blocks | None], Finding] | None = None
     late: tuple[Step, ...] = ()
     _standings: dict[WhichReply, dict[str, Recommendation]] = field(default_factory=dict, init=False)
-    _explained: dict[int, Explained] = field(default_factory=dict, init=False)
+    _explained: dict[int, FigureExplainer] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -461,10 +461,10 @@ class JudgedDialogue:
         """Everything that was known in the dialogue, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible, self.money)
 
-    def explained(self, document: Document) -> Explained:
+    def explained(self, document: Document) -> FigureExplainer:
         """Return the object that says where a figure of this reply may come from, from what was known by then."""
         if document.turn not in self._explained:
-            self._explained[document.turn] = Explained(document, self.evidence, self.left_out)
+            self._explained[document.turn] = FigureExplainer(document, self.evidence, self.left_out)
         return self._explained[document.turn]
 
     @cached

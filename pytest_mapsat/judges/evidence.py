@@ -539,9 +539,9 @@ class _Gathering:
         subject = tuple(dict.fromkeys((*element.subject, *about))) if valued else ()
         mode = (element.mode or mode) if valued else ""
         for meaning, value, path in valued:
-            self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
+            self._add_value(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
 
-    def _leaf(self, meaning: Meaning, value: Json, subject: tuple[str, ...], mode: str, source: Source) -> None:
+    def _add_value(self, meaning: Meaning, value: Json, subject: tuple[str, ...], mode: str, source: Source) -> None:
         """Add one value by the kind of its meaning; None, booleans and containers are ignored."""
         if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
             return
@@ -596,7 +596,7 @@ class _Gathering:
                 labelled[-1] = (labelled[-1][0], labelled[-1][1] + part)
         modes = [part_meaning.mode for part_meaning, _ in labelled if part_meaning.kind == "mode"]
         for part_meaning, value in labelled:
-            self._leaf(part_meaning, value.rstrip("".join(meaning.ends)), subject, (modes or [mode])[0], source)
+            self._add_value(part_meaning, value.rstrip("".join(meaning.ends)), subject, (modes or [mode])[0], source)
 
     # -- texts -----------------------------------------------------------------------------------------------------
 
@@ -858,7 +858,7 @@ _FAR = 5
 _ROUGHLY = 0.08
 
 
-class Explained:
+class FigureExplainer:
     """Says where the figures of one reply may come from, by what was known by then.
 
     Args:

@@ -593,10 +593,10 @@ def state(check: EndState, context: JudgedDialogue) -> Finding:
     try:
         rows = context.end.rows(check.table, check)
     except MapsatError as error:
-        return _untold(error, wanted)
+        return _error_finding(error, wanted)
     each_fits = [fits_row(check.where, row, results=context.calls) for row in rows]
     fitting = [row for row, fit in zip(rows, each_fits, strict=True) if fit]
-    if slip := _slip(check, fitting, context):
+    if slip := _case_mistake(check, fitting, context):
         return _broken(slip, wanted)
     if None in each_fits:
         return Finding(None, f"it is unclear which rows of {check.table} are meant", wanted)
@@ -623,7 +623,7 @@ def _having(
     return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
 
 
-def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: JudgedDialogue) -> str:
+def _case_mistake(check: EndState, fitting: Sequence[Mapping[str, Json]], context: JudgedDialogue) -> str:
     """Return the mistake in the case or its tables that makes the check impossible to judge; empty where there is none."""
     end, table = context.end, check.table
     for name in (*check.where, *check.has):
@@ -649,7 +649,7 @@ def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
         for exempt in check.exempt:
             end.refuse_unknown(exempt.table)
     except MapsatError as error:
-        return _untold(error, wanted)
+        return _error_finding(error, wanted)
     standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
     other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
     if other:
@@ -679,7 +679,7 @@ def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
         for why in context.end.unclear.values():
             raise UnknownEndError(why)
     except MapsatError as error:
-        return _untold(error, wanted)
+        return _error_finding(error, wanted)
     if reference is None:
         return _broken("the case has no reference: give truth.end", wanted)
     if reference.problem:
@@ -705,7 +705,7 @@ def _broken(why: str, wanted: str) -> Finding:
     return Finding(None, why, wanted, broken=True)
 
 
-def _untold(error: MapsatError, wanted: str) -> Finding:
+def _error_finding(error: MapsatError, wanted: str) -> Finding:
     """Return an undecided finding for an error; it counts as a mistake in the case unless the end is merely unknown."""
     return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
 

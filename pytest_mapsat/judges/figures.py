@@ -142,7 +142,7 @@ def number(check: Number, context: JudgedDialogue) -> Finding:
         for figure in figures:
             clear = settled(figure, values or (), context)
             judged = _number_judged(check, document, clear, values, nearby=nearby, context=context)
-            judgements.append(_weighed(clear, judged, check, context))
+            judgements.append(_softened_if_explained(clear, judged, check, context))
     noun = _NOUNS.get(unit, "number")
     numbers = [value.number / scale for value in values or ()]
     wanted = f"a {noun} {number_in_words(check, numbers, _word(check, context))}"
@@ -199,7 +199,7 @@ def clock_time(check: ClockTime, context: JudgedDialogue) -> Finding:
         nearby = near_phrases(check.near, document, times)
         for time in _alike_in_lists([settled(time, values or (), context) for time in times], document):
             judged = _time_judged(check, document, time, values, nearby=nearby, context=context)
-            judgements.append(_weighed(time, judged, check, context))
+            judgements.append(_softened_if_explained(time, judged, check, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in values or ()])}"
     return _judged(check, judgements, wanted, CLOCK, context)
 
@@ -231,7 +231,7 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
         yield before
 
 
-def _weighed(
+def _softened_if_explained(
     figure: Quantity | Clock, judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue
 ) -> _Judgement:
     """Return the judgement of a figure, softened where something else explains a value that does not fit.
@@ -278,7 +278,7 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
     """Return the finding of a check from the judgements of all figures."""
     clear, maybe = ([judgement for judgement in judgements if judgement.belongs is sure] for sure in (True, None))
     fits, wrong = ([judgement for judgement in clear if judgement.outcome == outcome] for outcome in ("fits", "misfit"))
-    deciding, turning = (fits if check.quantifier == "any" else wrong), _turning(check, clear, maybe)
+    deciding, turning = (fits if check.quantifier == "any" else wrong), _could_change_verdict(check, clear, maybe)
     if not deciding and not fits and _answer_alone(check, turning):
         deciding = turning
     if deciding:
@@ -442,7 +442,9 @@ def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: Judge
     )
 
 
-def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequence[_Judgement]) -> list[_Judgement]:
+def _could_change_verdict(
+    check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequence[_Judgement]
+) -> list[_Judgement]:
     """Return the unclear figures that could change the verdict; empty where none could."""
     open_ = [judgement for judgement in clear if judgement.outcome == "open"]
     if check.quantifier == "any":
@@ -529,7 +531,7 @@ def _number_judged(
     things = named_by_then(figure, document)
     ours = ours if things or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}".rstrip() for value in relevant(figure, upto)]
-    known = HeldAgainst(upto, lambda value: meets(figure, value.number, check.allowed), things)
+    known = Comparison(upto, lambda value: meets(figure, value.number, check.allowed), things)
     outcome = compared(figure, known, context)
     if outcome == "misfit" and check.quantifier == "any" and any(map(known.fits, upto)):
         outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
@@ -572,7 +574,7 @@ def _time_judged(
         return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
     shown = [clock_of(int(value.number)) for value in relevant(time, upto)]
-    outcome = compared(time, HeldAgainst(upto, fits, things), context)
+    outcome = compared(time, Comparison(upto, fits, things), context)
     surely = ours or (plain and outcome == "fits") or None
     return _Judgement(document, time, surely, outcome, f"but {_returned(check.bounds, shown, context)}")
 
@@ -615,7 +617,7 @@ def _word(check: Number, context: JudgedDialogue) -> str:
 
 
 @dataclass(frozen=True)
-class HeldAgainst:
+class Comparison:
     """What a figure is compared with: returned values, a test whether one fits, and whether its thing is named by then."""
 
     values: Sequence[Value]
@@ -792,7 +794,7 @@ def sorts_of(keys: set[str], context: JudgedDialogue) -> set[str]:
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
 
 
-def compared(figure: Quantity | Clock, known: HeldAgainst, context: JudgedDialogue) -> Outcome:
+def compared(figure: Quantity | Clock, known: Comparison, context: JudgedDialogue) -> Outcome:
     """Return whether a figure fits the values of its own thing; without a sure thing, whether all things agree.
 
     A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
@@ -856,7 +858,7 @@ def _is_of_a_way(figure: Quantity | Clock) -> bool:
     return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
 
 
-def _among(known: HeldAgainst, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
+def _among(known: Comparison, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
     """Return "fits" if the figure fits whichever thing is meant, or every proposed one, else "open"."""
     proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     groups: dict[frozenset[str], bool] = {}

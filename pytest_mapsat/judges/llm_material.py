@@ -412,15 +412,15 @@ def _has(numbers: Collection[float], number: float) -> bool:
 
 def _same_text(figure: ClaimedFigure, place: FoundWords, texts: Sequence[str]) -> Outcome:
     """Compare a text such as a phone number with the known one, by digits where it has enough, else by letters."""
-    value, expected = _sign(figure.value), _sign(figure.known)
-    if not value or value not in _sign(place.text):
+    value, expected = _comparable_form(figure.value), _comparable_form(figure.known)
+    if not value or value not in _comparable_form(place.text):
         raise UncheckedError(f"the value {figure.value!r} does not stand in the words {figure.words!r}")
-    if expected and not any(expected in _sign(text) for text in texts):
+    if expected and not any(expected in _comparable_form(text) for text in texts):
         raise UncheckedError(f"known {figure.known!r} stands nowhere in the data")
     return "open" if not expected else "fits" if value == expected else "misfit"
 
 
-def _sign(text: str) -> str:
+def _comparable_form(text: str) -> str:
     """Return the digits of a text if it has enough of them, else its compact form."""
     digits = re.sub(r"\D", "", text)
     return digits if len(digits) >= _FEWEST_DIGITS else compact(text)

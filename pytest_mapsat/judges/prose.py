@@ -168,7 +168,7 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
         and mention.keys[0] not in check.by
         and not (mention.keys[0] == "transit" and _owned(document, mention, groups))
         and not any(has_any(text, [document.words(mention.span)]) for text in asked_in)
-        and (passed := _sent(document, mention, groups)) is not True
+        and (passed := _not_sent_by(document, mention, groups)) is not True
     ]
     for outcome, how in ((False, "tells"), (None, "may tell")):
         quotes = _places((document, mention) for document, mention, passed in ways if passed is outcome)
@@ -192,7 +192,7 @@ def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
     return before.endswith(tuple(groups.get("owned", ())))
 
 
-def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
+def _not_sent_by(document: Document, mention: Mention, groups: Groups) -> bool | None:
     """Return True if the reply does not send the user by a named way, False if it does, None where that is unclear."""
     open_ = mention.stance in ("affirmed", "described", "unclear")
     lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])

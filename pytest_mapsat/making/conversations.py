@@ -181,7 +181,7 @@ def conversation_of(log: Log) -> LoggedConversation:
     Raises:
         SuiteError: it has no message of the user, or no reply to one.
     """
-    log = _tidied(log)
+    log = _normalised(log)
     lines = log.lines
     first = next((number for number, line in enumerate(lines) if line.role == "user"), None)
     replies = [number for number, line in enumerate(lines) if line.role == "agent" and line.text]
@@ -219,10 +219,10 @@ def conversation_of(log: Log) -> LoggedConversation:
         if step == "accepts" and refused is None and (following is None or not lines[following].calls):
             break
     judged = last if refused is None else refused
-    return _placed(log, query, judged, accepted, notes)
+    return _with_indices(log, query, judged, accepted, notes)
 
 
-def _tidied(log: Log) -> Log:
+def _normalised(log: Log) -> Log:
     """Return a log without a repeated last reply, and with an ASCII alias for each tool name that a suite cannot have."""
     lines = log.lines
     spoken = [line for line in lines if line.role == "agent"]
@@ -305,7 +305,7 @@ def _names(result: Json, depth: int = 0) -> Iterable[str]:
             yield from _names(member, depth + 1)
 
 
-def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> LoggedConversation:
+def _with_indices(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> LoggedConversation:
     """Return a log as a conversation with these indices, its context and notes. Raises SuiteError for texts that are too long."""
     lines = log.lines
     first = next(line for line in lines if line.role != "system")

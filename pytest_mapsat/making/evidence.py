@@ -228,7 +228,7 @@ def fields_apart(
     paths = dict.fromkeys(path for thing in (*accepted, *refused) for path in thing.values)
     fields: list[FieldDifference] = []
     for path in paths:
-        if _has(path, "identifies"):
+        if _path_has_word_of(path, "identifies"):
             continue
         bad, good = _values(refused, path), _values(accepted, path)
         candidates = [*(_against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock))]
@@ -250,7 +250,7 @@ def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[FieldDiffer
             return
 
 
-def _has(path: str, words: str) -> bool:
+def _path_has_word_of(path: str, words: str) -> bool:
     """Return whether a path contains one of the words in the list ``words`` of ``needs.yaml``."""
     key = key_words(path) if words in ("identifies", "places") else words_of(path)
     return any(word in key or (not word.isascii() and word in "".join(key)) for word in listed(words))
@@ -260,13 +260,13 @@ def _likely(field: FieldDifference, things: Sequence[RecordThing]) -> int:
     """Return how likely a condition is a need when no words name it, from 0 to 3."""
     values = [str(value) for thing in things for value in thing.values.get(field.field, ())]
     unique = len(values) >= _SEVERAL and len(set(values)) == len(values)
-    burden = _has(field.field, "burdens") or _has(field.field, "less")
+    burden = _path_has_word_of(field.field, "burdens") or _path_has_word_of(field.field, "less")
     if isinstance(field.value, bool):
         return 3 if field.value is not burden else 0
-    if _has(field.field, "places") or (field.bound and _has(field.field, "left")):
+    if _path_has_word_of(field.field, "places") or (field.bound and _path_has_word_of(field.field, "left")):
         return 0
     if field.bound:
-        return 2 if _has(field.field, "less") or _has(field.field, "more") else 1
+        return 2 if _path_has_word_of(field.field, "less") or _path_has_word_of(field.field, "more") else 1
     if field.sort != "is":
         return 3
     return 0 if unique else 1
@@ -307,8 +307,8 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
         if not (bad[0] and any(denials.denies(*place) for place in places_of(words, (*own, *phrases)))):
             yield field
     elif figures := _figures(bad):
-        less = _has(path, "less")
-        if less or _has(path, "more"):
+        less = _path_has_word_of(path, "less")
+        if less or _path_has_word_of(path, "more"):
             value = max(figures) if less else min(figures)
             step = 1 if float(value).is_integer() else 0.1
             near = round(value - step if less else value + step, 6)
@@ -325,7 +325,7 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
 
 def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[FieldDifference]:
     """Yield upper or lower bounds that separate right figures from wrong ones, in the direction that makes sense for the field."""
-    less, more = _has(path, "less"), _has(path, "more")
+    less, more = _path_has_word_of(path, "less"), _path_has_word_of(path, "more")
     if max(right) < max(wrong) and (less or not more):
         yield FieldDifference(path, "most", max(right), limits=(max(right), max(wrong)))
     if min(right) > min(wrong) and (more or not less):
@@ -526,7 +526,7 @@ class EarlierText:
         return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
 
 
-def told_before(
+def known_before_reply(
     conversation: LoggedConversation, tools: Mapping[str, Tool], listing: Collection[str]
 ) -> Iterator[EarlierText]:
     """Yield the texts and values that an agent could know before it gave the judged reply.

@@ -377,7 +377,7 @@ class HabitFinder:
             by_kind.setdefault(choice.place.kind, []).append(choice)
         own = {name: self._identified(members) for name, members in by_kind.items()}
         across = self._across(by_kind, own) if len(by_kind) > 1 else Identified()
-        common = [habit for habit in across.habits if self._goes_for(habit, kind, by_kind, own)]
+        common = [habit for habit in across.habits if self._holds_for_kind(habit, kind, by_kind, own)]
         given = [*(habit.condition for habit in common), *asked]
         of_kind = self._identified(by_kind[kind], given) if given else own[kind]
         # Who takes what a list shows first shows no wish for what the list is sorted by.
@@ -425,7 +425,7 @@ class HabitFinder:
                 holding.add(kind)
         return holding, telling
 
-    def _goes_for(
+    def _holds_for_kind(
         self, habit: Habit, kind: str, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
     ) -> bool:
         """Return whether a habit of all kinds holds for one: its choices show it, or it has too few and three other kinds do."""

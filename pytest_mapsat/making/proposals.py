@@ -43,6 +43,7 @@ from .evidence import (
     fields_apart,
     figures_in,
     is_figure,
+    known_before_reply,
     language_of,
     leaves_of,
     linked_to,
@@ -54,7 +55,6 @@ from .evidence import (
     support_for,
     takes,
     tells,
-    told_before,
     words_of,
 )
 
@@ -123,11 +123,11 @@ def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) ->
         conversation: the conversation.
         tools: its tools by name: they say where things with names stand in results.
     """
-    talk = _Talk(conversation, tools)
+    talk = _ReadConversation(conversation, tools)
     refusals, accepted = talk.refusals, talk.accepted
     if not refusals:
         return Proposals(notes=(talk.why_nothing(),))
-    earlier = tuple(told_before(conversation, tools, talk.listing))
+    earlier = tuple(known_before_reply(conversation, tools, talk.listing))
     chosen: dict[tuple[str, str], tuple[_Refusal, FieldDifference]] = {}
     notes: list[str] = []
     for refusal in refusals:
@@ -135,7 +135,7 @@ def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) ->
         asked, things = f"{talk.query} {refusal.words}", [*talk.things.values()]
         fields = fields_apart(refusal.things, accepted, refusal.words, clock, asked=asked, things=things)
         supports = [support_for(talk.stated(each, refusal.words), earlier, known_at) for each in fields]
-        kept, note = _told_apart(supports, refusal, talk)
+        kept, note = _conditions_to_propose(supports, refusal, talk)
         if kept and not any(support.evidence for support in kept):
             best = max(support.likely for support in kept)
             linked = [linked_to(support, refusal.words, earlier, talk.returned) for support in kept]
@@ -162,10 +162,10 @@ def proposals_by_model(
     Raises:
         ModelError: there is no way to the model, or a ceiling is met.
     """
-    talk = _Talk(conversation, tools)
+    talk = _ReadConversation(conversation, tools)
     if not talk.things:
         return by_rules.noted(f"{model.name} is not asked: no result has a thing with a name")
-    data, lines = _shown(conversation, tuple(told_before(conversation, tools, talk.listing)), talk.things)
+    data, lines = _shown(conversation, tuple(known_before_reply(conversation, tools, talk.listing)), talk.things)
     replies = _replies_to(model, data, conversation.language)
     if not any(replies):
         return by_rules.noted(f"{model.name}: no reply can be read: the rules decide")
@@ -187,7 +187,7 @@ def proposals_by_model(
                 notes[f"{model.name}: {words}: refused: {error}".strip()] = None
             else:
                 together.setdefault(vote.about, []).append(vote)
-    talk = _Talk(conversation, tools)
+    talk = _ReadConversation(conversation, tools)
     talk.read_as(refused[0] if refused else None, accepted)
     chosen: list[tuple[_Refusal, FieldDifference]] = []
     for group in together.values():
@@ -205,8 +205,8 @@ def proposals_by_model(
     return _written(chosen, tuple(notes), talk)
 
 
-def _told_apart(
-    supports: Sequence[FieldDifference], refusal: _Refusal, talk: _Talk
+def _conditions_to_propose(
+    supports: Sequence[FieldDifference], refusal: _Refusal, talk: _ReadConversation
 ) -> tuple[list[FieldDifference], str]:
     """Return the conditions to propose for a refusal (named, else with evidence, else all likely), and a note or ""."""
     names = ", ".join(thing.name for thing in refusal.things)
@@ -247,7 +247,9 @@ def _without_details(supports: Sequence[FieldDifference]) -> list[FieldDifferenc
     return [each for each in supports if isinstance(each.value, bool) or each.field.rpartition(".")[0] not in parts]
 
 
-def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
+def _written(
+    chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[str, ...], talk: _ReadConversation
+) -> Proposals:
     """Return chosen conditions as proposals: requirements if they have evidence, else answers of the user; with labels."""
     requirements: list[Requirement] = []
     answers: list[ScriptedAnswer] = []
@@ -275,7 +277,7 @@ def _written(chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[st
     return Proposals(tuple(requirements), tuple(_joined(answers)), notes, logged, agreed, why)
 
 
-def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
+def _why(refusal: _Refusal, path: str, talk: _ReadConversation) -> str:
     """Return the user's words on a reply, and the values of one field for the refused and the taken things."""
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
     things = (*refusal.things, *talk.accepted)
@@ -318,7 +320,7 @@ def _name(condition: FieldDifference, number: int) -> str:
     return name or need
 
 
-def _answer(refusal: _Refusal, condition: FieldDifference, talk: _Talk) -> ScriptedAnswer:
+def _answer(refusal: _Refusal, condition: FieldDifference, talk: _ReadConversation) -> ScriptedAnswer:
     """Return the user's scripted answer on a need without evidence: the part of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
@@ -329,7 +331,7 @@ def _answer(refusal: _Refusal, condition: FieldDifference, talk: _Talk) -> Scrip
     return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
 
 
-class _Talk:
+class _ReadConversation:
     """A conversation with what its replies recommend, what the user refused and what the user took."""
 
     def __init__(self, conversation: LoggedConversation, tools: Mapping[str, Tool]) -> None:

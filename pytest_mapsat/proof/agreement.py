@@ -654,14 +654,14 @@ def _refusal(suite: Suite, manifest: RunManifest, required: Mapping[str, float])
         if (then := getattr(certificate, name)) != now:
             words = "other prompts" if name == "prompts" else f"{name} {then!r}, and this is {now!r}"
             return f"{shown_path(path)} is of {words}"
-    rates = {rate: _anew(getattr(certificate, rate)) for rate in RATES}
+    rates = {rate: _at_standard_level(getattr(certificate, rate)) for rate in RATES}
     if short := [*lacking(rates, required, LEVEL)]:
         return f"{shown_path(path)}: {short[0]}"
     labels, least = certificate.tpr.labels + certificate.tnr.labels, suite.manifest.judge.labels
     return f"{shown_path(path)} rests on {labels} labels, and {least} are asked for" if labels < least else ""
 
 
-def _anew(rate: JudgeRate) -> JudgeRate:
+def _at_standard_level(rate: JudgeRate) -> JudgeRate:
     """Return a rate with its lower bound recalculated at the standard level."""
     return rate.model_copy(update={"low": _figures(rate.labels, rate.right, rate.dialogues, LEVEL)[1]})
 

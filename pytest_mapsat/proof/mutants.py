@@ -258,7 +258,7 @@ def _proposed(run: OracleRun, new: NamedThing, *, instead_of: NamedThing | None 
     return breaks
 
 
-def _either(*parts: Breaks) -> Breaks:
+def _any_breaks(*parts: Breaks) -> Breaks:
     """Return a test that holds where one of several tests holds."""
     return lambda check, finding: any(part(check, finding) for part in parts)
 
@@ -278,10 +278,10 @@ def another_place(run: OracleRun) -> Iterator[Mutant]:
                 for value in sorted(old.values(key)) if others else ():
                     text = text.replace(value, others[0])
             chosen = _proposed(run, new, instead_of=old)
-            yield Mutant(f"{old.name} became {new.name}", run.saying(text), _either(chosen, _words_gone(run, text)))
+            yield Mutant(f"{old.name} became {new.name}", run.saying(text), _any_breaks(chosen, _words_gone(run, text)))
             if text != renamed:
                 words = f"the name {old.name} alone became {new.name}"
-                yield Mutant(words, run.saying(renamed), _either(chosen, _words_gone(run, renamed)))
+                yield Mutant(words, run.saying(renamed), _any_breaks(chosen, _words_gone(run, renamed)))
 
 
 def second_choice(run: OracleRun) -> Iterator[Mutant]:
@@ -319,7 +319,7 @@ def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
     for start, end in sorted(spans):
         if end - start < len(run.text.strip()):
             text = run.replaced(start, end, "").strip()
-            breaks = _either(_words_gone(run, text), _left_out(start, end, text))
+            breaks = _any_breaks(_words_gone(run, text), _left_out(start, end, text))
             yield Mutant(f"left out: {run.text[start:end].strip()}", run.saying(text), breaks)
 
 
@@ -453,11 +453,11 @@ def clock_shifted(run: OracleRun) -> Iterator[Mutant]:
         for shift in _SHIFTS:
             minutes = (moment.minutes[0] + shift) % _DAY
             old, new = run.text[slice(*moment.span)], f"{minutes // 60:02d}:{minutes % 60:02d}"
-            breaks = _other_figure(run, moment.span, lambda check, now=minutes: _is_late(run, check, now))  # type: ignore[misc]  # bound now
+            breaks = _other_figure(run, moment.span, lambda check, now=minutes: _time_not_allowed(run, check, now))  # type: ignore[misc]  # bound now
             yield Mutant(f"{old} became {new}", run.saying(run.replaced(*moment.span, new)), breaks)
 
 
-def _is_late(run: OracleRun, check: Check, minutes: int) -> bool:
+def _time_not_allowed(run: OracleRun, check: Check, minutes: int) -> bool:
     """Return whether a clock_time check surely does not allow a time of day, in minutes after midnight."""
     if not isinstance(check, ClockTime):
         return False
@@ -478,7 +478,9 @@ def invented_phone(run: OracleRun) -> Iterator[Mutant]:
     for match in phones:
         new = f"{match.group()[:-4]}{_FALSE_ENDING}"
         text = run.replaced(match.start(), match.end(), new)
-        yield Mutant(f"{match.group()} became {new}", run.saying(text), _either(_tells_phones, _words_gone(run, text)))
+        yield Mutant(
+            f"{match.group()} became {new}", run.saying(text), _any_breaks(_tells_phones, _words_gone(run, text))
+        )
     values = (value for thing in run.things for value in thing.values("phone"))
     returned = [match.group() for value in values for match in _PHONE.finditer(value)]
     if returned and not phones:

@@ -776,10 +776,10 @@ class _Cut:
     def _quantities(self) -> list[Quantity]:
         """Return all figures of the reply as quantities, including zeros that words state, by position."""
         quantities = [self._quantity(figure, self.roles.of_figure(figure)) for figure in self.figures[0]]
-        nothing = list(self._nothing())
+        nothing = list(self._stated_zeros())
         return sorted([*quantities, *nothing], key=lambda quantity: quantity.span) if nothing else quantities
 
-    def _nothing(self) -> Iterator[Quantity]:
+    def _stated_zeros(self) -> Iterator[Quantity]:
         """Yield a figure of 0 for words that deny any cost or wait; its stance is unclear, or asked in a question."""
         for cue, following in zip_longest(self.cut.cues, self.cut.cues[1:]):
             role: FigureRole | None = cue.tags.get("none_of")
@@ -829,9 +829,11 @@ class _Cut:
         tomorrow = any("tomorrow" in cue.tags for cue in self.cut.cues)
         morning = any("am" in cue.tags for cue in self.cut.cues)
         resolved = resolve(self.times, _minutes(now), tomorrow=tomorrow, morning=morning, roles=roles)
-        return self._once([self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)])
+        return self._without_repeated_arrivals(
+            [self._time(spoken, role) for spoken, role in zip(resolved, roles, strict=True)]
+        )
 
-    def _once(self, times: Sequence[ClockTime]) -> list[ClockTime]:
+    def _without_repeated_arrivals(self, times: Sequence[ClockTime]) -> list[ClockTime]:
         """Return the times, without subject for a second arrival at a thing that its clause does not name."""
         first: dict[tuple[str, ...], ClockTime] = {}
         places = {(name.clause, name.hit.keys) for name in self.names}

@@ -213,7 +213,7 @@ class ReviewQuestion:
         return {
             "case": self.case.id,
             "trial": self.card.trial,
-            **dict(_apart(self.card)),
+            **dict(_distinguishing_fields(self.card)),
             "requirement": self.requirement.id,
             "kind": self.label.kind,
             "state": self.state,
@@ -331,7 +331,7 @@ class Review:
             hint = did_you_mean(noun.case, self._cases)
             return placed.problem(["case"], f"the run has no case {shown(noun.case)}", hint)
         if card is None:
-            which = "".join(f", {name} {value}" for name, value in _apart(noun))
+            which = "".join(f", {name} {value}" for name, value in _distinguishing_fields(noun))
             return placed.problem(["trial"], f"the run has no trial {noun.trial}{which} of the case {case.id}")
         if not _has_reply(case, card):
             message = f"trial {noun.trial} of the case {case.id} has no reply to judge"
@@ -445,7 +445,7 @@ def _misfit(
     return None
 
 
-def _apart(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
+def _distinguishing_fields(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
     """Yield the agent and the attempt of a dialogue where they distinguish it from others of its case and trial."""
     if dialogue.agent:
         yield "agent", printable(dialogue.agent)
@@ -455,4 +455,6 @@ def _apart(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
 
 def dialogue_name(card: Scorecard) -> str:
     """Return the name of a dialogue for messages: case, trial, and agent and attempt where they matter."""
-    return f"case {card.id}, trial {card.trial}" + "".join(f", {name} {value}" for name, value in _apart(card))
+    return f"case {card.id}, trial {card.trial}" + "".join(
+        f", {name} {value}" for name, value in _distinguishing_fields(card)
+    )

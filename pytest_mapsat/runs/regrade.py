@@ -225,7 +225,7 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
 
 
 @dataclass
-class BatchDoor:
+class CacheOnlyClient:
     """A model client that answers from the cache only, and collects the requests it was asked.
 
     Attributes:
@@ -292,7 +292,7 @@ def regrade_in_batches(
     taken = 0
     problems: tuple[Problem, ...] = ()
     while True:
-        client = BatchDoor(cache)
+        client = CacheOnlyClient(cache)
         run = regraded(client)
         if read is None:
             break

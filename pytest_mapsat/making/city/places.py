@@ -323,7 +323,7 @@ class Maker:
             self.centres.append(self._centre(at))
             for sort in sorts(town.language).values():
                 self.groups[self.centres[at]["id"], sort.name] = self._group(at, sort)
-        self.landmarks = dict(self._stand_once())
+        self.landmarks = dict(self._landmarks())
         areas = (area for district in town.districts for area in district.areas)
         self.streets = tuple(street for area in areas for street in area.streets)
 
@@ -354,7 +354,7 @@ class Maker:
         draws, kind = Draws(self._seed, "centre", self._number, at), document()["centre"][self._town.language]
         return self._place(at, draws, key=f"c{at}", name=name, kind=kind, cell=middle)
 
-    def _stand_once(self) -> Iterator[tuple[str, tuple[int, JsonObject]]]:
+    def _landmarks(self) -> Iterator[tuple[str, tuple[int, JsonObject]]]:
         """Add the landmarks that exist once in a town; yield the sort of each with its district index and its row."""
         town = self._town
         for tour, (sort, names_by_language) in enumerate(document()["landmarks"].items(), start=1):

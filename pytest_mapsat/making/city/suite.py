@@ -134,7 +134,7 @@ class _Truth:
         scene = self._scene
         self._look_up()
         hidden = [self._hidden(need, last=at == len(scene.needs) - 1) for at, need in enumerate(scene.needs)]
-        hidden.append(self._told())
+        hidden.append(self._figure_requirement())
         idle = scene.draws.choice(plan_data()["idle"][scene.language])
         self._habit((idle[0], idle[1]), 4, 9)
         truth: JsonObject = {
@@ -300,7 +300,7 @@ class _Truth:
         self.habits.append({"dimension": dimension, "choice": choice, "times": count, "of": total, **split})
         return {"count": count, "total": total, **split}
 
-    def _told(self) -> JsonObject:
+    def _figure_requirement(self) -> JsonObject:
         """Return the soft requirement that the reply states the figure which this kind of user likes to hear."""
         scene = self._scene
         tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
@@ -407,7 +407,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         written = queries.get(scene.id)
         query = wordings.query(scene) if written is None else written.noun.query
         case = writer.case(scene, number, query, written=written is not None)
-        by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
+        by_file.setdefault(f"{_rarest_domain(scene.kind)}/{scene.language}.jsonl", []).append(case)
     content = {f"tools/{name}": data for name, data in tool_files()}
     content |= {f"state/{name}.jsonl": lines_of(rows) for name, rows in world.tables.items()}
     content |= {name: lines_of(cases) for name, cases in by_file.items()}
@@ -455,7 +455,7 @@ def scenes_of(request: BuildRequest) -> tuple[MadeUpWorld, list[Scene]]:
     return world, [maker.scene(*part) for part in schedule(count, languages)]
 
 
-def _folder(kind: PlanKind) -> str:
+def _rarest_domain(kind: PlanKind) -> str:
     """Return the folder for cases of a kind: the rarest of its domains over all kinds."""
     cases = Counter(domain for other in kinds().values() for domain in other.domains for _ in range(other.share))
     return min(kind.domains, key=cases.__getitem__)
