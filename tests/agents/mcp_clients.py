@@ -1,17 +1,17 @@
-"""MCP clients of the official SDK, for tests. They are imported where a test makes one: every worker collects all tests."""
+"""MCP clients of the official SDK, for tests."""
 
 import asyncio
 import json
 from contextlib import asynccontextmanager
 
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
 
 @asynccontextmanager
 async def client_of(url, token=""):
     """Give a connected client."""
-    import httpx2
-    from mcp import Client
-    from mcp.client.streamable_http import streamable_http_client
-
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,

@@ -9,7 +9,6 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,15 @@ from pytest_mapsat.agents.tool_server import ToolServer, missing_extra, serve_to
 from pytest_mapsat.model import Tool, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+# Here, before any thread is there: two threads that import it at once leave each other half of it.
+from mcp import MCPError
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "episode"))
 from episodes import play
 from mcp_clients import call, call_once, client_of
 
-pytestmark = pytest.mark.skipif(not find_spec("mcp"), reason="the extra mcp is not installed")
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=QUERY)
 
@@ -151,8 +154,6 @@ class TestToken:
             if arguments["query"] == "after":
                 raise ToolsClosed
             return {}
-
-        from mcp import MCPError
 
         tools, calls = toolbox(answers=answers)
 

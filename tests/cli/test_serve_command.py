@@ -20,6 +20,8 @@ if missing_extra():
     pytest.skip(missing_extra(), allow_module_level=True)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_clients import call, client_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,9 +55,6 @@ def assert_it_tells_the_calls(told):
 
 
 def test_over_standard_input_and_output_a_client_sees_the_tools_alone(tmp_path):
-    from mcp import Client
-    from mcp.client.stdio import StdioServerParameters, stdio_client
-
     async def talk(errors):
         arguments = [*COMMAND, "--save", str(tmp_path / "calls.jsonl")]
         server = StdioServerParameters(command=sys.executable, args=arguments, cwd=ROOT)
