@@ -35,12 +35,14 @@ class Scope:
 
     Attributes:
         episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools.
+        run: names of the agent's tools whose own body runs, as the user said so: each runs another agent.
         answers: whether the sandbox answers every tool of a framework, as where one of our adapters plays the agent.
         refused: why the first call was refused that would have been a real one; empty where none was.
     """
 
-    def __init__(self, episode: Any) -> None:
+    def __init__(self, episode: Any, run: Container[str] = ()) -> None:
         self.episode = episode
+        self.run = run
         self.answers = False
         self.refused = ""
         _under_way.append(self)
@@ -76,6 +78,25 @@ _OUTSIDE = _Here(None, answers=True)
 _under_way: list[Scope] = []
 _left: WeakSet[threading.Thread] = WeakSet()
 _sandboxed: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+_calling: ContextVar[str] = ContextVar("mapsat_calling", default="")
+
+
+@contextmanager
+def calling(agent: str) -> Iterator[None]:
+    """Have the calls of a block kept as those of an agent of a team, by its name; empty: it is not known which."""
+    before = _calling.get()
+    _calling.set(agent or before)
+    try:
+        yield
+    finally:
+        _calling.set(before)
+
+
+def calling_agent() -> str:
+    """Return the name of the agent that is calling; empty if it is not known, or there is only one."""
+    return _calling.get()
 
 
 def not_the_agents() -> Any:
@@ -149,6 +170,11 @@ class GuardedCall(NamedTuple):
     def names(self) -> Container[str]:
         """The names of the case's tools; none where the episode is not known."""
         return self.episode.names if self.episode else ()
+
+    def runs(self, tool: str) -> bool:
+        """Return whether the body of a tool runs, as the user named it as one that runs another agent; not if the case has a tool of this name."""
+        scope = self.here.scope
+        return scope is not None and tool in scope.run and tool not in self.names
 
     def is_answered(self, *things: Any) -> bool:
         """Return whether the sandbox answers: the agent or one of these objects was given to ``sandboxed``, or an adapter plays it."""

@@ -20,9 +20,9 @@ from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
-from .frameworks import Adapter, AdapterEpisode, adapter_for, unwatch, watch
+from .frameworks import Adapter, AdapterEpisode, adapter_for, is_data_kind, lacking_fields, unwatch, watch
 from .returned import AgentFault, checked, described
-from .source import AgentContext, AgentSource, Conversation, kept_of, with_earlier
+from .source import AgentContext, AgentSource, Conversation, kept_of, tools_to_run, with_earlier
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, by name.
@@ -41,7 +41,8 @@ class CallableConversation(Conversation):
         self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
-        self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session))
+        run = self._source.run | tools_to_run(self._session)
+        self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session), run)
         watch()
 
     @property
@@ -62,10 +63,11 @@ class CallableConversation(Conversation):
             raise AgentFault(refused, blame="infrastructure")
         if error is None:
             return reply
-        if type(error) is AgentFault:
-            raise error from None
-        fault = described(error)
-        raise AgentFault(fault.message, fault.detail, fault.blame)
+        if type(error) is not AgentFault:
+            fault = described(error)
+            error = AgentFault(fault.message, fault.detail, fault.blame)
+        error.usage = error.usage or self._scope.episode.spent.usage()
+        raise error from None
 
     def cancel(self) -> None:
         """Cancel the coroutine that is waited for, if there is one; the agent is not kept for another task."""
@@ -115,12 +117,17 @@ class CallableConversation(Conversation):
         agent = None if kept is None else kept.made
         if agent is None:
             agent = self._call(source.function, arguments)
+        if isinstance(agent, tuple) and len(agent) == 2 and (source.adapter or adapter_for(agent[0])):  # noqa: PLR2004  # an agent and its context
+            self._scope.episode.data = agent[1]
         if kept is not None:
             kept.made = agent
+        if self._scope.episode.data is not None:
+            agent = agent[0]
         adapter = _adapter_of(agent, source)
         if adapter is not None:
             self._adapted = self._scope.answers = True
-            agent = adapter.start(agent, AdapterEpisode(self._toolbox, self._context(), self._session))
+            self._scope.episode.context = self._context()
+            agent = adapter.start(agent, self._scope.episode)
             self._close = getattr(agent, "close", None)
         return _product(agent, source.spec)
 
@@ -149,6 +156,7 @@ class CallableSource(AgentSource):
         takes: the names of the arguments that it takes.
         adapter: of the framework that the agent is built with, where that is known before an episode.
         gives_native: whether the factory is given the tools as the framework's own objects.
+        run: names of the agent's tools whose own body runs, besides those that the case names.
     """
 
     conversation = CallableConversation
@@ -159,12 +167,27 @@ class CallableSource(AgentSource):
     is_factory: bool
     adapter: Adapter | None = None
     gives_native: bool = False
+    run: frozenset[str] = frozenset()
     name: str = "agent"
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
         """Whether all episodes talk to the one object."""
         return not self.is_factory
+
+    def unplayable(self, context: AgentContext) -> str:
+        """Return why an agent of a framework cannot be played with the context of a case; empty if it can, or that is not known yet."""
+        return lacking_fields(context, self._kind())
+
+    @property
+    def wants_context(self) -> bool:  # type: ignore[override]
+        """Whether the agent is of a framework, and wants a context of the user's own kind."""
+        return is_data_kind(self._kind())
+
+    def _kind(self) -> Any:
+        """Return the class of the context that an agent of a framework wants; None if it wants none, or that is not known before an episode."""
+        known = self.adapter is not None and self.adapter.recognises(self.agent)
+        return self.adapter.kind(self.agent) if known and self.adapter else None
 
     @property
     def waits(self) -> bool:  # type: ignore[override]

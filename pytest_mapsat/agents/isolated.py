@@ -27,6 +27,7 @@ from typing import IO, Any
 from weakref import WeakSet
 
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
@@ -34,8 +35,8 @@ from pytest_mapsat.user_code import plain
 from .keeper import remove
 from .process import AgentProcess, LostError, ProcessConversation, message_of
 from .resolve import search_first
-from .returned import AgentFault, scrubbed
-from .source import AgentContext, AgentSource, Conversation, Session, kept_of
+from .returned import AgentFault, checked, scrubbed
+from .source import AgentContext, AgentSource, Conversation, Session, kept_of, tools_to_run
 
 # -- the processes --------------------------------------------------------------------------------------------------------
 
@@ -358,11 +359,11 @@ class IsolatedConversation(ProcessConversation):
     _source: IsolatedSource
     _process: AgentProcess
     kinds = {  # noqa: RUF012  # fixed
-        "call": ("name", "arguments"),
+        "call": ("name", "arguments", "agent"),
         "reply": ("text", "output", "usage", "thoughts"),
         "thought": ("text",),
         "late": ("name", "arguments"),
-        "broken": ("message", "detail", "blame"),
+        "broken": ("message", "detail", "blame", "usage"),
     }
     arguments = object
     most_lines = 20_000  # a reply may hold 10,000 thoughts
@@ -393,9 +394,10 @@ class IsolatedConversation(ProcessConversation):
             kept.process = self._process
 
     def _message(self, text: str) -> JsonObject:
-        """Return the message for the process, with whether it is the first and whether the agent is kept."""
+        """Return the message for the process, with whether it is the first, whether the agent is kept, and the tools that run."""
         first, self._first = self._first, False
-        return {**super()._message(text), "first": first, "kept": kept_of(self._session) is not None}
+        kept, run = kept_of(self._session) is not None, sorted(tools_to_run(self._session))
+        return {**super()._message(text), "first": first, "kept": kept, "run": run}
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
         """Keep a late call or a thought that the process sends. Raises AgentFault for a fault that it reports."""
@@ -411,7 +413,9 @@ class IsolatedConversation(ProcessConversation):
             words, detail = scrubbed(str(message.get("message")), _DESCRIBED), str(message.get("detail", ""))[:_DETAIL]
             lines = "\n".join(scrubbed(line, _DESCRIBED) for line in detail.splitlines()[:_DETAIL_LINES])
             blame: Blame = "infrastructure" if message.get("blame") == "infrastructure" else "agent"
-            raise self._source.fault(words, lines, blame)
+            fault = self._source.fault(words, lines, blame)
+            fault.usage = checked(Reply("", usage=message.get("usage"))).usage
+            raise fault
 
     def _unasked(self, line: bytes) -> None:
         """Keep a late call that comes between replies. Raises LostError for any other line."""

@@ -30,6 +30,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Any, cast
 
+from pytest_mapsat.guard import calling_agent
 from pytest_mapsat.interpreter import reserve
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -140,7 +141,7 @@ class PytestLine:
 
     def call(self, name: str, arguments: JsonObject) -> Json:
         """Have pytest make a tool call, and return its result. Raises ToolsClosed."""
-        return self._asked("call", name=str(as_json(name)), arguments=as_json(arguments))
+        return self._asked("call", name=str(as_json(name)), arguments=as_json(arguments), agent=calling_agent())
 
     def think(self, text: str) -> None:
         """Have pytest keep a thought in the trajectory. Raises ToolsClosed."""
@@ -191,7 +192,8 @@ def _converse(line: PytestLine, source: AgentSource) -> None:
             reserve.keep()
             if asked["first"]:
                 context: JsonObject = {}
-                session = Session(asked["session"], line.think, kept=kept if asked["kept"] else None)
+                kept_agent = kept if asked["kept"] else None
+                session = Session(asked["session"], line.think, kept=kept_agent, run=asked["run"])
                 toolbox = Toolbox(_tools(asked["tools"]), line.call)
                 # An agent is not given the case, and there is none here.
                 conversation = source.open(cast("Case", None), toolbox, partial(_context_of, context), session)
@@ -210,7 +212,7 @@ def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
         try:
             message_back: JsonObject = {"kind": "reply", **vars(conversation.reply(message))}
         except AgentFault as error:
-            message_back = {"kind": "broken", **vars(error.fault)}
+            message_back = {"kind": "broken", **vars(error.fault), "usage": error.usage}
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
             reserve.release()
             message_back = {"kind": "broken", **vars(describe(error, blame="agent"))}

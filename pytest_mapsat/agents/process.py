@@ -28,6 +28,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from weakref import WeakSet
 
 from pytest_mapsat.formats import limits, parse_json
+from pytest_mapsat.guard import calling
 from pytest_mapsat.model import JsonObject, UsageError, hint_at, shown
 from pytest_mapsat.printed import printed
 from pytest_mapsat.reply import Reply
@@ -361,8 +362,10 @@ class ProcessConversation(Conversation):
                 name, arguments = message.get("name"), message.get("arguments")
                 if not isinstance(name, str) or not isinstance(arguments, self.arguments):
                     raise LostError(f"wrote {quoted(line)}; a call has a name, a string, and arguments, an object")
+                agent = message.get("agent")
                 try:
-                    answer = {"result": self._toolbox.call(name, arguments)}
+                    with calling(agent if isinstance(agent, str) else ""):
+                        answer = {"result": self._toolbox.call(name, arguments)}
                 except ToolsClosed as closed:
                     answer = self._refused(closed)
                 process.send({"type": "result", "id": message.get("id"), **answer})

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -43,7 +44,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent`` and the other baselines, ``react:MODEL``,
+        spec: ``module:attr``, ``FRAMEWORK:module:attr`` (behind both ``?run=TOOL,TOOL`` names tools that run another agent), ``recorded:PATH``, ``baseline:silent`` and the other baselines, ``react:MODEL``,
             ``plan:MODEL``, ``cmd:COMMAND``, ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
@@ -58,14 +59,25 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     if scheme in _SCHEMES:
         module: Any = importlib.import_module(f".{_SCHEMES[scheme]}", __package__)
         return cast("Source", module.open_source(SourceSpec(spec, scheme, rest, root, client, http_form)))
+    place, run = _tools_to_run(spec)
     adapter = adapter_named(scheme) if ":" in rest else None
     if adapter is not None:
         adapter.check()
-        return framework_source(load(rest, root=root), spec, adapter)
+        return replace(framework_source(load(place.partition(":")[2], root=root), spec, adapter), run=run)
     try:
-        return callable_source(load(spec, root=root), spec)
+        return replace(callable_source(load(place, root=root), spec), run=run)
     except _UnknownError as error:
         raise UsageError(f"{error}{hint_at(scheme, (*_SCHEMES, *ADAPTERS))}") from None
+
+
+def _tools_to_run(spec: str) -> tuple[str, frozenset[str]]:
+    """Return a spec without ``?run=TOOL,TOOL``, and the names of these tools. Raises UsageError for another option."""
+    place, mark, option = spec.partition("?")
+    key, _, names = option.partition("=")
+    tools = frozenset(filter(None, map(str.strip, names.split(","))))
+    if mark and (key != "run" or not tools):
+        raise UsageError(f"agent {spec!r}: found ?{option}, expected ?run=TOOL,TOOL: tools that run another agent")
+    return place, tools
 
 
 def names_own_code(spec: str) -> bool:

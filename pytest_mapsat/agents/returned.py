@@ -114,7 +114,10 @@ class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an 
 
     Attributes:
         fault: what to say of it; blame is the agent's, or the infrastructure's where a service of the agent cannot be reached.
+        usage: what its models used until then; None: unknown.
     """
+
+    usage: Mapping[str, float | None] | None = None
 
     def __init__(self, message: str, detail: str = "", blame: Blame = "agent") -> None:
         self.fault = Fault(blame=blame, message=message, detail=detail)

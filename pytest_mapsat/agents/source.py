@@ -81,10 +81,16 @@ class Session:
     """
 
     def __init__(
-        self, identity: str, think: Callable[[str], object], trial: int = 1, kept: KeptAgent | None = None
+        self,
+        identity: str,
+        think: Callable[[str], object],
+        trial: int = 1,
+        kept: KeptAgent | None = None,
+        run: Iterable[str] = (),
     ) -> None:
         self.id = identity
         self._trial = trial
+        self._run = frozenset(run)
         self._kept = kept
         self._deadline = inf
         self._think = think
@@ -131,6 +137,11 @@ def trial_of(session: Session) -> int:
 def kept_of(session: Session) -> KeptAgent | None:
     """Return the ``KeptAgent`` of a session, which outlives its episode; None where dialogues are not carried."""
     return session._kept  # noqa: SLF001  # likewise
+
+
+def tools_to_run(session: Session) -> frozenset[str]:
+    """Return the names of the agent's tools that the case has run, as each runs another agent."""
+    return session._run  # noqa: SLF001  # likewise
 
 
 def seconds_left(session: Session) -> float:
@@ -239,6 +250,7 @@ class AgentSource:
         agent: the object itself.
         shared: whether all episodes talk to the one object.
         waits: whether its replies mostly wait, for a model or in an event loop, so that many episodes may be under way unless the user says otherwise.
+        wants_context: whether it wants a context of its own kind, so that ``unplayable`` has to be asked for each case.
         conversation: makes the agent of one episode.
     """
 
@@ -248,6 +260,7 @@ class AgentSource:
     agent: object
     shared: bool = False
     waits: bool = False
+    wants_context: bool = False
     conversation: ClassVar[type[Conversation]]
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
@@ -260,6 +273,10 @@ class AgentSource:
             session: the session to hand on.
         """
         return self.conversation(self, toolbox, context, session)
+
+    def unplayable(self, context: AgentContext) -> str:  # noqa: ARG002
+        """Return why the agent cannot be played with the context of a case; empty if it can, or that is not known yet."""
+        return ""
 
 
 class SourceElsewhere(AgentSource):

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 from pytest_mapsat import agents
 from pytest_mapsat.agents import KeptAgent, as_json
 from pytest_mapsat.formats import Unknown, data_of
-from pytest_mapsat.guard import not_the_agents
+from pytest_mapsat.guard import calling_agent, not_the_agents
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     CallPart,
@@ -353,7 +353,9 @@ class Channel:
             return None
         answer = self._too_large(arguments) or self._memory.call(name, arguments)
         given = arguments if isinstance(arguments, dict) else {}
-        return answer.step(name, given, f"c{next(self._numbers)}").model_copy(update={"kind": "memory"})
+        return answer.step(name, given, f"c{next(self._numbers)}", calling_agent()).model_copy(
+            update={"kind": "memory"}
+        )
 
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
         """Answer a call with one of the caller's tools, else with an error; return the step, None if the sandbox broke."""
@@ -372,7 +374,8 @@ class Channel:
         finally:
             self._under_way = None
         given = arguments if isinstance(arguments, dict) else {}
-        return answer.step(name, given, f"c{next(self._numbers)}")
+        agent = calling_agent() if tools is self.tools else ""
+        return answer.step(name, given, f"c{next(self._numbers)}", agent)
 
     def _over_call_limit(self) -> SandboxAnswer | None:
         """Return an error for a call beyond the episode's limit; None if the call is within it."""

@@ -241,7 +241,7 @@ class _EpisodeDialogue:
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
-            session = Session(self._identity, think, self._trial, self._kept)
+            session = Session(self._identity, think, self._trial, self._kept, self._case.episode.run)
             with calls_of(self._model_calls):
                 conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
@@ -282,7 +282,7 @@ class _EpisodeDialogue:
         if reply is not None and reply.usage is None:
             reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
-        if end is None or steps:
+        if end is None or steps or reply is not None:
             self._turns.append(_turn(reply or Reply(""), steps, seconds))
         return end
 
@@ -306,7 +306,7 @@ class _EpisodeDialogue:
         return reported, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
-        """Return the agent's reply and None; or None and the end of the dialogue, if it is late or at fault."""
+        """Return the agent's reply and None; if it is late or at fault, the end of the dialogue, and a reply that has its usage alone or None."""
         try:
             with calls_of(self._model_calls):
                 reply: Reply = worker.run(
@@ -317,7 +317,8 @@ class _EpisodeDialogue:
         except Overdue:
             return None, self._overdue(conversation)
         except AgentFault as error:
-            return None, _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
+            end = _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
+            return Reply("", usage=error.usage) if error.usage else None, end
         return reply, None
 
     def _broken(self) -> _End | None:

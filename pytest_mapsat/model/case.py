@@ -518,9 +518,14 @@ class World(Noun):
 
 
 class EpisodeTerms(Noun):
-    """What an episode of a case may use: ``calls`` of tools in all, whatever becomes of them; null: as many as it likes."""
+    """The terms of an episode of a case.
+
+    ``calls``: how many calls of tools it allows in all, whatever becomes of them; null: any number. ``run``: tools of the agent whose own body runs, as it
+    runs another agent, whose tools the sandbox answers; a tool that the case has never runs.
+    """
 
     calls: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
+    run: tuple[Text, ...] = Field(default=(), max_length=100)
 
 
 class Case(Noun):

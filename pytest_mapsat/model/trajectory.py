@@ -121,6 +121,7 @@ class Step(Noun):
 
     ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
     writes of the episode so far, which a recording made after them bears.
+    ``agent``: which agent of a team called, by its name; empty where that is not known.
     ``unknown``: what a record made elsewhere does not tell of the call: its field then holds nothing, and no check may take that for the truth.
     """
 
@@ -134,6 +135,7 @@ class Step(Noun):
     provenance: Provenance | None = None
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
+    agent: str = ""
     unknown: tuple[CallPart, ...] = ()
 
 

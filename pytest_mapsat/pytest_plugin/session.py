@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from pytest_mapsat import registry
-from pytest_mapsat.agents import Source, names_own_code, resolve_source, source_of
+from pytest_mapsat.agents import Source, context_of, names_own_code, resolve_source, source_of
 from pytest_mapsat.environments import Environments, place_name
 from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
@@ -44,6 +44,7 @@ from .items import (
     call_hook,
     case_name,
     param_of,
+    param_or_none,
     place_of,
     sandbox_of,
     wanted_of,
@@ -410,6 +411,18 @@ class MapsatSession:
                     raise OptimisedError
             except MapsatError as error:
                 raise pytest.UsageError(str(error)) from None
+        self._check_contexts(session.items)
+
+    def _check_contexts(self, items: list[pytest.Item]) -> None:
+        """Refuse a run whose agent wants a context that a case cannot fill, before the first episode. Raises pytest.UsageError."""
+        source = self._source
+        if source is None or source.kind != "agent" or not source.wants_context:
+            return
+        for param in filter(None, map(param_or_none, items)):
+            with suppress(SuiteError):  # the case itself fails
+                case = param.suite.load(param.entry)
+                if why := source.unplayable(context_of(case.visible)):
+                    raise pytest.UsageError(f"agent {source.spec!r}, case {case.id}: {why}")
 
     # -- the end ---------------------------------------------------------------------------
 

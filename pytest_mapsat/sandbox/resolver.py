@@ -64,9 +64,9 @@ class SandboxAnswer:
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
 
-    def step(self, tool: str, arguments: JsonObject, name: str = "") -> Step:
-        """Return the trajectory step of the call with this answer; ``name``: the id of the call."""
-        return Step(kind="call", id=name, tool=tool, arguments=arguments, **vars(self))
+    def step(self, tool: str, arguments: JsonObject, name: str = "", agent: str = "") -> Step:
+        """Return the trajectory step of the call with this answer; ``name``: the id of the call, ``agent``: which of a team called."""
+        return Step(kind="call", id=name, tool=tool, arguments=arguments, agent=agent, **vars(self))
 
 
 #: blocked: no answer. differs: a preference is another. moved: within metres. worded: the same request in other

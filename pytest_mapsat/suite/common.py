@@ -148,9 +148,10 @@ class Common:
         visible, truth = data.get("visible"), data.get("truth")
         if self.manifest.instructions and isinstance(visible, dict) and "instructions" not in visible:
             data["visible"] = visible | {"instructions": self.manifest.instructions}
-        terms, calls = data.get("episode", {}), self.manifest.episode.calls
-        if calls is not None and isinstance(terms, dict) and "calls" not in terms:
-            data["episode"] = {**terms, "calls": calls}
+        terms, own = self.manifest.episode, data.get("episode", {})
+        defaults = {"calls": terms.calls, "run": list(terms.run)}
+        if isinstance(own, dict) and (unset := {k: v for k, v in defaults.items() if v not in (None, [])}):
+            data["episode"] = unset | own
         if not isinstance(truth, dict) or ("vars" not in data and "use" not in truth):
             return LocatedDocument(data, document.lines)
         values, use = data.pop("vars", {}), truth.get("use", [])

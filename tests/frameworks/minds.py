@@ -36,7 +36,10 @@ def mind(seen: Seen, *, structured: bool = False) -> Step:
         return Step("What time do you leave?")
     if not results:
         tool, _, what = first.partition(" ")
+        tool = "find" if tool in ("Plan", "Break") else tool.lower()
         arguments = {"query": "" if what == "nothing" else what.removeprefix("a ")}
-        return Step(call=(tool.lower() if tool != "Plan" else "find", arguments), thought="I look it up.")
+        return Step(call=(tool, arguments), thought="I look it up.")
+    if first.startswith("Break"):
+        raise RuntimeError("the model broke after the call")
     words = " | ".join([*seen.said("user"), *results])
     return Step(words, data={"place": results[-1], "stars": 4} if structured else None)

@@ -26,6 +26,7 @@ from pytest_mapsat.episode import Limits, run_episode, shutdown
 from pytest_mapsat.model import (
     Case,
     Context,
+    EpisodeTerms,
     Location,
     Recording,
     Requirement,
@@ -48,6 +49,7 @@ __all__ = [
     "Scenarios",
     "Seen",
     "as_text",
+    "callers",
     "calls",
     "find",
     "mind",
@@ -76,9 +78,13 @@ def weather(query: str) -> str:
     return "the real weather"
 
 
-def case(query: str, answer: str = ANSWER) -> Case:
+def case(query: str, answer: str = ANSWER, run=()) -> Case:
     context = Context(
-        now="2026-05-01T09:00:00", location=Location(lon=1, lat=2, name="Gate"), city="Lindenau", uid="u1"
+        now="2026-05-01T09:00:00",
+        location=Location(lon=1, lat=2, name="Gate"),
+        city="Lindenau",
+        uid="u1",
+        details={"party": 3},
     )
     script = UserScript(answers=(ScriptedAnswer(asked=("what time", "may i"), say=answer),))
     requirement = Requirement(kind="asked", id="e1", text="a place is named")
@@ -87,17 +93,18 @@ def case(query: str, answer: str = ANSWER) -> Case:
         id=name,
         language="en",
         visible=Visible(query=query, context=context),
+        episode=EpisodeTerms(run=run),
         truth=Truth(intent="secret-intent", requirements=(requirement,), user=script),
     )
 
 
-def play(source, query, answer=ANSWER, **limits):
-    """Play an episode in which the place of anything is called after it."""
+def play(source, query, answer=ANSWER, run=(), **limits):
+    """Play an episode in which the place of anything is called after it; ``run``: the agent's tools that run another agent."""
     if isinstance(source, str):
         source = resolve_source(source, root=Path())
     elif not hasattr(source, "kind"):
         source = source_of(source, "mymod:agent")
-    asked = case(query, answer)
+    asked = case(query, answer, run)
     names = [query.partition(" a ")[2] or "trip", "secret"]
     recordings = [
         Recording(case=asked.id, tool="find", arguments={"query": name}, result={"places": [f"Old {name}"]})
@@ -109,6 +116,11 @@ def play(source, query, answer=ANSWER, **limits):
 
 def replies(trajectory):
     return [turn.text for turn in trajectory.turns if turn.role == "agent"]
+
+
+def callers(trajectory):
+    """Return the tools that were called, each with the agent of the team that called it."""
+    return [(s.tool, s.agent) for turn in trajectory.turns for s in turn.steps if s.kind == "call"]
 
 
 def calls(trajectory):
@@ -148,6 +160,23 @@ class Scenarios:
     def ask(self, agent: Any, message: str) -> str:
         """Run the agent as a function of the user's does, and return what it says."""
         raise NotImplementedError
+
+    #: Whether an agent may have a function of the user's as a tool that runs another agent.
+    delegates = True
+
+    def as_tool(self, function: Any) -> Any:
+        """Return a function as a tool of the framework."""
+        raise NotImplementedError
+
+    def delegating(self):
+        """Return an agent with the tool ask_finder, a function that runs the agent with the tools find and weather."""
+        finder = self.agent()
+
+        def ask_finder(query: str) -> str:
+            """Ask the finder."""
+            return self.ask(finder, f"Find a {query}")
+
+        return self.agent(tools=[self.as_tool(ask_finder)])
 
     def behind(self, agent):
         """Return the function of a user who runs the agent in it."""
@@ -216,6 +245,29 @@ class Scenarios:
         assert calls(ended) == [("weather", "error")]
         assert "weather" in replies(ended)[0]
 
+    def test_a_tool_that_runs_another_agent_runs_where_the_case_names_it(self):
+        if not self.delegates:
+            pytest.skip(f"{self.name} has no functions of the user's as tools")
+        agent = self.delegating()
+        assert calls(play(agent, "Ask_finder a cafe")) == [("ask_finder", "error")]
+        ended = play(agent, "Ask_finder a cafe", run=["ask_finder"])
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == [("find", "ok")]
+        assert "Old cafe" in replies(ended)[0]
+        if self.usage is not None:
+            used = ended.turns[1].usage
+            assert (used.input_tokens, used.output_tokens) == tuple(4 * n for n in self.usage)
+
+    def test_a_tool_that_runs_another_agent_runs_where_the_spec_names_it(self, monkeypatch):
+        if not self.delegates:
+            pytest.skip(f"{self.name} has no functions of the user's as tools")
+        spec = f"{self.name}:{self.spec(monkeypatch, agent=self.delegating())}?run=ask_finder"
+        assert calls(play(spec, "Ask_finder a cafe")) == [("find", "ok")]
+
+    def test_a_tool_that_the_case_has_never_runs_even_where_it_is_named(self):
+        ended = play(self.agent(), "Find a cafe", run=["find"])
+        assert calls(ended) == [("find", "ok")]
+
     def test_structured_output_is_the_output_of_the_reply(self):
         ended = play(self.agent(output=True), "Find a cafe")
         assert ended.fault is None, ended.fault
@@ -229,6 +281,13 @@ class Scenarios:
         assert ended.ending == "agent_error"
         assert ended.fault.blame == "agent"
         assert "the model's own words" in ended.fault.message
+
+    def test_usage_until_a_crash_is_kept(self):
+        ended = play(self.agent(), "Break a cafe")
+        assert (ended.ending, calls(ended)) == ("agent_error", [("find", "ok")])
+        if self.usage is not None:
+            used = ended.turns[1].usage
+            assert (used.input_tokens, used.output_tokens) == self.usage
 
     def test_usage_is_counted_over_all_calls_of_the_model(self):
         turn = play(self.agent(), "Find a cafe").turns[1]

@@ -4,7 +4,7 @@ from threading import Thread
 from typing import TypedDict
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, calls, find, mind, play, replies, weather
+from scenarios import Scenarios, Seen, as_text, callers, calls, find, mind, play, replies, weather
 
 from pytest_mapsat import sandboxed
 
@@ -23,7 +23,7 @@ from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 CALLED = {"messages": [AIMessage("", tool_calls=[{"name": "find", "args": {"query": "cafe"}, "id": "c1"}])]}
@@ -61,6 +61,23 @@ class Mind(BaseChatModel):
         return self._generate(messages)
 
 
+class FrontDesk(BaseChatModel):
+    tool: str
+
+    @property
+    def _llm_type(self):
+        return "front-desk"
+
+    def bind_tools(self, tools, **options):
+        return self
+
+    def _generate(self, messages, *given, **more):
+        if messages[-1].type == "tool":
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(messages[-1].content))])
+        call = {"name": self.tool, "args": {}, "id": f"h{len(messages)}"}
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("", tool_calls=[call]))])
+
+
 class TestLangGraph(Scenarios):
     name = "langgraph"
     example = "langgraph_agent.py"
@@ -75,6 +92,9 @@ class TestLangGraph(Scenarios):
             response_format=ToolStrategy(Place) if output else None,
             middleware=[HumanInTheLoopMiddleware({"find": True})] if approval else [],
         )
+
+    def as_tool(self, function):
+        return tool(function)
 
     def ask(self, agent, message):
         return agent.invoke({"messages": [("user", message)]})["messages"][-1].text
@@ -100,6 +120,40 @@ class TestLangGraph(Scenarios):
             return await tool(find).ainvoke({"query": message.removeprefix("Find a ")})
 
         self.played(agent)
+
+    def team(self, hand_over):
+        """Return a team whose front desk calls the tool hand_over, and whose finder finds."""
+        front = create_agent(FrontDesk(tool=hand_over.name), [hand_over], name="front")
+        finder = create_agent(Mind(), [tool(find)], name="finder")
+        graph = StateGraph(MessagesState).add_node("front", front, destinations=("finder",)).add_node("finder", finder)
+        return graph.add_edge(START, "front").compile()
+
+    def test_a_tool_that_declares_a_command_hands_over_and_the_steps_say_who_called(self):
+        @tool
+        def to_finder() -> Command:
+            """Hand over to the finder."""
+            return Command(goto="finder", graph=Command.PARENT)
+
+        assert callers(self.played(self.team(to_finder))) == [("find", "finder")]
+
+    def test_a_tool_that_hands_over_without_declaring_it_runs_where_it_is_named(self):
+        @tool
+        def to_finder():
+            """Hand over to the finder."""
+            return Command(goto="finder", graph=Command.PARENT)
+
+        team = self.team(to_finder)
+        assert calls(play(team, "Find a cafe"))[0] == ("to_finder", "error")
+        assert callers(play(team, "Find a cafe", run=["to_finder"])) == [("find", "finder")]
+
+    def test_a_handoff_to_itself_ends_as_the_agents_own_fault(self):
+        @tool
+        def to_finder() -> Command:
+            """Hand over to the front desk again."""
+            return Command(goto="front", graph=Command.PARENT)
+
+        ended = play(self.team(to_finder), "Find a cafe", timeout=2)
+        assert (ended.ending, ended.fault.blame) == ("timeout", "agent")
 
     def test_a_graph_inside_a_graph_is_answered_too(self):
         self.played(StateGraph(MessagesState).add_node("inner", self.agent()).add_edge(START, "inner").compile())

@@ -1,9 +1,11 @@
 import asyncio
 import json
+from dataclasses import dataclass
+from typing import TypedDict
 
 import pytest
 from minds import Step
-from scenarios import Scenarios, Seen, calls, find, mind, play, replies, source_of, weather
+from scenarios import Scenarios, Seen, callers, calls, find, mind, play, replies, source_of, weather
 
 from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
@@ -15,16 +17,44 @@ pytest.importorskip(
 from agents import (
     Agent,
     FunctionTool,
+    GuardrailFunctionOutput,
     Model,
     ModelResponse,
+    RunContextWrapper,
     Runner,
     Usage,
     WebSearchTool,
     function_tool,
     handoff,
+    input_guardrail,
 )
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 from pydantic import BaseModel
+
+
+@dataclass
+class Trip:
+    uid: str
+    city: str
+    party: int = 0
+
+
+class TripModel(BaseModel):
+    uid: str
+    city: str
+    party: int = 0
+
+
+class TripDict(TypedDict):
+    uid: str
+    city: str
+    party: int
+
+
+@dataclass
+class Lacking:
+    uid: str
+    tenant: str
 
 
 class Place(BaseModel):
@@ -86,6 +116,9 @@ class TestOpenAIAgents(Scenarios):
         own = own if tools is None else tools
         return Agent("guide", model=Mind(slow=slow), tools=own, output_type=Place if output else None, **options)
 
+    def as_tool(self, function):
+        return function_tool(function)
+
     def ask(self, agent, message):
         return asyncio.run(Runner.run(agent, message)).final_output
 
@@ -100,6 +133,65 @@ class TestOpenAIAgents(Scenarios):
         ended = play(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]), "Plan a trip")
         assert calls(ended) == [("find", "ok")]
         assert "Plan a trip" in replies(ended)[1]
+
+    def test_steps_keep_which_agent_called(self):
+        desk = Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()])
+        assert callers(self.played(desk)) == [("find", "guide")]
+        helper = self.agent().as_tool("helper", "Finds places.")
+        desk = Agent("desk", model=HandsOver("helper", {"input": "Find a cafe"}), tools=[helper])
+        assert callers(self.played(desk)) == [("find", "guide")]
+
+    @pytest.mark.parametrize("kind", [Trip, TripModel, TripDict], ids=["dataclass", "pydantic", "typed-dict"])
+    def test_a_context_of_ones_own_is_filled_from_the_case(self, kind):
+        seen = []
+
+        def instructions(context, agent):
+            seen.append(context.context)
+            return "You help."
+
+        self.played(
+            Agent[kind]("guide", instructions=instructions, model=Mind(slow=False), tools=[function_tool(find)])
+        )
+        expected = {"uid": "u1", "city": "Lindenau", "party": 3}
+        assert isinstance(seen[0], dict if kind is TripDict else kind)
+        assert {name: seen[0][name] if kind is TripDict else getattr(seen[0], name) for name in expected} == expected
+
+    def test_the_context_is_known_from_instructions_and_guardrails_too(self):
+        seen = []
+
+        def instructions(context: RunContextWrapper[Trip], agent):
+            seen.append(context.context)
+            return "You help."
+
+        self.played(self.agent(instructions=instructions))
+        assert seen[0] == Trip("u1", "Lindenau", 3)
+
+        @input_guardrail
+        def guard(context: RunContextWrapper[Trip], agent, asked):
+            seen.append(context.context)
+            return GuardrailFunctionOutput(None, tripwire_triggered=False)
+
+        self.played(self.agent(input_guardrails=[guard]))
+        assert seen[-1] == Trip("u1", "Lindenau", 3)
+
+    def test_a_context_that_the_case_cannot_fill_loses_the_episode_and_says_where_to_put_the_field(self):
+        def instructions(context: RunContextWrapper[Lacking], agent):
+            return "You help."
+
+        fault = play(self.agent(instructions=instructions), "Find a cafe").fault
+        assert fault.blame == "infrastructure"
+        assert "Put 'tenant' into visible.context.details of the case" in fault.message
+
+    @pytest.mark.parametrize("words", ["I only know about places.", ""])
+    def test_a_guardrail_that_trips_is_a_reply_with_its_words(self, words):
+        @input_guardrail
+        def off_topic(context, agent, asked):
+            return GuardrailFunctionOutput(words, tripwire_triggered=True)
+
+        ended = play(self.agent(input_guardrails=[off_topic]), "Find a cafe")
+        assert ended.fault is None, ended.fault
+        assert replies(ended)[0] == (words or "The guardrail off_topic declined this.")
+        assert "the guardrail off_topic tripped" in [step.text for step in ended.turns[1].steps]
 
     def test_behind_a_function_agents_that_are_asked_by_others_are_met(self):
         desks = [

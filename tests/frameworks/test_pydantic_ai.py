@@ -65,8 +65,19 @@ class TestPydanticAI(Scenarios):
         made = model(slow=slow, error=error)
         return Agent(made, tools=own if tools is None else tools, output_type=output_type, **options)
 
+    def as_tool(self, function):
+        return Tool(function)
+
     def ask(self, agent, message):
         return agent.run_sync(message).output
+
+    def delegating(self):
+        finder = self.agent()
+
+        async def ask_finder(query: str) -> str:  # the framework runs an agent in a tool that is a coroutine only
+            return (await finder.run(f"Find a {query}")).output
+
+        return self.agent(tools=[Tool(ask_finder)])
 
     def test_a_service_that_is_down_loses_the_episode(self):
         self.lost(ModelHTTPError(503, "mind"))

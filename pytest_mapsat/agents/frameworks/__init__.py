@@ -9,7 +9,8 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, version
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.agents.source import AgentContext, Session, declared
-from pytest_mapsat.guard import GuardedCall, is_stand_in
+from pytest_mapsat.guard import GuardedCall, calling, is_stand_in
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, canonical_json, total_usage
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
@@ -43,6 +44,30 @@ class ToolAnswer(NamedTuple):
     failed: bool
 
 
+class Spent:
+    """What the models of one reply used. A figure that one call does not tell is unknown in the sum."""
+
+    def __init__(self) -> None:
+        self._parts: list[Usage] = []
+
+    def add(self, tokens_in: int | None, tokens_out: int | None, cost: float | None = None) -> None:
+        """Count one call of a model, or several; where no tokens at all are counted, their number is unknown.
+
+        Args:
+            tokens_in: tokens that the model read; None where the framework does not tell.
+            tokens_out: tokens that it wrote; likewise.
+            cost: US dollars; likewise.
+        """
+        counted = bool(tokens_in or tokens_out)
+        self._parts.append(
+            Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
+        )
+
+    def usage(self) -> dict[str, float | None] | None:
+        """Return the usage of the reply; None: nothing was counted."""
+        return total_usage(self._parts).model_dump() if self._parts else None
+
+
 @dataclass
 class AdapterEpisode:
     """What an adapter is given for one episode.
@@ -51,11 +76,15 @@ class AdapterEpisode:
         tools: the tools of the case; ``call`` is how an adapter calls them.
         context: now, location, city and so on, as any agent may take it.
         session: id, messages so far, state, and ``think``.
+        data: what a factory returned beside its agent, as a context of the user's own; None: nothing.
+        spent: what the models of the reply that is under way used.
     """
 
     tools: Toolbox
     context: AgentContext
     session: Session
+    data: Any = None
+    spent: Spent = field(default_factory=Spent)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -67,19 +96,25 @@ class AdapterEpisode:
         """Return an episode that only has tools, for framework tools that are made before there is a context."""
         return cls(tools, AgentContext(), Session("", lambda _: None))
 
-    def call(self, name: str, arguments: Any) -> ToolAnswer:
+    def data_for(self, kind: Any) -> Any:
+        """Return the context that an agent is run with: of the user's own kind, filled from the case; see ``data_from``."""
+        return data_from(self.context, kind, self.data)
+
+    def call(self, name: str, arguments: Any, agent: str | None = "") -> ToolAnswer:
         """Have the sandbox answer a call; a tool that the case does not have answers with an error, and counts as called.
 
         Args:
             name: the tool, as the model called it.
             arguments: what the model gave: a dict, or the JSON text of one.
+            agent: the name of the agent that calls; empty: unknown.
         """
         if isinstance(arguments, str):
             try:
                 arguments = json.loads(arguments or "{}")
             except ValueError:
                 arguments = {"arguments": arguments}
-        value = self.tools.call(name, {} if arguments is None else as_json(arguments, _plain))
+        with calling(agent or ""):
+            value = self.tools.call(name, {} if arguments is None else as_json(arguments, _plain))
         failed = isinstance(value, dict) and value.get("status") == "error"
         return ToolAnswer(value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), failed)
 
@@ -97,16 +132,38 @@ def must_answer(call: GuardedCall, name: str, body: Any, *things: Any, own: bool
         name: the tool's name.
         body: the function of the tool, or the tool; what is one of ours has the sandbox answer by itself.
         things: what may have been given to ``sandboxed`` in place of the tool.
-        own: whether the tool is the framework's own and touches nothing outside: it runs, unless the case has a tool of its name.
+        own: whether the framework marks the tool as one of its own (a handoff, an agent as a tool): it runs, unless the case has a tool of its name.
 
     Raises:
         RefusedTool: it is a real tool, and no sandbox answers it.
     """
-    if is_ours(body) or (own and name not in call.names):
+    if is_ours(body) or (own and name not in call.names) or call.runs(name):
         return False
     if not call.is_answered(*things):
         call.refuse(name)
     return True
+
+
+_asking: ContextVar[bool] = ContextVar("mapsat_asking", default=False)
+
+
+async def counted(call: GuardedCall, usage_of: Callable[[Any], tuple[int | None, int | None, float | None]]) -> Any:
+    """Have a model answer, and count what it used, wherever in the episode it is asked; a model around another counts once.
+
+    Args:
+        call: the call of the model's coroutine function.
+        usage_of: returns tokens in, tokens out and cost of an answer, as ``Spent.add`` takes them.
+    """
+    if _asking.get():
+        return await call.real()
+    token = _asking.set(True)
+    try:
+        answer = await call.real()
+    finally:
+        _asking.reset(token)
+    if call.episode:
+        call.episode.spent.add(*usage_of(answer))
+    return answer
 
 
 def team_of(agent: Any, link: str) -> list[Any]:
@@ -148,6 +205,7 @@ class Adapter:
             nothing of it may stay in the agent.
         native: makes the framework's own tools from a ``Toolbox``, for a factory that takes ``tools``.
         refusal: says why an agent cannot be played, an empty text where it can.
+        kind: returns the class of the context that an agent wants; None: it wants none of its own.
         waits: whether ``start`` returns a coroutine function.
     """
 
@@ -157,6 +215,7 @@ class Adapter:
     start: Callable[[Any, AdapterEpisode], Any]
     native: Callable[[Toolbox], Sequence[Any]]
     refusal: Callable[[Any], str] = lambda agent: ""  # noqa: ARG005
+    kind: Callable[[Any], Any] = lambda agent: None  # noqa: ARG005
     waits: bool = True
     distribution: str = ""
 
@@ -196,30 +255,6 @@ def comes_from(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-class Spent:
-    """What the models of one reply used. A figure that one call does not tell is unknown in the sum."""
-
-    def __init__(self) -> None:
-        self._parts: list[Usage] = []
-
-    def add(self, tokens_in: int | None, tokens_out: int | None, cost: float | None = None) -> None:
-        """Count one call of a model, or several; where no tokens at all are counted, their number is unknown.
-
-        Args:
-            tokens_in: tokens that the model read; None where the framework does not tell.
-            tokens_out: tokens that it wrote; likewise.
-            cost: US dollars; likewise.
-        """
-        counted = bool(tokens_in or tokens_out)
-        self._parts.append(
-            Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
-        )
-
-    def usage(self) -> dict[str, float | None] | None:
-        """Return the usage of the reply; None: nothing was counted."""
-        return total_usage(self._parts).model_dump() if self._parts else None
-
-
 def reply_of(output: Any, spent: Spent, *, text: str = "", thoughts: Sequence[str] = ()) -> Reply:
     """Return a Reply made from the output of a framework, its usage and its thoughts.
 
@@ -248,7 +283,6 @@ class FrameworkConversation:
         agent: the agent, or a copy of it.
         episode: its tools, context and session.
         stops: where the run has stopped for a go-ahead, as the framework has it.
-        spent: what the models of this reply used.
         thoughts: what the agent thought in this reply.
         text: what the user reads of this reply, where the output does not say it.
     """
@@ -270,7 +304,12 @@ class FrameworkConversation:
 
     def begin(self) -> None:
         """Reset the usage, the thoughts and the text for a new reply."""
-        self.spent, self.thoughts, self.text = Spent(), list[str](), ""
+        self.episode.spent, self.thoughts, self.text = Spent(), list[str](), ""
+
+    @property
+    def spent(self) -> Spent:
+        """What the models of this reply used."""
+        return self.episode.spent
 
     def ended(self, output: Any) -> Reply:
         """Return the reply of a run that has ended."""
@@ -340,29 +379,71 @@ def go_ahead(message: str) -> bool:
 # -- what a framework calls dependencies, context or state -------------------------------------------------------------------------
 
 
-def data_from(context: AgentContext, kind: Any) -> Any:
-    """Return the context as a framework's own kind of data.
+def data_from(context: AgentContext, kind: Any, own: Any = None) -> Any:
+    """Return the case's data as a framework's own kind of data.
+
+    A field takes the value of its name in the context (``uid``, ``city``, ...), else in the context's ``details``, else its own or its default.
 
     Args:
         context: the context of the case.
-        kind: a dataclass, pydantic model or TypedDict whose fields are looked up in the context by name; anything else is given the context itself.
+        kind: a dataclass, pydantic model or TypedDict, whose fields are filled; anything else is given the context itself.
+        own: data that a factory returned beside its agent; None: it returned none.
 
     Raises:
-        AgentFault: the kind has a field without a default that the context does not have.
+        AgentFault: the case lacks a field that has no default, or gives a value that the kind refuses. The set-up of the run is at fault.
     """
-    if not isinstance(kind, type) or kind is type(None) or kind in AgentContext.__mro__:
+    if own is None and not is_data_kind(kind):
         return context
+    values = _values(context)
+    _, names = _fields(type(own) if own is not None else kind)
+    try:
+        if own is not None:
+            return _updated(own, {name: values[name] for name in names or () if name in values})
+        if lacking := lacking_fields(context, kind):
+            raise AgentFault(lacking, blame="infrastructure")
+        return kind(**{name: values[name] for name in names or () if name in values})
+    except (TypeError, ValueError) as error:
+        shown = getattr(kind, "__name__", type(own).__name__)
+        raise AgentFault(
+            f"the agent's context {shown} cannot be filled from the case: {describe_error(error)}",
+            blame="infrastructure",
+        ) from None
+
+
+def is_data_kind(kind: Any) -> bool:
+    """Return whether a kind of context is a class of the user's own, which has to be filled."""
+    return isinstance(kind, type) and kind is not type(None) and kind not in AgentContext.__mro__
+
+
+def lacking_fields(context: AgentContext, kind: Any) -> str:
+    """Return why a kind of context cannot be filled from a case's context, and what to write; empty if it can."""
+    if not is_data_kind(kind):
+        return ""
     needed, names = _fields(kind)
+    where = "let make() return (agent, context) with a context of your own, or write a function that runs `pytest_mapsat.sandboxed(agent)`"
     if names is None:
-        raise AgentFault(
-            f"the agent wants {kind.__name__} for its context, which cannot be made from {', '.join(context)}; "
-            "write a function that runs `pytest_mapsat.sandboxed(agent)` with its own"
+        return f"the agent wants {kind.__name__} for its context, whose fields cannot be read; {where}"
+    if missing := sorted(needed - _values(context).keys()):
+        there = ", ".join(_values(context)) or "nothing"
+        return (
+            f"the agent wants {kind.__name__} for its context, with {', '.join(missing)}; the case has {there}. "
+            f"Put {missing[0]!r} into visible.context.details of the case, or {where}"
         )
-    if missing := sorted(needed - set(context)):
-        raise AgentFault(
-            f"the agent wants {kind.__name__} for its context, with {', '.join(missing)}; the context has {', '.join(context)}"
-        )
-    return kind(**{name: context[name] for name in names if name in context})
+    return ""
+
+
+def _values(context: AgentContext) -> JsonObject:
+    """Return what fields are filled with, by name: the context's fields, and its details."""
+    return {**(context.get("details") or {}), **{name: value for name, value in context.items() if value is not None}}
+
+
+def _updated(own: Any, values: JsonObject) -> Any:
+    """Return a copy of data with new values of some fields; an object without fields as it is."""
+    if dataclasses.is_dataclass(own) and not isinstance(own, type):
+        return dataclasses.replace(own, **values)
+    if hasattr(type(own), "model_fields"):
+        return type(own).model_validate({**dict(own), **values})
+    return own | values if isinstance(own, dict) else own
 
 
 def _fields(kind: type) -> tuple[set[str], list[str] | None]:
@@ -377,6 +458,17 @@ def _fields(kind: type) -> tuple[set[str], list[str] | None]:
         return {name for name, member in models.items() if member.is_required()}, list(models)
     required = getattr(kind, "__required_keys__", None)
     return (set(), None) if required is None else (set(required), list(kind.__annotations__))
+
+
+def kind_in(*annotated: Any) -> Any:
+    """Return the first class of a user's own context that generic aliases or functions are annotated with, such as ``Agent[Mine]``; None if there is none."""
+    for thing in annotated:
+        hints = getattr(thing, "__annotations__", {}) if isroutine(thing) else {}
+        for alias in (thing, *getattr(type(thing), "__orig_bases__", ()), *hints.values()):
+            for kind in getattr(alias, "__args__", ()):
+                if is_data_kind(kind) and _fields(kind)[1] is not None:
+                    return kind
+    return None
 
 
 # -- which adapters there are, and which one an object is for ---------------------------------------------------------------------

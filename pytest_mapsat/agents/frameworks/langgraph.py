@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
+from pytest_mapsat.agents.source import AgentContext, filled_fields
 from pytest_mapsat.guard import GuardedCall
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, data_from, go_ahead, must_answer, natively, question
+from . import (
+    Adapter,
+    AdapterEpisode,
+    FrameworkConversation,
+    data_from,
+    go_ahead,
+    is_data_kind,
+    must_answer,
+    natively,
+    question,
+)
 
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
@@ -37,9 +50,10 @@ class _GraphConversation(FrameworkConversation):
             graph = agent.copy(update)
         super().__init__(graph, episode)
         self._heard = 0
-        self._config = {"configurable": {"thread_id": uuid4().hex}}
-        kind = getattr(graph, "context_schema", None)
-        self._context = {} if kind is None else {"context": data_from(episode.context, kind)}
+        fields = {**episode.context["details"], **filled_fields(episode.context)} if episode.context else {}
+        self._config = {"configurable": {**fields, "thread_id": uuid4().hex}}
+        kind = _context_kind(graph)
+        self._context = {} if kind is None and episode.data is None else {"context": episode.data_for(kind)}
 
     def run_input(self, message: str) -> Any:
         """Return the graph's input for a message. Raises AgentFault if its state has no messages."""
@@ -48,7 +62,9 @@ class _GraphConversation(FrameworkConversation):
         if "messages" in fields:
             return {"messages": [{"role": "user", "content": message}]}
         if not fields:  # an entrypoint
-            return message
+            kind = getattr(self.agent.channels.get("__start__"), "typ", str)
+            asked = AgentContext(self.episode.context, message=message, messages=self.episode.session.messages)
+            return data_from(asked, kind) if is_data_kind(kind) and kind is not str else message
         raise AgentFault(
             f"the state of the graph has no messages, only {', '.join(fields)}; write a function of message that runs `pytest_mapsat.sandboxed(graph)`"
         )
@@ -79,6 +95,11 @@ class _GraphConversation(FrameworkConversation):
         if output is None and "messages" not in state:
             output = {name: value for name, value in state.items() if name != "__interrupt__"}
         return output
+
+
+def _context_kind(graph: Any) -> Any:
+    """Return the class of a graph's context; None if it takes none."""
+    return getattr(graph, "context_schema", None)
 
 
 def _asked(value: Any, episode: AdapterEpisode) -> str:
@@ -141,20 +162,37 @@ def meet(call: GuardedCall) -> Any:
     """Answer a call of a LangChain tool from the sandbox, or refuse it."""
     tool = call.thing
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    own = str(getattr(function, "__module__", "")).startswith(_OWN)
+    own = str(getattr(function, "__module__", "")).startswith(_OWN) or _hands_over(function)
     if not must_answer(call, tool.name, function or tool, own=own):
         return call.real()
     # One after the other in the loop, not in threads: calls keep their order.
     plain = {"arun": "run", "ainvoke": "invoke"}.get(call.name, call.name)
     if plain not in ("run", "invoke"):
         arguments = call.arguments(tool.args)
-        return call.episode.call(tool.name, {name: arguments[name] for name in tool.args if name in arguments}).text
+        return call.episode.call(
+            tool.name, {name: arguments[name] for name in tool.args if name in arguments}, _caller()
+        ).text
     options = dict(call.options)
     given, *others = call.given or [options.pop("input" if plain == "invoke" else "tool_input")]
     given = dict.fromkeys(list(tool.args)[:1], given) if isinstance(given, str) else given
     schema = {"type": "object", "properties": tool.args}
     stand_in = _substitute(tool.name, tool.description or tool.name, schema, call.episode, tool)
     return getattr(stand_in, plain)(given, *others, **options)
+
+
+def _caller() -> str:
+    """Return the name of the agent or subgraph whose node is running; empty at the top of a graph."""
+    from langchain_core.runnables.config import ensure_config
+
+    metadata = ensure_config().get("metadata", {})
+    *outer, _ = str(metadata.get("langgraph_checkpoint_ns", "")).split("|")
+    return str(metadata.get("lc_agent_name") or (outer[-1].partition(":")[0] if outer else ""))
+
+
+def _hands_over(function: Any) -> bool:
+    """Return whether a tool's function declares that it returns a ``Command``, which only moves between agents and changes their state."""
+    declared = getattr(inspect.unwrap(function), "__annotations__", {}).get("return", "") if function else ""
+    return re.search(r"\bCommand\b", declared if isinstance(declared, str) else repr(declared)) is not None
 
 
 def _substitute(name: str, description: str, schema: dict[str, Any], episode: AdapterEpisode, tool: Any = None) -> Any:
@@ -165,7 +203,7 @@ def _substitute(name: str, description: str, schema: dict[str, Any], episode: Ad
 
     def call(**arguments: Any) -> str:
         """Return the sandbox's answer as text. Raises ToolException if the call failed."""
-        answer = episode.call(name, {key: value for key, value in arguments.items() if key in wanted})
+        answer = episode.call(name, {key: value for key, value in arguments.items() if key in wanted}, _caller())
         if answer.failed:
             raise ToolException(answer.text)
         return answer.text
@@ -185,5 +223,6 @@ ADAPTER = Adapter(
     versions=((1, 0), (2, 0)),
     classes=frozenset({("langgraph", "Pregel"), ("langgraph", "StateGraph")}),
     start=_GraphConversation,
+    kind=_context_kind,
     native=natively(_substitute),
 )

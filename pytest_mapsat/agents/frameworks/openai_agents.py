@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, is_sandboxed
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, is_ours, natively, refusal_of, team_of
+from . import (
+    Adapter,
+    AdapterEpisode,
+    FrameworkConversation,
+    counted,
+    go_ahead,
+    is_ours,
+    kind_in,
+    natively,
+    refusal_of,
+    team_of,
+)
 
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
@@ -32,6 +43,7 @@ class _OpenAIConversation(FrameworkConversation):
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(agent, episode)
+        self._context = episode.data_for(_context_kind(agent))
         self._dialogue: list[Any] = []
         self._stopped: Any = None
 
@@ -54,12 +66,14 @@ class _OpenAIConversation(FrameworkConversation):
         return stop.name or "a tool", stop.arguments or ""
 
     async def run(self, given: Any) -> Any:
-        """Run or resume the agent, count its new usage and thoughts, note where it stops, and return the output."""
+        """Run or resume the agent, note its thoughts and where it stops, and return the output."""
         from agents import Runner
+        from agents.exceptions import InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered
 
-        before = _used(self._stopped)
-        result = await Runner.run(self.agent, given, context=self.episode.context)
-        self.spent.add(*(now - then for now, then in zip(_used(result), before, strict=True)))
+        try:
+            result = await Runner.run(self.agent, given, context=self._context)
+        except (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered) as tripped:
+            return self._declined(tripped.guardrail_result)
         self.thoughts += _thoughts(result.new_items)
         self.stops = result.interruptions
         self._stopped = result if self.stops else None
@@ -67,11 +81,12 @@ class _OpenAIConversation(FrameworkConversation):
             self._dialogue, self.agent = result.to_input_list(), result.last_agent
         return result.final_output
 
-
-def _used(result: Any) -> tuple[int, int]:
-    """Return the input and output tokens of a run so far; 0 and 0 if there is no run."""
-    used = result and result.context_wrapper.usage
-    return (used.input_tokens, used.output_tokens) if used else (0, 0)
+    def _declined(self, result: Any) -> str:
+        """Return the words of a guardrail that has tripped, as the reply, and note it as a thought."""
+        guard, info = result.guardrail, result.output.output_info
+        name = guard.get_name()
+        self.thoughts.append(f"the guardrail {name} tripped")
+        return info if isinstance(info, str) and info else f"The guardrail {name} declined this."
 
 
 def meet(call: GuardedCall) -> Any:
@@ -80,12 +95,27 @@ def meet(call: GuardedCall) -> Any:
         return call.real()
     if call.name == "get_all_tools":
         return _listed(call)
+    if call.name.endswith("_response"):
+        return counted(call, _used) if call.name == "get_response" else _counted_stream(call)
     if call.name.startswith("run"):
         agent = call.given[0] if call.given else call.options.get("starting_agent")
         return call.inside() if call.is_answered(agent) else call.real()
     if _is_own(call.thing, call):
         return call.real()
-    return _invoker(call.thing, call)(*call.given, **call.options)
+    return _invoker(call.thing, call, "")(*call.given, **call.options)
+
+
+def _used(answer: Any) -> tuple[int, int, None]:
+    """Return tokens in, tokens out, and no cost, of a model's answer."""
+    return answer.usage.input_tokens, answer.usage.output_tokens, None
+
+
+async def _counted_stream(call: GuardedCall) -> AsyncIterator[Any]:
+    """Yield the events of a model's answer, and count what it used when it is complete."""
+    async for event in call.real():
+        if event.type == "response.completed" and call.episode and (used := event.response.usage):
+            call.episode.spent.add(used.input_tokens, used.output_tokens)
+        yield event
 
 
 async def _listed(call: GuardedCall) -> list[Any]:
@@ -110,24 +140,24 @@ def _is_own(tool: Any, call: GuardedCall) -> bool:
     functions = (getattr(tool, name, None) for name in ("on_invoke_tool", "__wrapped__"))
     if type(tool).__name__ in _HARMLESS - {"FunctionTool"} or any(map(is_ours, functions)):
         return True
-    return getattr(tool, "_is_agent_tool", False) and tool.name not in call.names
+    return (getattr(tool, "_is_agent_tool", False) and tool.name not in call.names) or call.runs(tool.name)
 
 
 def _twin(tool: Any, call: GuardedCall) -> Any:
     """Return a copy of a tool that the sandbox answers, or refuses, when it is called."""
     twin = copy.copy(tool)
-    twin.on_invoke_tool = _invoker(tool, call)
+    twin.on_invoke_tool = _invoker(tool, call, str(call.thing.name))
     return twin
 
 
-def _invoker(tool: Any, call: GuardedCall) -> Callable[[Any, str], Awaitable[str]]:
-    """Return a function that answers calls of a tool from the sandbox, or refuses them."""
+def _invoker(tool: Any, call: GuardedCall, agent: str) -> Callable[[Any, str], Awaitable[str]]:
+    """Return a function that answers an agent's calls of a tool from the sandbox, or refuses them."""
 
     async def invoke(ctx: Any, input: str) -> str:  # noqa: A002, ARG001  # the framework's names
         """Return the sandbox's answer to a call as text; refuse the call if no sandbox answers the tool."""
         if not call.is_answered(tool):
             call.refuse(tool.name)
-        return str(call.episode.call(tool.name, input).text)
+        return str(call.episode.call(tool.name, input, agent).text)
 
     return invoke
 
@@ -138,6 +168,22 @@ def _thoughts(items: list[Any]) -> Iterator[str]:
         if item.type == "reasoning_item":
             raw = item.raw_item
             yield from (part.text for part in (*(raw.summary or ()), *(getattr(raw, "content", None) or ())))
+
+
+def _context_kind(agent: Any) -> Any:
+    """Return the class of context that a team's agents, instructions, hooks and guardrails are annotated with; None if it is none of the user's own."""
+    for member in team_of(agent, "handoffs"):
+        guards = [*getattr(member, "input_guardrails", ()), *getattr(member, "output_guardrails", ())]
+        functions = [guard.guardrail_function for guard in guards]
+        kind = kind_in(
+            getattr(member, "__orig_class__", None),
+            getattr(member, "instructions", None),
+            getattr(member, "hooks", None),
+            *functions,
+        )
+        if kind is not None:
+            return kind
+    return None
 
 
 def _refusal(agent: Any) -> str:
@@ -164,4 +210,5 @@ ADAPTER = _Adapter(
     start=_OpenAIConversation,
     native=natively(_native),
     refusal=_refusal,
+    kind=_context_kind,
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, is_sandboxed
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, ToolAnswer, data_from, go_ahead, must_answer, natively
+from . import Adapter, AdapterEpisode, FrameworkConversation, ToolAnswer, counted, go_ahead, must_answer, natively
 
 
 def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
@@ -24,7 +25,7 @@ class _PydanticConversation(FrameworkConversation):
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(agent, episode)
         self._messages: Sequence[Any] = ()
-        self._deps = data_from(episode.context, getattr(agent, "deps_type", None))
+        self._deps = episode.data_for(_deps_type(agent))
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
         """Return the user's decision on all calls."""
@@ -48,7 +49,6 @@ class _PydanticConversation(FrameworkConversation):
         self._messages = result.all_messages()
         for message in result.new_messages():
             if message.kind == "response":
-                self.spent.add(message.usage.input_tokens, message.usage.output_tokens, _cost(message))
                 self.thoughts += [
                     part.content for part in message.parts if part.part_kind == "thinking" and part.content
                 ]
@@ -58,6 +58,11 @@ class _PydanticConversation(FrameworkConversation):
         calls = {call.tool_call_id: self.episode.call(call.tool_name, call.args).value for call in output.calls}
         self.stops = output.approvals
         return None if self.stops else await self.run(DeferredToolResults(calls=calls))
+
+
+def _deps_type(agent: Any) -> Any:
+    """Return the class of an agent's dependencies."""
+    return getattr(agent, "deps_type", None)
 
 
 def meet(call: GuardedCall) -> Any:
@@ -71,7 +76,7 @@ def meet(call: GuardedCall) -> Any:
         (parameters,) = [value for value in (*call.given, *call.options.values()) if hasattr(value, "function_tools")]
         if outside := _outside(getattr(parameters, "native_tools", None) or getattr(parameters, "builtin_tools", ())):
             call.refuse(outside[0], "no sandbox can answer what the model's provider runs; leave it out")
-        return call.real()
+        return counted(call, _used) if call.name == "request" else _counted_stream(call)
     if call.name == "call":
         # A function of a set of tools is met there; this one makes the output, or is the framework's own.
         function = call.thing.function
@@ -98,16 +103,16 @@ def _met_in_a_set(call: GuardedCall) -> Any:
     own = around or getattr(tool and tool.tool_def, "tool_kind", None)
     if own or not must_answer(call, name, getattr(member, "function", None), member):
         return call.real()
-    return _answered(
-        call, getattr(given.get("ctx"), "tool_name", None) or name, given.get("tool_args", given.get("args"))
-    )
+    ctx = given.get("ctx")
+    arguments = given.get("tool_args", given.get("args"))
+    return _answered(call, getattr(ctx, "tool_name", None) or name, arguments, getattr(ctx, "agent", None))
 
 
-async def _answered(call: GuardedCall, name: str, arguments: Any) -> Any:
-    """Return the sandbox's answer to a call. Raises ToolFailed, where pydantic-ai has it, if the call failed."""
+async def _answered(call: GuardedCall, name: str, arguments: Any, agent: Any = None) -> Any:
+    """Return the sandbox's answer to an agent's call. Raises ToolFailed, where pydantic-ai has it, if the call failed."""
     import pydantic_ai
 
-    answer: ToolAnswer = call.episode.call(name, arguments)
+    answer: ToolAnswer = call.episode.call(name, arguments, getattr(agent, "name", None))
     failed = getattr(pydantic_ai, "ToolFailed", None)  # where it is missing, the error is a result like others
     if answer.failed and failed is not None:
         raise failed(answer.text)
@@ -123,12 +128,26 @@ def _capability(call: GuardedCall) -> Any:
             # Tools that belong to the framework itself, such as the search for other tools, have a kind.
             """Answer a call from the sandbox; run the framework's own tools, unless the case has one so named."""
             own = tool_def.kind == "output" or getattr(tool_def, "tool_kind", None)
-            if own and call.tool_name not in run.names:
+            if (own and call.tool_name not in run.names) or run.runs(call.tool_name):
                 return await handler(args)
-            return await _answered(run, call.tool_name, call.args_as_dict())
+            return await _answered(run, call.tool_name, call.args_as_dict(), run.thing)
 
     run = call
     return Sandboxed()
+
+
+def _used(message: Any) -> tuple[int | None, int | None, float | None]:
+    """Return tokens in, tokens out and cost of a model response."""
+    return message.usage.input_tokens, message.usage.output_tokens, _cost(message)
+
+
+@asynccontextmanager
+async def _counted_stream(call: GuardedCall) -> AsyncIterator[Any]:
+    """Have a model stream its answer, and count what it used when the stream is closed."""
+    async with call.real() as stream:
+        yield stream
+    if call.episode:
+        call.episode.spent.add(*_used(stream.get()))
 
 
 def _cost(message: Any) -> float | None:
@@ -158,4 +177,5 @@ ADAPTER = Adapter(
     start=_PydanticConversation,
     native=natively(_native),
     refusal=_refusal,
+    kind=_deps_type,
 )

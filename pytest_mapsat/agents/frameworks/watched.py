@@ -22,6 +22,7 @@ _CREW = "kickoff kickoff_async akickoff execute_task aexecute_task"
 _WATCHED = {
     "agents.agent.AgentBase": "openai_agents: get_all_tools",
     "agents.mcp.server.MCPServer": "mcp_client: call_tool",
+    "agents.models.interface.Model": "openai_agents: get_response stream_response",
     "agents.run.AgentRunner": "openai_agents: run run_sync run_streamed",
     "agents.tool.FunctionTool": "openai_agents: on_invoke_tool",
     "claude_agent_sdk.SdkMcpTool": "claude_agent_sdk: handler",
