@@ -186,9 +186,9 @@ class TestWhatAdaptersShare:
         class Needs:
             database: str
 
-        with pytest.raises(AgentFault, match="wants Needs for its context, with database; the context has now, city"):
+        with pytest.raises(AgentFault, match="wants Needs for its context, with database; the case has now, city"):
             data_from(self.CONTEXT, Needs)
-        with pytest.raises(AgentFault, match="wants Path for its context, which cannot be made from now, city"):
+        with pytest.raises(AgentFault, match="wants Path for its context, whose fields cannot be read"):
             data_from(self.CONTEXT, type("Path", (), {}))
 
     def test_usage_that_a_model_does_not_tell_is_not_known_of_the_sum(self):

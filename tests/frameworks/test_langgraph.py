@@ -18,6 +18,7 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, tool
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
@@ -154,6 +155,37 @@ class TestLangGraph(Scenarios):
 
         ended = play(self.team(to_finder), "Find a cafe", timeout=2)
         assert (ended.ending, ended.fault.blame) == ("timeout", "agent")
+
+    def test_the_context_fills_the_configuration_and_a_context_schema(self):
+        class Trip(BaseModel):
+            city: str
+            party: int = 0
+
+        seen = []
+
+        def look(state, config: RunnableConfig, runtime: Runtime[Trip]):
+            fields = config["configurable"]
+            seen.append((fields["city"], fields["uid"], fields["party"], runtime.context))
+            return {"messages": [AIMessage(tool(find).invoke({"query": "cafe"}))]}
+
+        self.played(StateGraph(MessagesState, Trip).add_node("look", look).add_edge(START, "look").compile())
+        assert seen == [("Lindenau", "u1", 3, Trip(city="Lindenau", party=3))]
+
+    def test_an_entrypoint_gets_what_it_declares(self):
+        class Asked(TypedDict):
+            message: str
+            city: str
+            party: int
+
+        seen = []
+
+        @entrypoint()
+        async def agent(asked: Asked) -> str:
+            seen.append(asked)
+            return await tool(find).ainvoke({"query": asked["message"].removeprefix("Find a ")})
+
+        self.played(agent)
+        assert seen == [{"message": "Find a cafe", "city": "Lindenau", "party": 3}]
 
     def test_a_graph_inside_a_graph_is_answered_too(self):
         self.played(StateGraph(MessagesState).add_node("inner", self.agent()).add_edge(START, "inner").compile())

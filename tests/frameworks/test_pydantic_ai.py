@@ -2,7 +2,8 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, calls, find, mind, play, source_of, weather
+import tiny_suite
+from scenarios import Scenarios, Seen, as_text, callers, calls, find, mind, play, source_of, weather
 
 from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
@@ -22,6 +23,7 @@ from pydantic_ai import (
 )
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
 ROLES = {"user-prompt": "user", "tool-return": "tool", "retry-prompt": "tool", "text": "assistant"}
@@ -98,6 +100,63 @@ class TestPydanticAI(Scenarios):
         agent.instructions(lambda ctx: seen.append(ctx.deps) or "")
         self.played(agent)
         assert seen[0] == Where("Lindenau")
+
+    def test_a_factory_may_return_the_agent_with_dependencies_of_its_own(self):
+        @dataclass
+        class Trip:
+            client: object
+            city: str = "nowhere"
+            party: int = 0
+
+        client, seen = object(), []
+
+        def make():
+            agent = self.agent(deps_type=Trip)
+            agent.instructions(lambda ctx: seen.append(ctx.deps) or "")
+            return agent, Trip(client)
+
+        self.played(make)
+        assert seen[0] == Trip(client, "Lindenau", 3)
+
+    def test_dependencies_that_a_case_cannot_fill_end_the_run_before_the_first_case(self, pytester):
+        tiny_suite.write_suite(pytester.path / "benchmark_cases")
+        pytester.makepyfile(
+            mymod="""
+            from dataclasses import dataclass
+            from pydantic_ai import Agent
+
+            @dataclass
+            class Needs:
+                tenant: str
+
+            agent = Agent("test", deps_type=Needs)
+            """
+        )
+        result = pytester.runpytest_subprocess("--mapsat-agent=mymod:agent", "-W", "ignore")
+        assert result.ret == 4
+        result.stderr.fnmatch_lines(["*the agent wants Needs for its context, with tenant; the case has *"])
+        result.stderr.fnmatch_lines(["*Put 'tenant' into visible.context.details*"])
+
+    def test_steps_keep_which_agent_called(self):
+        finder = self.agent(name="finder")
+
+        async def ask_finder(query: str) -> str:
+            return (await finder.run(f"Find a {query}")).output
+
+        ended = play(self.agent(tools=[Tool(ask_finder)], name="desk"), "Ask_finder a cafe", run=["ask_finder"])
+        assert callers(ended) == [("find", "finder")]
+
+    def test_usage_of_an_agent_that_streams_within_a_tool_is_counted_once(self):
+        finder = Agent(TestModel(call_tools=["find"]), tools=[Tool(find)])
+
+        async def ask_finder(query: str) -> str:
+            async with finder.run_stream("Find a cafe") as streamed:
+                return await streamed.get_output()
+
+        desk = self.agent(tools=[Tool(ask_finder)])
+        ended, alone = play(desk, "Ask_finder a a", run=["ask_finder"]), play(finder, "Find a a")
+        assert calls(ended) == [("find", "ok")]
+        assert ended.turns[1].usage.input_tokens == 20 + alone.turns[1].usage.input_tokens
 
     def test_behind_a_function_sets_of_tools_are_met(self):
         def with_context(ctx: RunContext, query: str) -> str:

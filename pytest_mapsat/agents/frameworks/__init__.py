@@ -434,7 +434,8 @@ def lacking_fields(context: AgentContext, kind: Any) -> str:
 
 def _values(context: AgentContext) -> JsonObject:
     """Return what fields are filled with, by name: the context's fields, and its details."""
-    return {**(context.get("details") or {}), **{name: value for name, value in context.items() if value is not None}}
+    known = {name: value for name, value in context.items() if value is not None}
+    return {**context, **(context.get("details") or {}), **known}
 
 
 def _updated(own: Any, values: JsonObject) -> Any:
