@@ -362,7 +362,7 @@ class IsolatedConversation(ProcessConversation):
         "call": ("name", "arguments", "agent"),
         "reply": ("text", "output", "usage", "thoughts"),
         "thought": ("text",),
-        "late": ("name", "arguments"),
+        "late": ("name", "arguments", "agent"),
         "broken": ("message", "detail", "blame", "usage"),
     }
     arguments = object
