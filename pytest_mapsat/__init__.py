@@ -2,6 +2,7 @@
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
 ``sandboxed`` has the sandbox answer the tools of an agent of a framework that a function of the user's runs.
+``tools_of`` and ``answer`` serve an agent that runs the loop of model and tools itself.
 ``case`` makes a case of a test function, ``User`` says who its user is.
 ``SqlEnvironment`` and ``HttpEnvironment`` are what episodes act on where that is no sandbox.
 ``Refused`` is raised by a tool of a sandbox in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
@@ -13,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agents.own_loop import answer as answer
+    from .agents.own_loop import tools_of as tools_of
     from .environments import HttpEnvironment as HttpEnvironment
     from .environments import SqlEnvironment as SqlEnvironment
     from .guard import sandboxed as sandboxed
@@ -36,9 +39,11 @@ _HOMES = {
     "SqlEnvironment": "environments",
     "Unavailable": "reply",
     "User": "python_cases",
+    "answer": "agents.own_loop",
     "case": "python_cases",
     "check": "registry",
     "sandboxed": "guard",
+    "tools_of": "agents.own_loop",
 }
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  the names are strings
 

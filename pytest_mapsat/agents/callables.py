@@ -6,12 +6,13 @@ How a callable wants its arguments is read once from its signature; a call then 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, iscoroutinefunction
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread, local, main_thread
 from typing import Any
 
 from pytest_mapsat.guard import RefusedTool, Scope
@@ -133,6 +134,8 @@ class CallableConversation(Conversation):
 
     def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """Call a function and return its result; run an awaitable on the shared event loop until it is done."""
+        if not iscoroutinefunction(function):
+            _give_loop()
         result = function(**arguments)
         if not inspect.isawaitable(result):
             return result
@@ -359,6 +362,29 @@ def arguments_taken(
 
 # -- one event loop, for every agent that is a coroutine -----------------------------------------------------------------
 # On a thread of its own: a test of the user's may be running in a loop already, and no async plugin is needed.
+
+
+class _ThreadLoop:
+    """The event loop that ``asyncio.get_event_loop()`` returns on a thread of ours, as it does on a main thread; closed with the thread."""
+
+    def __init__(self) -> None:
+        import asyncio  # noqa: PLC0415 (it is imported)
+
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+
+    def __del__(self) -> None:
+        if not self._loop.is_running():
+            self._loop.close()
+
+
+_of_this_thread = local()
+
+
+def _give_loop() -> None:
+    """Give this thread, if it is not the main one, an event loop for functions that ask for one; once, and not before asyncio is imported."""
+    if "asyncio" in sys.modules and current_thread() is not main_thread() and not hasattr(_of_this_thread, "loop"):
+        _of_this_thread.loop = _ThreadLoop()
 
 
 class EventLoop:
