@@ -37,6 +37,7 @@ class Scope:
         episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools.
         run: names of the agent's tools whose own body runs, as the user said so: each runs another agent.
         answers: whether the sandbox answers every tool of a framework, as where one of our adapters plays the agent.
+        mcp_url: returns the address of the case's tools over MCP; served from the first time that it is asked for.
         refused: why the first call was refused that would have been a real one; empty where none was.
     """
 
@@ -44,6 +45,7 @@ class Scope:
         self.episode = episode
         self.run = run
         self.answers = False
+        self.mcp_url: Callable[[], str] | None = None
         self.refused = ""
         _under_way.append(self)
 

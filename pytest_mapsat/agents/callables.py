@@ -9,11 +9,11 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from inspect import Parameter, iscoroutinefunction
 from threading import Event, Lock, Thread, current_thread, local, main_thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.guard import RefusedTool, Scope
 from pytest_mapsat.interpreter import reserve
@@ -24,6 +24,9 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 from .frameworks import Adapter, AdapterEpisode, adapter_for, is_data_kind, lacking_fields, unwatch, watch
 from .returned import AgentFault, checked, described
 from .source import AgentContext, AgentSource, Conversation, kept_of, tools_to_run, with_earlier
+
+if TYPE_CHECKING:
+    from .tool_server import ToolEndpoint
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, by name.
@@ -44,6 +47,9 @@ class CallableConversation(Conversation):
         self._close: Callable[[], Any] | None = None
         run = self._source.run | tools_to_run(self._session)
         self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session), run)
+        self._scope.mcp_url = self._serve
+        self._lease = ExitStack()
+        self._endpoint: ToolEndpoint | None = None
         watch()
 
     @property
@@ -77,8 +83,18 @@ class CallableConversation(Conversation):
         if (kept := kept_of(self._session)) is not None:
             kept.forget()  # it is still in its reply
 
+    def _serve(self) -> str:
+        """Return the address of the tools over MCP, served until the episode is over."""
+        from .tool_server import import_sdk, serve_tools  # noqa: PLC0415 (for agents that ask for it only)
+
+        if self._endpoint is None:
+            import_sdk()
+            self._endpoint = self._lease.enter_context(serve_tools(self._toolbox))
+        return self._endpoint.url_with_token
+
     def close(self) -> None:
         """Release what an agent of a framework holds, such as connections and processes."""
+        self._lease.close()
         self._scope.end()
         if self._close is None:
             return

@@ -11,6 +11,7 @@ from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
+from pytest_mapsat.guard import now
 from pytest_mapsat.model import Case, ReportedCall, Turn, Visible, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
@@ -37,6 +38,21 @@ class AgentContext(dict[str, Any]):
 
     A dict whose keys are attributes as well: ``context["now"]``, ``context.now``, ``context.location.lon``.
     """
+
+    @property
+    def mcp_url(self) -> str:
+        """The address of the case's tools for an MCP client of the agent's (streamable HTTP; the token is in it).
+
+        Raises:
+            AttributeError: no episode of an agent in this process is running.
+            UsageError: the extra ``[mcp]`` is not installed.
+        """
+        here = now()
+        if here is None or here.scope is None or here.scope.mcp_url is None:
+            raise AttributeError(
+                "context.mcp_url is there while an agent in Python replies, in a thread with its context"
+            )
+        return here.scope.mcp_url()
 
     def __getattr__(self, name: str) -> Any:
         if name in self:

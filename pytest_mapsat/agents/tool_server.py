@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +67,18 @@ def missing_extra() -> str:
         return ""
     advice = "where another package needs the old one, in an environment of the agent's own"
     return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL} ({advice})"
+
+
+def import_sdk() -> None:
+    """Import what server and client share of the SDK, here and now: two threads that import it at once may each get half of it.
+
+    Raises:
+        UsageError: the extra ``[mcp]`` is not installed.
+    """
+    if missing := missing_extra():
+        raise UsageError(missing)
+    for module in ("mcp", "mcp.client.streamable_http", "mcp.server.streamable_http_manager", "uvicorn"):
+        import_module(module)
 
 
 def serve_tools(

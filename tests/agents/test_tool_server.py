@@ -12,7 +12,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import tiny_suite
 
+from pytest_mapsat.agents.source import AgentContext
 from pytest_mapsat.agents.tool_server import ToolServer, missing_extra, serve_tools
 from pytest_mapsat.model import Tool, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -253,3 +255,29 @@ def test_a_port_that_is_taken_is_named(endpoint):
     port = int(endpoint.url.rpartition(":")[2].removesuffix("/mcp"))
     with pytest.raises(UsageError, match=f"127.0.0.1:{port} cannot be listened on"):
         ToolServer(port=port)
+
+
+def test_an_agent_in_python_gets_the_address_of_the_tools_for_its_own_client(pytester):
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.makepyfile(
+        mymod="""
+        import json
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+
+        async def agent(message, context):
+            async with Client(streamable_http_client(context.mcp_url)) as client:
+                found = await client.call_tool("search_poi", {"query": "charger"})
+            pois = json.loads(found.content[0].text)["pois"]
+            return f"I suggest {next(poi for poi in pois if poi['open'])['name']}."
+        """
+    )
+    result = pytester.runpytest("--mapsat-agent=mymod:agent")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["sandbox 3 calls*"])
+
+
+def test_outside_of_an_episode_a_context_has_no_address():
+    with pytest.raises(AttributeError, match="while an agent in Python replies"):
+        AgentContext().mcp_url
