@@ -33,6 +33,9 @@ SHOWS_CALLS: tuple[FormName, ...] = ("openai-responses", "ag-ui")
 SERVICE_SCHEMES = ("http", "https", *FORM_NAMES)
 
 
+_NO_ADDRESS = "context.mcp_url is there while an agent in Python replies, in a thread with its context"
+
+
 class AgentContext(dict[str, Any]):
     """The context as an agent sees it, and the location in it.
 
@@ -49,14 +52,14 @@ class AgentContext(dict[str, Any]):
         """
         here = now()
         if here is None or here.scope is None or here.scope.mcp_url is None:
-            raise AttributeError(
-                "context.mcp_url is there while an agent in Python replies, in a thread with its context"
-            )
+            raise AttributeError(_NO_ADDRESS)
         return here.scope.mcp_url()
 
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return self[name]
+        if name == "mcp_url":
+            raise AttributeError(_NO_ADDRESS)
         raise AttributeError(f"there is no {name!r} here, only {', '.join(self)}{hint_at(name, self)}")
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -280,4 +280,4 @@ def test_an_agent_in_python_gets_the_address_of_the_tools_for_its_own_client(pyt
 
 def test_outside_of_an_episode_a_context_has_no_address():
     with pytest.raises(AttributeError, match="while an agent in Python replies"):
-        AgentContext().mcp_url
+        _ = AgentContext().mcp_url
