@@ -16,7 +16,18 @@ from weakref import WeakSet, WeakValueDictionary
 
 _T = TypeVar("_T")
 #: The packages whose objects ``sandboxed`` takes.
-_PACKAGES = ("agents", "crewai", "google.adk", "langchain_core", "langgraph", "mcp", "pydantic_ai", "smolagents")
+_PACKAGES = (
+    "agent_framework",
+    "agents",
+    "crewai",
+    "google.adk",
+    "langchain_core",
+    "langgraph",
+    "llama_index",
+    "mcp",
+    "pydantic_ai",
+    "smolagents",
+)
 _WRITE = (
     "write `agent = pytest_mapsat.sandboxed(agent)` around what is run in the end (with_config() and clone() make another), "
     "or the same around its tools, and the sandbox answers"
@@ -189,14 +200,22 @@ class GuardedCall(NamedTuple):
         """Run the body for real: it is not a tool's, or the sandbox answers for it."""
         return self.body(*self.given, **self.options)
 
+    def _answering(self) -> _Here:
+        """Return the episode with the sandbox answering all tools."""
+        return self.here if self.here is _LOST else self.here._replace(answers=True)
+
+    def started(self) -> Any:
+        """Run a body that starts an agent in tasks of its own; the sandbox answers all its tools."""
+        with _entered(self._answering()):
+            return self.real()
+
     def inside(self) -> Any:
         """Run a body that is itself an agent; the sandbox answers all its tools."""
-        here = self.here if self.here is _LOST else self.here._replace(answers=True)
-        with _entered(here):
-            result = self.real()
-        if inspect.isawaitable(result):
+        here, result = self._answering(), self.started()
+        is_stream = inspect.isgenerator(result) or hasattr(result, "__aiter__")
+        if inspect.isawaitable(result) and not is_stream:
             return _awaited(here, result)
-        if hasattr(result, "__aenter__") or inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if is_stream or hasattr(result, "__aenter__"):
             _here.set(here)  # it runs piece by piece in this context, where the sandbox answers from now on
         return result
 

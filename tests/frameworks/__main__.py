@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Group of dependencies in pyproject.toml, and the test files that it is for.
 GROUPS = {
     "frameworks": ("langgraph", "openai_agents", "pydantic_ai"),
+    "more-frameworks": ("agent_framework", "llama_index"),
     "google-adk": ("google_adk",),
     "smolagents": ("smolagents",),
     "claude-agent-sdk": ("claude_agent_sdk",),

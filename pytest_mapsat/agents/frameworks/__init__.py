@@ -477,10 +477,12 @@ def kind_in(*annotated: Any) -> Any:
 #: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
 #: Its module is that name with underscores. A new framework is a module and a line here.
 ADAPTERS = {
+    "agent-framework": "agent_framework",
     "claude-agent-sdk": "claude_agent_sdk",
     "crewai": "crewai",
     "google-adk": "google.adk",
     "langgraph": "langgraph",
+    "llama-index": "llama_index",
     "openai-agents": "agents",
     "pydantic-ai": "pydantic_ai",
     "smolagents": "smolagents",

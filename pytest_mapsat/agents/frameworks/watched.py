@@ -20,6 +20,9 @@ _CREW = "kickoff kickoff_async akickoff execute_task aexecute_task"
 #: Of a class, and those below it, what is called where a tool's body may be reached, behind the module of ours whose ``meet`` decides. Without a
 #: module: what runs agents, which is met where it was given to ``sandboxed``. A class that a version of a framework does not have is passed over.
 _WATCHED = {
+    "agent_framework._agents.RawAgent": "agent_framework: run",
+    "agent_framework._clients.BaseChatClient": "agent_framework: _inner_get_response",
+    "agent_framework._tools.FunctionTool": "agent_framework: invoke",
     "agents.agent.AgentBase": "openai_agents: get_all_tools",
     "agents.mcp.server.MCPServer": "mcp_client: call_tool",
     "agents.models.interface.Model": "openai_agents: get_response stream_response",
@@ -39,6 +42,10 @@ _WATCHED = {
     "google.adk.tools.function_tool.FunctionTool": "google_adk: func",
     "langchain_core.runnables.base.Runnable": f": {_RUNS}",
     "langchain_core.tools.base.BaseTool": f"langgraph: {_LANGCHAIN}",
+    "llama_index.core.agent.workflow.base_agent.BaseWorkflowAgent": "llama_index: run _call_tool",
+    "llama_index.core.agent.workflow.multi_agent_workflow.AgentWorkflow": "llama_index: run _call_tool",
+    "llama_index.core.base.llms.base.BaseLLM": "llama_index: achat astream_chat",
+    "llama_index.core.tools.types.BaseTool": "llama_index: call acall",
     "mcp.client.client.Client": "mcp_client: call_tool",
     "mcp.client.session.ClientSession": "mcp_client: call_tool",
     "pydantic_ai._function_schema.FunctionSchema": "pydantic_ai: call",
