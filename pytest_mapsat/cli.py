@@ -50,7 +50,8 @@ _MODULES = {
         "start": ("init", "import", "build", "draft", "cases"),
         "record": ("serve",),
         "compare": ("merge", "regrade"),
-        "show": ("report", *RARE),
+        "show": ("report", "cache"),
+        "schemas": ("schema",),
     }.items()
     for name in names
 }

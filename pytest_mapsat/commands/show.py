@@ -1,4 +1,4 @@
-"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, reports; and the rarely used commands of ``python -m pytest_mapsat``: JSON Schemas, and what is kept of models' answers."""
+"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, reports; and the rarely used ``python -m pytest_mapsat cache``: the kept answers of models."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from collections import Counter
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pytest_mapsat import reports
 from pytest_mapsat.formats import is_journal, read_cards, read_run
-from pytest_mapsat.model import CommonRequirement, Run, Scorecard, Tool, UsageError, did_you_mean, shown
+from pytest_mapsat.model import Run, Scorecard, UsageError, did_you_mean, shown
 from pytest_mapsat.runs.saved import read_saved
-from pytest_mapsat.suite import WrittenCase
 
 from . import shared
 
@@ -122,29 +120,6 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 
 
 # -- rarely used -------------------------------------------------------------------------------------------------------
-
-NOUNS = ("case", "report", "requirements", "run", "tools")
-
-
-def add_schema_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mapsat schema``."""
-    parser.add_argument("noun", metavar="NOUN", choices=NOUNS, help=f"one of: {', '.join(NOUNS)}")
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
-
-
-def run_schema(options: argparse.Namespace) -> int:  # noqa: D103  the help of all commands says it
-    from pydantic import TypeAdapter
-
-    nouns: dict[str, Any] = {
-        "case": WrittenCase,
-        "report": reports.Report,
-        "requirements": dict[str, CommonRequirement],
-        "run": Run,
-        "tools": Tool | list[Tool],
-    }
-    shared.write_json(TypeAdapter(nouns[options.noun]).json_schema())
-    return shared.OK
-
 
 _ABOUT = {
     "info": "say where answers are kept, how many, and of which models",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,7 +18,7 @@ from pytest_mapsat.formats import add_files, printable, shown_path
 from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError, hint_at
 from pytest_mapsat.suite import import_formats, importer_of, new_folder, open_suite, write_manifest
 
-from . import shared
+from . import schemas, shared
 
 NEXT = (
     ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
@@ -68,7 +69,7 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
 def run_init(options: argparse.Namespace) -> int:
     """Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there."""
     folder: Path = options.folder
-    places = _places(options.start)
+    places = _with_schemas(_places(options.start))
     _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
     following = _NEXT_FOR if options.start else NEXT
     steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
@@ -97,14 +98,29 @@ def _missing(start: str | None) -> Iterator[str]:
             yield str(error)
 
 
-def _write(folder: Path, places: Mapping[str, Path], elsewhere: str) -> None:
+def _with_schemas(places: Mapping[str, Path]) -> dict[str, bytes]:
+    """Return the content of the files of a start by target path: each YAML file names its JSON Schema, which is added beside it, for editors."""
+    files: dict[str, bytes] = {}
+    for place, source in places.items():
+        files[place] = source.read_bytes()
+        folder, _, name = place.rpartition("/")
+        stem, _, ending = name.rpartition(".")
+        if ending == "yaml":
+            noun = stem if stem in schemas.NOUNS else "case"
+            schema = f".schemas/{noun}.json"
+            files[place] = f"# yaml-language-server: $schema={schema}\n".encode() + files[place]
+            files[f"{folder}/{schema}".lstrip("/")] = json.dumps(schemas.schema_of(noun)).encode() + b"\n"
+    return dict(sorted(files.items()))
+
+
+def _write(folder: Path, places: Mapping[str, bytes], elsewhere: str) -> None:
     """Write all files, or none. Raises UsageError, with ``elsewhere`` as a command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
         there = f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten"
         raise UsageError(f"{there}; name a new folder, as in: {elsewhere}")
     try:
-        add_files(folder, {place: source.read_bytes() for place, source in places.items()})
+        add_files(folder, places)
     except OSError as error:
         raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None
 

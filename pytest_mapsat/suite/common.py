@@ -56,14 +56,22 @@ _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
 
 
 class WrittenTruth(Truth):
-    """The truth of a case as it is written: ``use`` names common requirements of the suite, which stand behind its own."""
+    """The truth of a case as it is written.
+
+    Attributes:
+        use: ids of common requirements of the suite that the case adds to its own. Example: ``["asks-first"]``
+    """
 
     use: tuple[str, ...] = ()
     user: UserScript | tuple[ScriptedAnswer, ...] = UserScript()  # type: ignore[assignment]
 
 
 class WrittenCase(Case):
-    """A case as it is written: ``vars`` are the values for ``{{name}}`` in the common requirements that it uses."""
+    """A case as it is written.
+
+    Attributes:
+        vars: values for ``{{name}}`` in the common requirements that the case uses. Example: ``{"dish": "noodle soup"}``
+    """
 
     model_config = ConfigDict(title="Case")
 

@@ -14,6 +14,9 @@ from pytest_mapsat.cli import main
 
 FILES = [
     ".github/workflows/benchmark.yml",
+    "benchmark_cases/.schemas/case.json",
+    "benchmark_cases/.schemas/suite.json",
+    "benchmark_cases/.schemas/tools.json",
     "benchmark_cases/cancel-noodles.yaml",
     "benchmark_cases/state/orders.jsonl",
     "benchmark_cases/suite.yaml",
