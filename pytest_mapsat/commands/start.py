@@ -32,13 +32,17 @@ _NEXT_FOR = (
 )
 
 
+#: What comes next after ``--assistant``.
+_NEXT_ASSISTANT = (("mapsat lint benchmark_cases", "what is wrong or missing in the cases that your assistant writes"),)
+
+
 #: What ``--for`` knows.
 _STARTS = ("service", "function", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
     """Return the template files of a start by target path; None: the suite of a small shop."""
-    home, alone = shared.starts(), start in (None, "service", "function")
+    home, alone = shared.starts(), start in (None, "service", "function", "assistant")
     folder = home / ((start or "shop") if alone else "framework")
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
     places = {file.relative_to(folder).as_posix(): file for file in files}
@@ -62,7 +66,10 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat init``."""
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
     about = "the smallest start for what you have, in place of a whole suite: a service with a database, a function, or an agent of a framework; one of: %(choices)s"
-    parser.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_STARTS, help=about)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_STARTS, help=about)
+    about = "write AGENTS.md alone: a page that teaches a coding assistant to write, run and fix cases"
+    group.add_argument("--assistant", dest="start", action="store_const", const="assistant", help=about)
     parser.add_argument("--json", action="store_true", help="print the files and the next commands as JSON")
 
 
@@ -70,8 +77,9 @@ def run_init(options: argparse.Namespace) -> int:
     """Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there."""
     folder: Path = options.folder
     places = _with_schemas(_places(options.start))
-    _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
-    following = _NEXT_FOR if options.start else NEXT
+    way = "--assistant " if options.start == "assistant" else f"--for {options.start} " if options.start else ""
+    _write(folder, places, f"mapsat init {way}benchmark")
+    following = {None: NEXT, "assistant": _NEXT_ASSISTANT}.get(options.start, _NEXT_FOR)
     steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
     steps += [command for command, _ in following]
     for note in _missing(options.start):
