@@ -1,4 +1,4 @@
-"""The file that describes a service: its address, the form it speaks, the body of a request, and where a reply stands in an answer."""
+"""The file that describes a service: its address, its protocol, the body of a request, and the place of the reply in an answer."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLin
                 yield lines.problem(form, (place, *where), message, hint)
     yield from _header_problems(file, form, lines)
     if file.form != "json" and file.response.model_fields_set - {"calls"}:
-        yield lines.problem(form, ("response",), f"the form {file.form} says itself where a reply stands")
+        yield lines.problem(form, ("response",), f"the form {file.form} defines itself where a reply is")
     yield from _call_problems(file, form, lines)
     if not file.url and spec.rest == form:
         yield lines.problem(form, (), "has no url: add one, such as url: http://127.0.0.1:8000/chat")
@@ -300,17 +300,17 @@ def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterat
     """Yield the problems of the fields that say where to find the calls of the service's own tools."""
     paths, places = file.response.calls, file.tells_calls
     if len(places) > 1:
-        yield lines.problem(form, (), f"found {' and '.join(places)}, expected one of them: a call would be told twice")
+        yield lines.problem(
+            form, (), f"found {' and '.join(places)}, expected one of them: a call would be reported twice"
+        )
     if paths is not None and (bool(paths.at) != bool(paths.tool) or (not paths.at and file.form not in SHOWS_CALLS)):
         example = "response.calls: expected at and tool, as in {at: trace, tool: name, arguments: args, result: out}"
         yield lines.problem(form, ("response", "calls"), example)
     if paths is not None and paths.all and not (paths.at and paths.arguments and paths.result):
-        message = "response.calls.all: expected at, arguments and result, too: a list without them does not tell all"
+        message = "response.calls.all: expected at, arguments and result, too: a list without them is not complete"
         yield lines.problem(form, ("response", "calls", "all"), message)
     if file.mcp is not None and not wants_tools(file):
-        why = (
-            "mcp.upstream: nothing tells the service of the proxy: put $mcp_url and $mcp_token into request or headers"
-        )
+        why = "mcp.upstream: the service does not know the proxy: put $mcp_url and $mcp_token into request or headers"
         yield lines.problem(form, ("mcp",), why)
 
 
@@ -318,12 +318,14 @@ def _header_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iter
     """Yield the problems of the request headers and of the place of the build in answers."""
     for name, value in file.headers.items():
         if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
-            yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
+            yield lines.problem(
+                form, ("headers", name), f"{shown(name)} is not an HTTP header, or its value is invalid"
+            )
     header, path = file.build.header, file.build.path
     if "build" in file.model_fields_set and bool(header) == bool(path):
         yield lines.problem(form, ("build",), "build: expected a header or a path, as in {header: X-Version}")
     elif header and not _HEADER_NAME.fullmatch(header):
-        yield lines.problem(form, ("build", "header"), f"build.header: {shown(header)} is no header of HTTP")
+        yield lines.problem(form, ("build", "header"), f"build.header: {shown(header)} is not an HTTP header")
 
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:

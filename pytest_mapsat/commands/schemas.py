@@ -99,7 +99,7 @@ class _Described(GenerateJsonSchema):
 
 
 class _Finisher:
-    """Tells the members of unions apart by type and tag, so that an editor can say which key is wrong; adds examples.
+    """Separates the members of unions by type and tag, so that an editor can name the wrong key; adds examples.
 
     Args:
         definitions: ``$defs`` of the schema, which it adds to.

@@ -24,7 +24,9 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat show``."""
     shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
-    parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
+    parser.add_argument(
+        "--full", action="store_true", help="whole thoughts and results, and reasons of requirements that are met"
+    )
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
     parser.add_argument("--json", action="store_true", help="print a list of episodes as JSON; with --by the means")
@@ -58,7 +60,7 @@ def _line(card: Scorecard) -> str:
 
 
 def _cards(saved: Run, case: str | None) -> list[Scorecard]:
-    """Return a run's scorecards of a case (all for None). Raises UsageError if the run has none of it."""
+    """Return a run's scorecards of a case (all for None). Raises UsageError if the run has no such case."""
     cards = [card for card in saved.cases if case in (None, card.id, f"{card.id}-t{card.trial}")]
     if not cards and case is not None:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))

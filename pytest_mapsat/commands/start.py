@@ -21,7 +21,7 @@ from pytest_mapsat.suite import import_formats, importer_of, new_folder, open_su
 from . import schemas, shared
 
 NEXT = (
-    ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
+    ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: fix my_agent.py"),
     ("mapsat lint benchmark_cases", "what is wrong or missing in your cases; --mutants tries them"),
     ("pytest --mapsat-agent=my_agent:Agent --mapsat-judge=llm:MODEL", "once cases ask for prose: a model reads it"),
 )
@@ -94,7 +94,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _missing(start: str | None) -> Iterator[str]:
-    """Yield notes on what a start of ``--for`` needs and is not installed."""
+    """Yield notes on packages that a start of ``--for`` needs and that are not installed."""
     if start == "service" and importlib.util.find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
@@ -125,7 +125,7 @@ def _write(folder: Path, places: Mapping[str, bytes], elsewhere: str) -> None:
     """Write all files, or none. Raises UsageError, with ``elsewhere`` as a command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
-        there = f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten"
+        there = f"{printable(str(folder / taken[0]))} already exists, and nothing is overwritten"
         raise UsageError(f"{there}; name a new folder, as in: {elsewhere}")
     try:
         add_files(folder, places)
@@ -203,7 +203,7 @@ def run_build(options: argparse.Namespace) -> int:
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
-    """Return lines on what to do next with a new world without cases."""
+    """Return lines on the next steps with a new world without cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.kind == "city" else "no cases yet: write some"]
     of_logs = f"next: mapsat cases {logs} CASES makes cases of its logs"
@@ -219,20 +219,20 @@ def add_draft_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
     about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
     parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
-    about = "the id of the new case (default: what the log calls the conversation, else the file's name)"
+    about = "the id of the new case (default: the conversation's id in the log, else the file's name)"
     parser.add_argument("--id", metavar="ID", default="", help=about)
     about = "of a file with several conversations the one that is meant: its id, or its number from 1"
     parser.add_argument("--which", metavar="ID", default="", help=about)
-    about = "put an alias in the place of each telephone number, e-mail address, number plate, card number and home position"
+    about = "replace each telephone number, e-mail address, number plate, card number and home position with an alias"
     parser.add_argument("--redact", action="store_true", help=about)
-    about = "a model, as in openai/gpt-4o, that reads out of the user's words which fields decided, and what told it before; it is asked three times"
+    about = "a model, as in openai/gpt-4o, that finds in the user's words the fields that decided, and the earlier evidence for them; it is asked three times"
     parser.add_argument("--propose", metavar="MODEL", help=about)
     shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 
 def run_draft(options: argparse.Namespace) -> int:
-    """What the user did next becomes proposals, which mapsat review shows."""
+    """The user's next actions become proposals, which mapsat review shows."""
     if options.propose is None and (options.cache is not None or options.max_cost is not None):
         raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
     root, source = options.suite, options.source
@@ -250,7 +250,7 @@ def run_draft(options: argparse.Namespace) -> int:
         if options.json:
             shared.write_json({"case": None, "files": [], "personal": listed})
         nothing = f"nothing is written: the log has personal data in {shared.counted(len(listed), 'place')}"
-        for line in [*(() if options.json else listed), f"{nothing}; --redact puts an alias in the place of each"]:
+        for line in [*(() if options.json else listed), f"{nothing}; --redact replaces each with an alias"]:
             shared.tell(line)
         return shared.FINDINGS
     conversation = making.conversation_of(making.without_personal(log, personal) if personal.found else log)
@@ -293,7 +293,7 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
     about = "how many cases a user has for one kind of place (1)"
     parser.add_argument("--each", metavar="N", type=int, default=1, help=about)
     parser.add_argument("--cases", metavar="N", type=int, default=1000, help="how many cases are made, at most (1000)")
-    about = "put an alias in the place of personal data, and round where users were to about 100 m"
+    about = "replace personal data with aliases, and round positions of users to about 100 m"
     parser.add_argument("--redact", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -305,7 +305,7 @@ def run_cases(options: argparse.Namespace) -> int:
         places = parent.iterdir() if parent.is_dir() else ()
         folders = sorted(str(path) for path in places if path.is_dir() and not making.missing_files(path))
         here = ", ".join(folders) or "there is none here"
-        raise UsageError(f"{options.logs} is no folder of logs ({here}){hint_at(str(options.logs), folders)}")
+        raise UsageError(f"{options.logs} is not a folder of logs ({here}){hint_at(str(options.logs), folders)}")
     for name in ("each", "cases"):
         if (value := getattr(options, name)) < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")

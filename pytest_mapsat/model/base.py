@@ -1,4 +1,4 @@
-"""What all nouns share: frozen, closed, plain data; the words of figures; one canonical text and its digest; the errors a user may see."""
+"""The basis of all nouns: frozen, closed, plain data; the words of figures; one canonical text and its digest; the errors a user may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case: what an agent may see, and the truth that only the judge and the simulated user hold; and the manifest of its suite.
+"""A case: the part that an agent may see, and the truth for the judge and the simulated user; and the manifest of its suite.
 
 Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground truth G = (E, Z, C, T, F)) and A.2 (weights).
 """
@@ -108,7 +108,7 @@ class Behavior(Noun):
 
 
 class Utterance(Noun):
-    """What the user or an assistant said in an earlier dialogue.
+    """A message of the user or an assistant in an earlier dialogue.
 
     Attributes:
         role: who said it: user or assistant.
@@ -120,7 +120,7 @@ class Utterance(Noun):
 
 
 class Interaction(Noun):
-    """What a user did, and discussed with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2).
+    """A user's actions, and dialogue with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2).
 
     Attributes:
         date: ISO 8601 date, or date and time. Example: ``2026-03-14``
@@ -172,7 +172,7 @@ class Visible(Noun):
 
 
 class Evidence(Noun):
-    """What supports a hard or soft requirement before the reply; the weight is computed from it (A.2). A factor that is left out is neutral (1.0).
+    """Support for a hard or soft requirement before the reply; the weight is computed from it (A.2). A factor that is left out is neutral (1.0).
 
     Attributes:
         text: the evidence in words; it does not change the weight. Example: ``7 of 8 dinners were vegetarian``
@@ -282,13 +282,13 @@ class Requirement(Noun):
 
     @model_validator(mode="after")
     def _judgeable(self) -> Self:
-        """Raise ValueError if levels stand on a hard requirement, next to a check, or not from highest to lowest."""
+        """Raise ValueError if a hard requirement has levels, or levels come with a check or are not listed from highest to lowest."""
         if self.levels and self.kind == "hard":
             raise ValueError("a hard requirement holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
             raise ValueError("give a check or levels, not both")
         if self.levels and list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
-            raise ValueError("levels stand from the highest to the lowest")
+            raise ValueError("levels are listed from the highest to the lowest")
         return self
 
     @property
@@ -425,7 +425,7 @@ class ScriptedAnswer(Noun):
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two calls are known as {twice!r}: give one an id")
         if self.otherwise and not self.calls:
-            raise ValueError("else says what the user tells where a call fails, and there are no calls")
+            raise ValueError("else is what the user says if a call fails, and there are no calls")
         for name, _ in self.quoted:
             if name not in names:
                 hint = did_you_mean(name, names, "its calls:")
@@ -461,7 +461,7 @@ def _yes_or_no(value: object) -> object:
 
 
 class UserScript(Noun):
-    """What the simulated user can answer, and its stock phrases. A list is short for its answers.
+    """The answers of the simulated user, and its stock phrases. A list is short for its answers.
 
     Attributes:
         answers: answers, each given when the agent asks for it. Example: ``[{"asked": ["when"], "say": "At seven."}]``
@@ -617,7 +617,7 @@ class Truth(Noun):
         return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
 
     def __copy__(self) -> Self:
-        """Return a copy without what was told of these requirements: they may be others in it."""
+        """Return a copy without values cached for these requirements: they may be others in it."""
         copied = super().__copy__()
         for name in copied.__dict__.keys() - type(self).model_fields:
             del copied.__dict__[name]
@@ -625,7 +625,7 @@ class Truth(Noun):
 
 
 class World(Noun):
-    """How the starting state of a case differs from that of the suite. None of it counts as a change by the agent.
+    """The differences of a case's starting state from the suite's. They do not count as changes by the agent.
 
     Attributes:
         rows: changes to rows of the suite's tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
@@ -710,7 +710,7 @@ class SampleTerms(Noun):
     def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names unchanged. Raises ValueError if one occurs twice."""
         if len(set(names)) < len(names):
-            raise ValueError("an attribute stands here twice")
+            raise ValueError("an attribute is listed twice")
         return names
 
     def __str__(self) -> str:
@@ -738,7 +738,7 @@ class Window(Noun):
 
 
 class JudgeTerms(Noun):
-    """What judges learn about the suite, and what they must achieve.
+    """Information for judges about the suite, and the rates that they must achieve.
 
     Attributes:
         about: a sentence on the domain, shown to a judging model with each dialogue. Example: ``Customers of a food shop talk to its assistant.``
@@ -907,5 +907,5 @@ class SuiteManifest(Noun):
     def _once(cls, metric_sets: tuple[str, ...]) -> tuple[str, ...]:
         """Return the metric sets unchanged. Raises ValueError if one occurs twice."""
         if len(set(metric_sets)) < len(metric_sets):
-            raise ValueError("a metric set stands here twice")
+            raise ValueError("a metric set is listed twice")
         return metric_sets

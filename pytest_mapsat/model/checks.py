@@ -1,4 +1,4 @@
-"""Machine checks: what an answer or a trajectory must hold, as closed, typed, composable data.
+"""Machine checks: conditions on an answer or a trajectory, as closed, typed, composable data.
 
 A check is judged from a trajectory and the tables its sandbox started from. It ends as passed, failed, or not known, always with
 the reason and, where text decided it, the quotation. Checks on the end state, the calls and the structured output are decided exactly; those
@@ -351,7 +351,7 @@ class Addressed(BaseCheck):
 
 
 class CallPattern(Noun):
-    """A call of ``tool`` whose arguments match ``with``. The tool's name alone stands for any call of it.
+    """A call of ``tool`` whose arguments match ``with``. The tool's name alone means any call of it.
 
     Attributes:
         tool: name of the tool. Example: ``list_orders``

@@ -145,7 +145,7 @@ class Condition(Noun):
         raise NotImplementedError
 
     def words(self) -> str:
-        """Return the match in words, to stand after a name: ``at least 4.5``."""
+        """Return the match in words that can follow a name: ``at least 4.5``."""
         raise NotImplementedError
 
     def impossible(self, schema: Json) -> Iterator[Reason]:
@@ -500,7 +500,7 @@ def values_at(data: Json, path: str, gap: Sequence[Any] = ()) -> list[Json]:
 
 
 def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
-    """Return the value under a name with its dots, else all values at the dotted path; None stands for each missing value."""
+    """Return the value under a name with its dots, else all values at the dotted path; None for each missing value."""
     return [record[path]] if path in record else values_at(record, path, (None,)) or [None]
 
 

@@ -245,7 +245,7 @@ class Comparison(Noun):
 
     @property
     def comparable(self) -> bool:
-        """Return whether the runs differ only in what is compared, or were compared on their common part."""
+        """Return whether the runs differ only in the compared parts, or were compared on their common part."""
         return not self.unlike or self.common
 
 
@@ -390,7 +390,7 @@ class RunOptions(Noun):
 
 
 class RunRequest(Noun):
-    """What a run was asked for; it is a part of the manifest.
+    """The request for a run; it is a part of the manifest.
 
     Attributes:
         agent: agent, as it was given. Example: ``my_agent:Agent``
@@ -412,7 +412,7 @@ class RunRequest(Noun):
 
 
 class RunManifest(Noun):
-    """What was run: everything that must be equal for two runs to be comparable.
+    """The manifest of a run: everything that must be equal for two runs to be comparable.
 
     Attributes:
         versions: version of each package that affects results. Example: ``{"pytest-mapsat": "1.0"}``

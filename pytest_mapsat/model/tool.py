@@ -334,7 +334,7 @@ class RankedField(Noun):
                 fits = self.holds in ("word", "words") and not isinstance(meant, Between)
                 expected = "a value of the column" if self.holds in ("word", "words") else "no phrases here"
             if not fits:
-                raise ValueError(f"says: {phrase!r} stands for {shown(meant)}, expected {expected}")
+                raise ValueError(f"says: {phrase!r} means {shown(meant)}, expected {expected}")
         return self
 
 
@@ -377,7 +377,7 @@ class RankedAnswer(TableAnswer):
             field = self.fields.get(rule.column)
             if field is None:
                 hint = did_you_mean(rule.column, self.fields, "there is")
-                raise ValueError(f"where: {parameter}: the column {rule.column!r} is none of fields ({hint})")
+                raise ValueError(f"where: {parameter}: the column {rule.column!r} is not one of fields ({hint})")
             if field.holds not in kinds:
                 raise ValueError(
                     f"where: {parameter}: {rule.op} needs a column that holds {' or '.join(kinds)}, and {rule.column} holds {field.holds}"
@@ -732,7 +732,7 @@ class Tool(Noun):
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
-        """Raise ValueError if parameters is no valid object schema, or match, about or mode names an unknown parameter."""
+        """Raise ValueError if parameters is not a valid object schema, or match, about or mode names an unknown parameter."""
         properties = self.parameters.get("properties", {})
         if self.parameters.get("type") != "object" or not isinstance(properties, dict):
             raise ValueError("parameters is a JSON Schema of type object with properties")

@@ -1,4 +1,4 @@
-"""What happened in one episode: turns, their steps, where every tool answer came from, and what a reply hands over as data."""
+"""The course of one episode: turns, their steps, the source of every tool answer, and the data that a reply hands over."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class Turn(Noun):
 
 
 class Fault(Noun):
-    """What broke, and who is to blame.
+    """A fault, and the party to blame for it.
 
     Attributes:
         blame: party that is to blame.
@@ -237,7 +237,7 @@ class Fault(Noun):
 
 
 class ReferenceEnd(Noun):
-    """What the reference of a case (``truth.end``) changes in a fresh sandbox.
+    """The changes by the reference of a case (``truth.end``) in a fresh sandbox.
 
     Attributes:
         calls: digest of the reference's calls and of the case's starting state. Example: ``5b8e0c2d9f1a4763``
@@ -263,7 +263,7 @@ class StartRows(Protocol):
 
 
 class WatchedTable(Noun):
-    """What is known of a table of an environment.
+    """A watched table of an environment.
 
     Attributes:
         key: columns that identify a row, with commas between. Example: ``id``
@@ -314,7 +314,7 @@ class EnvironmentEnd(Noun):
 
 
 class Retrieval(Noun):
-    """What the agent's memory returned before the first turn.
+    """The answer of the agent's memory before the first turn.
 
     Attributes:
         text: text of ``context.memory``. Example: ``Anna eats no peanuts.``
@@ -373,7 +373,7 @@ class Trajectory(Noun):
         return (
             "the calls are reported, and may not be all"
             if self.calls_reported
-            else "the record does not tell the calls of any tool"
+            else "the record has no calls of any tool"
         )
 
     @property
@@ -403,7 +403,7 @@ def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[S
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what was said and called, without times, usage, provenance and trial."""
+    """Return a digest of the messages and calls, without times, usage, provenance and trial."""
     turns = [
         {
             "role": turn.role,

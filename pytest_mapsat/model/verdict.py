@@ -1,4 +1,4 @@
-"""What was said of one trajectory, label by label, by a judge or by people; what such judges were measured at; and what the episode scored.
+"""The labels of one trajectory by a judge or by people, the measured quality of such judges, and the score of the episode.
 
 How a metric is measured is its metric set's affair.
 """
@@ -48,7 +48,7 @@ class JudgedFailure(Noun):
 
 
 class Judging(Noun):
-    """What the rules made of one labelled answer, before any failure was called suspect.
+    """The rules' labels for one labelled answer, before any failure was called suspect.
 
     ``right``: whether the answer keeps all that its case requires. ``failed``: failures that rest on reading. ``sure``: required labels that failed without reading prose. ``passed``: required labels that passed
     rightly. ``missed``: required requirements that passed and are broken. ``open``: required labels left open, of kept and of broken requirements.
@@ -67,7 +67,7 @@ class Judging(Noun):
 
 
 class ErrorRate(Noun):
-    """How many of some answers the rules took for what they are not, and the rate that is exceeded in one set of answers of twenty."""
+    """The number of answers that the rules misjudge, of all of a kind; at most one set of answers in twenty exceeds the upper rate."""
 
     errors: _Count
     answers: _Count
@@ -294,7 +294,7 @@ def fits(mark: Mark, requirement: Requirement) -> bool:
 
 
 class PeopleLabels(Noun):
-    """What is known of one dialogue of a case: marks of requirements, by a person, or by a model whose labels a person looked over.
+    """Labels of one dialogue of a case: marks of requirements, by a person, or by a model and reviewed by a person.
 
     The dialogue is given in one of four ways: ``text``, the final reply in place of the oracle dialogue's; ``turns``, a whole dialogue, in which calls
     that give neither result nor status are made in the case's sandbox; ``reply`` and ``evidence``, digests of the agent's replies and of its calls with
@@ -337,7 +337,7 @@ class PeopleLabels(Noun):
         if (self.reply is None) != (self.evidence is None):
             raise ValueError("reply and evidence go together")
         if self.holds_dialogue and not self.id:
-            raise ValueError("id is missing: answers to a case are told apart by it")
+            raise ValueError("id is missing: it identifies the answers to a case")
         if self.text is not None and not self.text.strip():
             raise ValueError("text has no words")
         if self.turns and (self.turns[0].role != "user" or all(turn.role == "user" for turn in self.turns)):
@@ -377,7 +377,7 @@ class JudgeRate(Noun):
 
 
 class JudgeCertificate(Noun):
-    """A judge held against labels that are known.
+    """A judge compared with known labels.
 
     ``judge``: its kind, as ``llm``. ``model``: what stands behind it in the spec. ``votes``: evaluations of one dialogue. ``version``: that of this package, whose rules verify quotes and
     figures. ``prompts``: version and digest of what the model was asked with, the suite's own sentence included. ``level``: per cent, at which the bounds hold.
@@ -426,7 +426,7 @@ MSB_METRICS = (
     Metric(name="iisr", plain="unspoken", title="unspoken needs met"),
     Metric(name="ar", plain="satisfied", title="accepted-response probability: requests x unspoken", headline=True),
     Metric(name="ts", plain="tools", title="tool selection: the calls that the case needs"),
-    Metric(name="ifs", plain="facts", title="faithfulness: facts told as they are"),
+    Metric(name="ifs", plain="facts", title="faithfulness: facts stated as they are"),
     Metric(name="eff", plain="brevity", title="interaction efficiency: few agent replies"),
     Metric(name="ses", plain="efficiency", title="satisfaction efficiency: satisfied x brevity", headline=True),
     Metric(
@@ -580,7 +580,7 @@ class Scorecard(Noun):
 
     @property
     def lost(self) -> bool:
-        """Return whether the episode tells nothing of the agent, as something else broke; an undecided case is not lost."""
+        """Return whether the episode says nothing about the agent, as something else broke; an undecided case is not lost."""
         if self.outcome == "unevaluated" and self.unknown:
             bounded = {label.requirement: label.bounded for label in self.labels}
             return not all(bounded.get(name, name in self.bounds) for name in self.unknown)

@@ -25,7 +25,7 @@ def page(tmp_path, capsys) -> str:
 def test_the_page_is_short_and_is_never_written_over_another(page, tmp_path, capsys):
     assert len(page.split()) < 1500
     assert main(["init", "--assistant", str(tmp_path)]) == 2
-    assert "AGENTS.md is there already" in capsys.readouterr().err
+    assert "AGENTS.md already exists" in capsys.readouterr().err
 
 
 def test_the_page_goes_with_no_other_start(capsys):
