@@ -27,21 +27,29 @@ def site() -> dict[str, Any]:
 def first_sentence(page: str) -> str:
     """Return the first sentence of a page that is no heading, table, list, picture or code, without Markdown."""
     blocks = re.sub(r"^(```|~~~).*?^\1", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    paragraphs = (" ".join(block.split()) for block in blocks.split("\n\n"))
-    prose = next(text for text in paragraphs if re.match(r"[A-Z`*\[]", text))
+    without = re.sub(r"^(#|\||!|<|- |\d+\. | {4}).*$", "", blocks, flags=re.MULTILINE)
+    prose = next((" ".join(block.split()) for block in without.split("\n\n") if block.strip()), heading(page))
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose).replace("**", "")
     return re.split(r"(?<=[.!?:]) ", plain)[0].rstrip(":")
 
 
+def heading(page: str) -> str:
+    """Return the first heading of a page, which is its title where the navigation gives none."""
+    found = re.search(r"^# (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else page
+
+
 def entries(nav: list[Any]) -> Iterator[str]:
     """Yield the lines of a part of the navigation: a heading for a section, a link for a page."""
-    pages = [item for item in nav if isinstance(next(iter(item.values())), str)]
-    for title, page in (next(iter(item.items())) for item in pages):
-        place = "" if page == "index.md" else page.removesuffix("index.md").removesuffix(".md").rstrip("/") + "/"
-        yield f"- [{title}]({place or './'}): {first_sentence(page)}"
-    for title, below in (next(iter(item.items())) for item in nav if item not in pages):
-        yield f"\n## {title}\n"
-        yield from entries(below)
+    items = [next(iter(item.items())) if isinstance(item, dict) else (heading(item), item) for item in nav]
+    for title, page in items:
+        if isinstance(page, str):
+            place = page.removesuffix(".md").removesuffix("index").rstrip("/")
+            yield f"- [{title}]({place or '.'}/): {first_sentence(page)}"
+    for title, below in items:
+        if not isinstance(below, str):
+            yield f"\n## {title}\n"
+            yield from entries(below)
 
 
 def generated() -> str:
