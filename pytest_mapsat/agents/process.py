@@ -255,9 +255,7 @@ def message_of(line: bytes, kinds: Mapping[str, tuple[str, ...]]) -> JsonObject:
     try:
         message = parse_json(line.decode(), depth=limits.RUN_DEPTH)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is one of the first
-        raise LostError(
-            f"wrote something that is not JSON ({scrubbed(str(error))}): found {quoted(line)}; {expected}"
-        ) from None
+        raise LostError(f"wrote no valid JSON ({scrubbed(str(error))}): found {quoted(line)}; {expected}") from None
     kind = message.get("type") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(kind, str) or kind not in kinds:
         hint = hint_at(kind, kinds) if isinstance(kind, str) else ""
@@ -440,9 +438,7 @@ def _meant(spec: SourceSpec, program: str) -> str:
     command = spec.rest if os.sep in program else f"./{spec.rest}"
     if os.access(file, os.X_OK):
         return f" (did you mean 'cmd:{command}'?)"
-    return (
-        f" (the file exists, but may not be executed: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
-    )
+    return f" (the file is not executable: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
 
 
 class CommandConversation(ProcessConversation):

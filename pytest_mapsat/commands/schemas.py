@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from pytest_mapsat import reports
 from pytest_mapsat.agents.service_file import ServiceFile
-from pytest_mapsat.model import CommonRequirement, Run, SuiteManifest, Tool
+from pytest_mapsat.model import CommonRequirement, Run, SuiteManifest, Tool, as_list
 from pytest_mapsat.suite import WrittenCase
 
 from . import shared
@@ -97,6 +97,11 @@ class _Described(GenerateJsonSchema):
             described |= {"type": ["object", "string"], "if": {"type": "string"}, "then": described["properties"][word]}
         return described
 
+    def function_before_schema(self, schema: Any) -> Schema:
+        """Return the schema of a value that is converted first; where one text may replace a list, that of both."""
+        inner = super().function_before_schema(schema)
+        return {"anyOf": [inner["items"], inner]} if schema["function"]["function"] is as_list else inner
+
 
 class _Finisher:
     """Separates the members of unions by type and tag, so that an editor can name the wrong key; adds examples.
@@ -111,68 +116,60 @@ class _Finisher:
     def finished(self, schema: Schema) -> Schema:
         """Return the whole schema, finished."""
         for name in list(self._definitions):
-            self._definitions[name] = self._told_apart(self._definitions[name])
-        schema = self._told_apart({key: value for key, value in schema.items() if key != "$defs"})
+            self._definitions[name] = self._separated(self._definitions[name])
+        schema = self._separated({key: value for key, value in schema.items() if key != "$defs"})
         for part in (schema, *self._definitions.values()):
             for prop in part.get("properties", {}).values():
                 prop.setdefault("examples", [self._example(prop)])
-        return schema | ({"$defs": self._definitions} if self._definitions else {})
+        return schema | {"$defs": self._definitions}
 
     def _resolved(self, schema: Schema) -> Schema:
         """Return the schema that a reference leads to, any other unchanged."""
-        while "$ref" in schema:
-            schema = self._definitions[schema["$ref"].rpartition("/")[2]]
-        return schema
+        return self._definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
-    def _told_apart(self, schema: Any) -> Any:
+    def _separated(self, schema: Any) -> Any:
         """Return a schema in which each union with objects or lists is a list of conditions."""
         if isinstance(schema, list):
-            return [self._told_apart(part) for part in schema]
+            return [self._separated(part) for part in schema]
         if not isinstance(schema, dict):
             return schema
         members = [(member, self._types(member)) for member in _members(schema)]
         if all(kinds for _, kinds in members) and any({"object", "array"} & {*kinds} for _, kinds in members):
             return {key: part for key, part in schema.items() if key not in _UNION} | self._union(members)
-        return {key: part if key in ("examples", "default") else self._told_apart(part) for key, part in schema.items()}
+        return {key: part if key in ("examples", "default") else self._separated(part) for key, part in schema.items()}
 
     def _union(self, members: Sequence[tuple[Schema, list[str]]]) -> Schema:
         """Return a union as a list of conditions: by type, and for several kinds of objects by their tag."""
-        types = sorted({kind for _, kinds in members for kind in kinds})
-        tagged = {
-            number: next((name for name in ("kind", "op") if name in self._resolved(member).get("properties", {})), "")
-            for number, (member, kinds) in enumerate(members)
-            if kinds == ["object"]
-        }
-        tag = next(iter(tagged.values())) if len(tagged) > 1 else ""
+        union: Schema = {"type": sorted({kind for _, kinds in members for kind in kinds})}
+        if "null" in union["type"]:
+            others = [member for member in members if member[1] != ["null"]]
+            return union | {"if": {"not": {"type": "null"}}, "then": self._union(others)}
+        several = sum(kinds == ["object"] for _, kinds in members) > 1
         rules: list[Schema] = []
-        tags: list[str] = []
-        for number, (member, kinds) in enumerate(members):
-            condition: Schema = {"type": kinds}
-            if tag and number in tagged:
-                part = self._resolved(member)["properties"][tag]
-                words = part.get("enum") or [part["const"]]
-                tags += words
-                condition |= {"required": [tag], "properties": {tag: {"enum": words}}}
-            if kinds != ["null"]:
-                rules.append({"if": condition, "then": self._told_apart(member)})
-        name = next((name for word, name in _UNIONS.items() if word in tags), "")
-        if name == "Check" and "null" in types:
-            some = [member for member in members if member[1] != ["null"]]
-            return {"type": types, "allOf": [{"if": {"not": {"type": "null"}}, "then": self._union(some)}]}
-        if tag:
-            known: Schema = {"enum": tags}
-            named = (
-                {"anyOf": [known, {"type": "string"}]} if name == "Check" else known
-            )  # other names: checks in Python
-            rules.insert(0, {"if": {"type": "object"}, "then": {"required": [tag], "properties": {tag: named}}})
-        for rule in rules if name == "Check" else ():
-            if rule["then"].get("type") == "array":
-                rule["then"] = {"type": "array", "items": {"$ref": "#/$defs/Check"}}
-        union = {"type": types, "allOf": rules}
-        if not name:
-            return union
-        self._definitions[name] = union
-        return {"$ref": f"#/$defs/{name}"}
+        known: Schema = {}  # tag -> its words
+        for member, kinds in members:
+            words = self._tag(member) if several and kinds == ["object"] else {}
+            condition = {"type": kinds, "required": list(words), "properties": words}
+            rules.append({"if": condition, "then": self._separated(member)})
+            known = {
+                tag: {"enum": [*known.get(tag, {"enum": []})["enum"], *each["enum"]]} for tag, each in words.items()
+            } or known
+        name = next((name for tag in known.values() for word, name in _UNIONS.items() if word in tag["enum"]), "")
+        if name == "Check":  # other names are checks in Python; a list of checks is short for all of them
+            known = {tag: {"anyOf": [words, {"type": "string"}]} for tag, words in known.items()}
+            rules[-1]["then"] = {"type": "array", "items": {"$ref": "#/$defs/Check"}}
+        if known:
+            rules.insert(0, {"if": {"type": "object"}, "then": {"required": list(known), "properties": known}})
+        union["allOf"] = rules
+        if name:
+            self._definitions[name] = union
+        return {"$ref": f"#/$defs/{name}"} if name else union
+
+    def _tag(self, schema: Schema) -> Schema:
+        """Return the property by which the kinds of an object differ, with its words; empty if there is none."""
+        properties = self._resolved(schema).get("properties", {})
+        tags = {name: properties[name] for name in ("kind", "op") if name in properties}
+        return {name: {"enum": part.get("enum") or [part["const"]]} for name, part in tags.items()}
 
     def _types(self, schema: Schema) -> list[str]:
         """Return the types that a schema allows; empty if it allows any."""
@@ -181,26 +178,19 @@ class _Finisher:
         return [types] if isinstance(types, str) else types
 
     def _example(self, schema: Schema) -> Any:
-        """Return a value that fits a schema: its own example, else one made of the examples of its parts."""
+        """Return a value that fits a schema: its own example, else one made from the examples of its parts."""
         schema = self._resolved(schema) | schema
-        for key in ("examples", "enum"):
-            if schema.get(key):
-                return schema[key][0]
-        if "const" in schema:
-            return schema["const"]
-        rules = [
-            rule["then"]
-            for rule in schema.get("allOf", ())
-            if rule["if"] != {"type": "object"} or "$ref" in rule["then"]
-        ]
-        if members := [*_members(schema), *rules]:
-            return self._example(members[0])
-        if schema.get("type") == "array":
+        if given := schema.get("examples") or schema.get("enum") or [schema[key] for key in schema if key == "const"]:
+            return given[0]
+        parts = [rule["then"] for rule in schema.get("allOf", ()) if rule["then"].keys() != {"required", "properties"}]
+        if parts := [*_members(schema), *parts, *[schema[key] for key in schema if key == "then"]]:
+            return self._example(parts[0])
+        if "items" in schema:
             return [self._example(schema["items"])]
-        if "properties" in schema:
-            names = schema.get("required") or list(schema["properties"])[:1]
-            return {name: self._example(schema["properties"][name]) for name in names}
-        return True if schema.get("type") == "boolean" else {} if schema.get("type") == "object" else None
+        properties = schema.get("properties", {})
+        names = schema.get("required") or list(properties)[:1]
+        made = {name: self._example(properties[name]) for name in names}
+        return True if schema.get("type") == "boolean" else made if schema.get("type") == "object" else None
 
 
 def _members(schema: Schema) -> Iterator[Schema]:

@@ -216,11 +216,7 @@ class Trials(NamedTuple):
         if self.build:
             return f"both runs name the build {self.build}: chance makes the difference, or something besides the agent"
         if self.varies is None:
-            return (
-                f"{few} to distinguish the change from chance"
-                if few
-                else "undecided labels hide whether this agent varies"
-            )
+            return f"{few} to exclude chance" if few else "undecided labels hide whether this agent varies"
         return ""
 
 

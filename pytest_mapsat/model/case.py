@@ -455,6 +455,9 @@ class Confirms(Noun):
     otherwise: Spoken = Field(default="", alias="else")
 
 
+_GoAhead = Literal["yes", "no"] | Confirms | None
+
+
 def _yes_or_no(value: object) -> object:
     """Return "yes" for true and "no" for false, as which YAML reads the bare words; anything else unchanged."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
@@ -475,10 +478,7 @@ class UserScript(Noun):
     """
 
     answers: tuple[ScriptedAnswer, ...] = ()
-    confirms: Annotated[
-        Literal["yes", "no"] | Confirms | None,
-        BeforeValidator(_yes_or_no, json_schema_input_type=Literal["yes", "no"] | bool | Confirms | None),
-    ] = None
+    confirms: Annotated[_GoAhead, BeforeValidator(_yes_or_no, json_schema_input_type=bool | _GoAhead)] = None
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""

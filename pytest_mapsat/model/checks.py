@@ -51,20 +51,16 @@ Phrase = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000, p
 Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
-def _listed(value: object) -> object:
+def as_list(value: object) -> object:
     """Return a single text as a tuple of one, anything else unchanged."""
     return (value,) if isinstance(value, str) else value
 
 
 #: One of them, or a list of several.
-FigureRoles = Annotated[
-    tuple[FigureRole, ...], BeforeValidator(_listed, json_schema_input_type=FigureRole | tuple[FigureRole, ...])
-]
-TimeRoles = Annotated[
-    tuple[TimeRole, ...], BeforeValidator(_listed, json_schema_input_type=TimeRole | tuple[TimeRole, ...])
-]
-Names = Annotated[tuple[Text, ...], BeforeValidator(_listed, json_schema_input_type=Text | tuple[Text, ...])]
-Modes = Annotated[tuple[Mode, ...], BeforeValidator(_listed, json_schema_input_type=Mode | tuple[Mode, ...])]
+FigureRoles = Annotated[tuple[FigureRole, ...], BeforeValidator(as_list)]
+TimeRoles = Annotated[tuple[TimeRole, ...], BeforeValidator(as_list)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(as_list)]
+Modes = Annotated[tuple[Mode, ...], BeforeValidator(as_list)]
 #: Names of things, or the word ``proposed``: whatever the reply proposes.
 Things = Literal["proposed"] | Names
 Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]

@@ -380,9 +380,7 @@ class _Filling:
             return None
         self._left -= len(json.dumps(self._values[name]))
         if self._left < 0:
-            self._report(
-                f"{self._requirement}: the values that the case fills in have more than {limits.CASE_BYTES} bytes"
-            )
+            self._report(f"{self._requirement}: the values from the case have more than {limits.CASE_BYTES} bytes")
             return None
         return name
 

@@ -444,7 +444,7 @@ def test_a_case_that_passed_in_every_trial_and_fails_in_every_one_fails_the_comp
 
 
 ONE_TRIAL = (
-    "one trial of each case is too few to distinguish the change from chance",
+    "one trial of each case is too few to exclude chance",
     "run both with --mapsat-trials=4, or let N cases flip with flips:N (flips:1 lets these)",
 )
 

@@ -260,7 +260,7 @@ def test_nothing_is_computed_in_a_requirement(tmp_path, text, told):
 def test_a_value_that_is_filled_in_over_and_over_does_not_grow_without_bounds(tmp_path):
     common = f'bomb: {{kind: fact, text: "{"{{a}}" * 3000}"}}\n'
     found = problems_of(tmp_path, short_case("[bomb]", f"{{a: {'x' * 1000}}}"), common)
-    assert "the values that the case fills in have more than 2097152 bytes" in found[0]
+    assert "the values from the case have more than 2097152 bytes" in found[0]
 
 
 def test_requirements_count_in_the_fingerprint_and_must_not_change_under_a_run(tmp_path):
