@@ -30,7 +30,7 @@ from .base import (
     Text,
     did_you_mean,
 )
-from .checks import Check, leaves
+from .checks import Check, as_list, leaves
 from .match import Match
 from .schema import schema_problem
 from .tool import RowPatch
@@ -343,13 +343,7 @@ class ExpectedTool(Noun):
     name: Identifier
     id: Identifier | None = None
     after: tuple[Identifier, ...] = ()
-    evidence: Annotated[
-        tuple[Identifier | RowsFound, ...],
-        BeforeValidator(
-            lambda value: [value] if isinstance(value, dict) else value,
-            json_schema_input_type=RowsFound | tuple[Identifier | RowsFound, ...],
-        ),
-    ] = ()
+    evidence: Annotated[tuple[Identifier | RowsFound, ...], BeforeValidator(as_list)] = ()
     required: tuple[str, ...] = ()
     match: dict[str, Match] = Field(default_factory=dict)
     prose: tuple[tuple[str, str], ...] = ()

@@ -52,8 +52,8 @@ Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
 def as_list(value: object) -> object:
-    """Return a single text as a tuple of one, anything else unchanged."""
-    return (value,) if isinstance(value, str) else value
+    """Return a single text or object as a tuple of one, anything else unchanged."""
+    return (value,) if isinstance(value, (str, dict)) else value
 
 
 #: One of them, or a list of several.
