@@ -274,11 +274,11 @@ class PartIndex:
             mask[self._rows("values", at)] = True
         return mask
 
-    def named(self, key: str, fields: Mapping[str, RankedField]) -> np.ndarray | None:
-        """Return a mask of the rows that have some words as their name; None if no row has."""
+    def named(self, key: str, fields: Mapping[str, RankedField]) -> np.ndarray:
+        """Return a mask of the rows that have some words as their name."""
         columns = {self._columns[column] for column, field in fields.items() if field.holds == "name"}
-        values = [at for at in self.has([hashed(key)])[0] if int(self._arrays["value.column"][at]) in columns]
-        return self.with_values(values) if values else None
+        values = self.has([hashed(key)])[0]
+        return self.with_values(at for at in values if int(self._arrays["value.column"][at]) in columns)
 
     def trait_values(self, trait: str, fields: Mapping[str, RankedField]) -> list[int]:
         """Return the values of lists of words that say that a row has a trait."""
@@ -559,7 +559,7 @@ class Query:
     def _fulfilled(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """Return how many conditions each row fulfils, the text score of each row, and figures of which the highest are wished, if any."""
         asked = self._asked
-        named = [phrase for phrase in self.phrases if self._index.named(phrase.key, self._fields) is not None]
+        named = [phrase for phrase in self.phrases if self._index.named(phrase.key, self._fields).any()]
         comparisons = Comparisons(self._text, _spans(named))
         masks: dict[Any, np.ndarray] = {}
         taken: list[tuple[int, int]] = []
