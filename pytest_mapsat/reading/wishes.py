@@ -17,11 +17,13 @@ import yaml
 from .document import ClockTime
 from .pack import Cue, Pack
 
+_COMPARING = ("grade", "best", "too", "role", "than", "with", "same", "no", "than_less", "more", "plain")
 #: How many characters beside a time say what it is a time of.
 _NEAR = 48
 _PART = re.compile("<([a-z_]+)>")
 #: What ends a clause.
 _CLAUSE = re.compile(r"[,，.。;；!！?？\n]")
+_GRADE = re.compile(r"([a-z_]*)([<>+-]?=?)")
 #: Which way a better figure of a role is; of all others more is better.
 _LESS_IS_BETTER = ("price", "per_head", "fee", "wait")
 #: What may stand between "than" and a name.
@@ -65,11 +67,11 @@ def _hour_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 @cache
 def _pack(*groups: str) -> Pack:
     """Return groups of words as a language pack; ``price<`` in ``grade`` is the value of its words there."""
-    words = {name: _data()[name] for name in groups}
-    nested = {
-        f"{name}.{key}": w for name, keyed in words.items() if isinstance(keyed, dict) for key, w in keyed.items()
-    }
-    return Pack("", {}).with_words(nested | {name: w for name, w in words.items() if isinstance(w, list)})
+    keyed = [(name, _data()[name]) for name in groups]
+    words = {name: listed for name, listed in keyed if isinstance(listed, list)}
+    for name, by_value in keyed:
+        words |= {f"{name}.{value}": listed for value, listed in by_value.items()} if name not in words else {}
+    return Pack("", {}).with_words(words)
 
 
 def hours_wished(text: str, times: Sequence[ClockTime]) -> Iterator[Wish]:
@@ -85,7 +87,7 @@ def hours_wished(text: str, times: Sequence[ClockTime]) -> Iterator[Wish]:
         left, end = text[first : time.span.start], time.span.end
         for meant, pattern in _hour_patterns():
             if (match := pattern.search(f"{left}@{around}")) is not None:
-                role, way = _role_and_way(meant)
+                role, way = _graded(meant)
                 minute = max(time.minutes) if role == "closes" else min(time.minutes)
                 minute += _DAY if role == "closes" and minute < _SMALL_HOURS else 0
                 yield Wish(first + match.start(), max(end + match.end() - len(left) - 1, end), role, way, minute)
@@ -105,15 +107,10 @@ class Comparisons:
             text = f"{text[:start]}{'@' * (end - start)}{text[end:]}"
         self._text = text.replace("-", " ")
         self._things = things
-        self._cues = tuple(
-            _pack("grade", "best", "too", "role", "than", "with", "same", "no", "than_less", "more", "plain").find(
-                self._text
-            )
-        )
-        breaks = [match.span() for match in _CLAUSE.finditer(self._text)]
-        breaks = sorted(
-            [(0, 0), *breaks, *((cue.start, cue.end) for cue in self._cues if cue.has("more")), (len(text),) * 2]
-        )
+        self._cues = tuple(_pack(*_COMPARING).find(self._text))
+        marks = [match.span() for match in _CLAUSE.finditer(self._text)]
+        marks += [(cue.start, cue.end) for cue in self._cues if cue.has("more")]
+        breaks = sorted([(0, 0), *marks, (len(text), len(text))])
         self._clauses = [(first, last) for (_, first), (last, _) in pairwise(breaks)]
 
     def _within(self, first: int, last: int) -> list[Cue]:
@@ -138,7 +135,7 @@ class Comparisons:
                 left, right = self._within(before, start), self._within(end, limit)
                 head = next((cue for cue in reversed(left) if not cue.has("role")), None)
                 if right and right[0].has("too"):  # "X is too expensive"
-                    role, way = _graded(right[0], "too")
+                    role, way = _graded(right[0].tags["too"])
                 elif head is None or _FILL.sub("", self._text[head.end : start]) or (head.has("with") and not right):
                     continue
                 else:
@@ -155,7 +152,7 @@ class Comparisons:
         for first, last in self._clauses:
             cues = self._within(first, last)
             for at, cue in enumerate(cues):
-                role, way = _graded(cue, "best")
+                role, way = _graded(cue.tags.get("best", ""))
                 role = role or _role([*cues[at:], *reversed(cues[:at])]) or ("rating" if way == "+" else "")
                 if way and role:
                     yield Wish(cue.start, cue.end, role, _plain_way(role, way))
@@ -163,7 +160,7 @@ class Comparisons:
 
 def _meant(cues: Sequence[Cue], usual: str) -> tuple[str, str]:
     """Return the role and the way of a comparison from its cues, the nearest first; ``usual``: the role of what is merely better."""
-    graded = [(*_graded(cue, "grade"), cue) for cue in cues if cue.has("grade")]
+    graded = [(*_graded(cue.tags["grade"]), cue) for cue in cues if cue.has("grade")]
     if not graded:
         return "", ""
     role, way, cue = next((grade for grade in graded if grade[0]), graded[0])
@@ -172,15 +169,10 @@ def _meant(cues: Sequence[Cue], usual: str) -> tuple[str, str]:
     return role, _DENIED[way] if any(other.has("no") and -1 <= cue.start - other.end <= 1 for other in cues) else way
 
 
-def _graded(cue: Cue, group: str) -> tuple[str, str]:
-    """Return the role and the way that a word of a group says; empty texts where it says none."""
-    return _role_and_way(str(cue.tags.get(group, "")))
-
-
-def _role_and_way(meant: str) -> tuple[str, str]:
-    """Split a value such as ``price<`` into role and way."""
-    match = re.match("[a-z_]*", meant)
-    return (match[0], meant[match.end() :]) if match else ("", "")
+def _graded(meant: object) -> tuple[str, str]:
+    """Return the role and the way of a value such as ``price<``; empty texts where it has none."""
+    match = _GRADE.match(str(meant))
+    return (match[1], match[2]) if match else ("", "")
 
 
 def _plain_way(role: str, way: str) -> str:

@@ -361,13 +361,11 @@ def _edges_of(
     for text in hours[column]:
         spans = opening_hours(text)
         # A span behind a break of the day does not open it, and one before a break does not close it.
-        opens = [start for start, _ in spans if not any(end <= start for _, end in spans)]
-        closes = [
-            end if end - start < _DAY else float("inf")
-            for start, end in spans
-            if not any(other >= end for other, _ in spans)
-        ]
-        edges.append((max if latest else min)(opens if role == "opens" else closes, default=_NAN))
+        days: list[float] = [start for start, _ in spans if not any(end <= start for _, end in spans)]
+        if role == "closes":
+            ends = [end if end - start < _DAY else np.inf for start, end in spans]
+            days = [end for end in ends if not any(start >= end for start, _ in spans)]
+        edges.append((max if latest else min)(days, default=_NAN))
     every: np.ndarray = np.array(edges, np.float64)[arrays[f"hours.{column}"]]
     return every
 
@@ -614,23 +612,15 @@ class Query:
 
     def _height(self, wish: Wish) -> np.ndarray | None:
         """Return numbers by which the rows come first that have the most or the least of a figure as wished; None if no column holds it."""
-        figures = self._figures(wish.role, latest=wish.way == ">")
-        return (
-            None
-            if figures is None
-            else np.nan_to_num(figures if wish.way == ">" else -figures, nan=-np.inf, posinf=np.inf)
-        )
+        sign, figures = 1 if wish.way == ">" else -1, self._figures(wish.role, latest=wish.way == ">")
+        return None if figures is None else np.nan_to_num(sign * figures, nan=-np.inf)
 
     def _of_wish(self, wish: Wish, thing: _Phrase | None) -> np.ndarray | None:
         """Return a mask of the rows that open, close, are shut or compare with a named row as wished; None if there is no such figure."""
-        if wish.role == "shut":
+        if wish.role == "shut" and self._hours:
             clock = f"{wish.minute // 60 % 24:02}:{wish.minute % 60:02}"
-            return (
-                self._index.fitting(self._hours[0], OpenAt(op="open_at", time=clock), wanted=False)
-                if self._hours
-                else None
-            )
-        least = wish.way[0] == ">"
+            return self._index.fitting(self._hours[0], OpenAt(op="open_at", time=clock), wanted=False)
+        least = wish.way[:1] == ">"
         figures, limit = self._figures(wish.role, latest=not least), float(wish.minute)
         if figures is None:
             return None
