@@ -235,7 +235,8 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> pro
     again = partial(_reopened, options.suite, options.plugins)
     cards = play_baselines(suite, [entry.id for entry in entries], again)
     drafts = sum(entry.draft for entry in suite.readable())
-    return proof.SuiteWorth(suite.manifest, [suite.load(entry) for entry in entries], cards, drafts)
+    cases, readings = [suite.load(entry) for entry in entries], proof.read_case_readings(suite)
+    return proof.SuiteWorth(suite.manifest, cases, cards, drafts, readings)
 
 
 def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:

@@ -293,15 +293,20 @@ def _student_share(t: float, df: int) -> float:
     return 0.5 + (angle + within) / math.pi if odd else 0.5 + within / 2
 
 
-def cohen_kappa(table: Table) -> float | None:
-    """Return kappa of a table of counts: 1 for full agreement, 0 for that of chance; None where it is not defined, as with one category alone."""
-    total = sum(map(sum, table))
-    if not total:
-        return None
-    agreed = sum(row[place] for place, row in enumerate(table)) / total
-    columns = [sum(row[place] for row in table) for place in range(len(table))]
-    chance = sum(sum(row) * column for row, column in zip(table, columns, strict=True)) / total**2
-    return None if chance >= 1 else (agreed - chance) / (1 - chance)
+def cohen_kappa(table: Table, *, quadratic: bool = False) -> float | None:
+    """Return kappa of a table of counts: 1 for full agreement, 0 for that of chance; None where it is not defined, as with one category alone.
+
+    Args:
+        table: how often one rater said the category of the row and the other that of the column.
+        quadratic: the categories are ordered, and raters who differ agree the more the closer they are: by 1 - (i - j)^2 / (K - 1)^2 for K categories (He et al.
+            2025, arXiv 2512.07436, A.2, equations 4 to 6).
+    """
+    total, places, most = sum(map(sum, table)), range(len(table)), len(table) - 1
+    alike = [[1 - ((i - j) / most) ** 2 if quadratic and most else float(i == j) for j in places] for i in places]
+    rows, columns = [sum(row) for row in table], [sum(row[j] for row in table) for j in places]
+    chance = math.fsum(alike[i][j] * rows[i] * columns[j] for i in places for j in places)
+    agreed = math.fsum(alike[i][j] * table[i][j] for i in places for j in places)
+    return None if not total or chance >= total**2 else (agreed / total - chance / total**2) / (1 - chance / total**2)
 
 
 def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Bounds | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         "agreement": "CERTIFICATE LEVEL Agreement MeasuredDialogue agreement_table answer_table certificate_of certificate_table judging_of lacking parse_required rates_of uncertified write_certificate",
-        "baselines": "BASELINES SuiteWorth card_text dialogue_of worth_table",
+        "baselines": "BASELINES SuiteWorth card_text dialogue_of read_case_readings worth_table",
         "mutants": "HARMLESS Proof WRONG prove table",
         "oracles": "measure_retrieval play_oracle",
     }

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from pytest_mapsat.metrics import (
     wilson_interval,
 )
 from pytest_mapsat.model import (
+    SOFT_LEVELS,
     Case,
     JsonObject,
     JudgeCertificate,
@@ -238,6 +240,15 @@ class LabelGroup:
         size = range(len(tables[0]))
         return cohen_kappa([[sum(table[row][column] for table in tables) for column in size] for row in size])
 
+    @property
+    def quadratic_kappa(self) -> float | None:
+        """Kappa with quadratic weights over the five levels of soft requirements; None where other labels are among the decided ones."""
+        levels = [f"{level:g}" for level in sorted(SOFT_LEVELS)]
+        counts = Counter((pair.truth, pair.said) for pair in self.decided)
+        if not {*chain.from_iterable(counts)} <= {*levels}:
+            return None
+        return cohen_kappa([[counts[truth, said] for said in levels] for truth in levels], quadratic=True)
+
     def to_json(self) -> JsonObject:
         """Return the figures as JSON data; the 95 % intervals take dialogues as the sample."""
         return {
@@ -246,6 +257,7 @@ class LabelGroup:
             "agreed": self.agreed,
             "agreement": _share(self.agreed, len(self.decided), len(self._tables)),
             "kappa": _figure(self.kappa, None if self.kappa is None else kappa_interval(self._tables)),
+            **({} if (weighted := self.quadratic_kappa) is None else {"quadratic_kappa": round(weighted, _DIGITS)}),
             "confusion": {truth: dict(sorted(counts.items())) for truth, counts in self.confusion.items()},
         }
 

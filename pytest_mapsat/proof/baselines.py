@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice, product
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
 
 from pytest_mapsat.agents.baselines import Dialogue
+from pytest_mapsat.formats import limits, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.judges import ChecksJudge, JudgedDialogue, KnownFigure
 from pytest_mapsat.metrics import summarise, weight_of, within_scale
 from pytest_mapsat.model import (
@@ -24,12 +27,15 @@ from pytest_mapsat.model import (
     Entities,
     Json,
     JsonObject,
+    Noun,
     OracleTurn,
     PlannedCall,
+    Problem,
     Requirement,
     Says,
     Scorecard,
     Step,
+    SuiteError,
     SuiteManifest,
     Tool,
     Trajectory,
@@ -65,6 +71,38 @@ LEGEND = ", ".join(
 _WIDE = 12
 
 
+class CaseReading(Noun):
+    """What somebody who read cases as a user would found wrong in them; a model is never called a person.
+
+    ``cases``: how many were read; ``defects``: found in these; ``note``: which cases, and whether the reader had written them.
+    """
+
+    reader: Literal["a large language model", "a person"]
+    date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
+    cases: int = Field(ge=1)
+    defects: int = Field(ge=0)
+    note: str = ""
+
+
+class CaseReadings(Noun):
+    """The content of ``data/readings.yaml`` of a suite."""
+
+    readings: tuple[CaseReading, ...]
+
+
+def read_case_readings(suite: Suite) -> tuple[CaseReading, ...]:
+    """Return the readings of ``data/readings.yaml`` in a suite; none where there is no such file. Raises SuiteError."""
+    path = suite.root / "data" / "readings.yaml"
+    if not path.exists():
+        return ()
+    problems: list[Problem] = []
+    documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))
+    read = [validate(CaseReadings, document, shown_path(path), problems) for document in documents]
+    if problems:
+        raise SuiteError(*problems)
+    return tuple(reading for each in read if each is not None for reading in each.readings)
+
+
 @dataclass(frozen=True)
 class SuiteWorth:
     """The scores of the baselines on a suite, and what they show about it.
@@ -74,12 +112,14 @@ class SuiteWorth:
         cases: its cases, without drafts.
         cards: the scorecards of the cases, in their order, by baseline.
         drafts: how many cases are drafts.
+        readings: what readers made of its cases.
     """
 
     manifest: SuiteManifest
     cases: Sequence[Case]
     cards: Mapping[str, Sequence[Scorecard]]
     drafts: int = 0
+    readings: Sequence[CaseReading] = ()
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Mapping[str, Aggregate]]]:
@@ -162,6 +202,20 @@ class SuiteWorth:
         of_kind = {kind: [requirement for requirement in every if requirement.kind == kind] for kind in kinds}
         return {kind: (len(some), sum(bool(each.leaves) for each in some)) for kind, some in of_kind.items()}
 
+    @property
+    def variety(self) -> Mapping[str, str]:
+        """How many kinds of cases, wordings of queries and other texts there are, by the attributes ``kind`` and ``wording``, and what is decided without reading prose."""
+        queries = {normalise(case.visible.query) for case in self.cases}
+        counted = {f"{name}s": len(self.balance.get(f"attributes.{name}", ())) for name in ("kind", "wording")}
+        sure = [[requirement.machine_sure for requirement in case.truth.requirements] for case in self.cases]
+        every = [each for case in sure for each in case]
+        return {
+            **{name: f"{count}" for name, count in counted.items() if count},
+            "different queries": f"{len(queries)}",
+            "cases decided without reading prose": _part(sum(map(all, sure)), len(sure)),
+            "requirements decided without reading prose": _part(sum(every), len(every)),
+        }
+
     def warnings(self) -> Iterator[str]:
         """Yield warnings about what makes the suite unable to tell agents apart."""
         for lower, higher, metric in self.joined_steps:
@@ -188,6 +242,8 @@ class SuiteWorth:
             "idle": [list(pair) for pair in self.idle],
             "met_by_surface": [list(pair) for pair in self.given_away],
             "twins": [list(ids) for ids in self.twins],
+            "variety": dict(self.variety),
+            "readings": [reading.model_dump() for reading in self.readings],
             "balance": {name: dict(values) for name, values in self.balance.items()},
             "requirements": {kind: {"all": n, "checked": checked} for kind, (n, checked) in self.requirements.items()},
         }
@@ -198,6 +254,11 @@ def _above(higher: Aggregate | None, lower: Aggregate | None) -> bool:
     if higher is None or lower is None or higher.low is None or lower.high is None:
         return False
     return higher.low > lower.high
+
+
+def _part(some: int, every: int) -> str:
+    """Return a number of a whole as text, with its share."""
+    return f"{some} of {every} ({some / every:.0%})" if every else "0 of 0"
 
 
 def _count(number: int, noun: str) -> str:
@@ -290,6 +351,17 @@ def _lines(worth: SuiteWorth) -> Iterator[str]:
     yield "Cases by domain, language, difficulty and attribute; hidden requirements by source."
     yield ""
     yield from _table(("of", "counts"), worth.counts(_MOST_VALUES))
+    yield from ("", "## Variety and readings", "")
+    yield from _table(("", ""), worth.variety.items())
+    yield ""
+    if worth.readings:
+        read = [
+            (each.reader, each.date, f"{each.cases}", f"{each.defects / each.cases:.2f}", each.note)
+            for each in worth.readings
+        ]
+        yield from _table(("read by", "on", "cases", "defects a case", "note"), read)
+    else:
+        yield "No reading for defects is recorded in data/readings.yaml."
     yield from _baselines(worth)
     yield from ("", "## Known gaps", "")
     gaps = [*worth.warnings()]

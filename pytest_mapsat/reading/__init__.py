@@ -40,3 +40,6 @@ from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
 from .roles import ROLES_OF_UNIT as ROLES_OF_UNIT
+from .wishes import Comparisons as Comparisons
+from .wishes import Wish as Wish
+from .wishes import traits_in as traits_in

@@ -24,6 +24,7 @@ from .names import lexicon_of
 from .pack import Cue, Pack, Vocabulary
 from .page import open_page
 from .reader import read_names, read_page
+from .wishes import Wish, hours_wished
 
 _READ_CHARS = 20_000
 _BRACKETS = str.maketrans(dict.fromkeys("【】「」『』《》", '"'))
@@ -332,18 +333,19 @@ class Opening(NamedTuple):
     every: bool = True
 
 
-_Condition = TypeVar("_Condition", AskedBound, Opening)
+_Condition = TypeVar("_Condition", AskedBound, Opening, Wish)
 
 
 class Conditions(NamedTuple):
     """The conditions that a query sets: bounds of figures and opening times.
 
-    ``asking``: where its words only ask ("find me a"), start and end.
+    ``asking``: where its words only ask ("find me a"), start and end. ``hours``: when it wishes places to open, close or be shut; ``openings`` has these times, too.
     """
 
     bounds: tuple[AskedBound, ...]
     openings: tuple[Opening, ...]
     asking: tuple[tuple[int, int], ...]
+    hours: tuple[Wish, ...] = ()
 
 
 @cache
@@ -441,7 +443,8 @@ def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions
     taken = [(opening.start, opening.end) for opening in openings]
     bounds = tuple(_bounds(document.quantities, around, taken))
     asking = tuple(respelt.original(cue.start, cue.end) for cue in around.cues if cue.has("asking"))
-    return Conditions(tuple(map(respelt.placed, bounds)), tuple(map(respelt.placed, openings)), asking)
+    hours = tuple(map(respelt.placed, hours_wished(text, document.times)))
+    return Conditions(tuple(map(respelt.placed, bounds)), tuple(map(respelt.placed, openings)), asking, hours)
 
 
 def _openings(document: Document, around: _Beside) -> Iterable[Opening]:
@@ -595,5 +598,11 @@ class Denials:
 
     def goes_on(self, end: int, start: int) -> bool:
         """Return whether a denial up to one place continues at the next: "not spicy or loud"."""
-        gap = self._beside.text[end:start].strip()
-        return bool(gap) and "deny_on" in _pack().words.get(gap, {})
+        cues = [cue for cue in self._beside.cues if end <= cue.start and cue.end <= start]
+        between = "".join(self._beside.text[end:start].split())
+        covered = sum(len("".join(self._beside.text[cue.start : cue.end].split())) for cue in cues)
+        return (
+            covered == len(between)
+            and any(cue.has("deny_on") for cue in cues)
+            and all(cue.has("deny_on", "deny_filler") for cue in cues)
+        )

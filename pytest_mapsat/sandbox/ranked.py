@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import chain, islice, pairwise
 from threading import Lock
@@ -35,10 +35,11 @@ from pytest_mapsat.model import (
     hint_at,
     number,
     open_at,
+    opening_hours,
     shown,
     word_pattern,
 )
-from pytest_mapsat.reading import AskedBound, Denials, Opening, Vocabulary, conditions_of
+from pytest_mapsat.reading import AskedBound, Comparisons, Denials, Opening, Vocabulary, Wish, conditions_of, traits_in
 
 from .large import Arrays, FileRows, Keys, Parts, hashed, kept_arrays
 from .rows import CaseTables, TableCall, canonical_values
@@ -59,6 +60,7 @@ _NAN = float("nan")
 _EXACT = 64
 #: How finely the rarity of a word is told: eighths of a power of two.
 _EIGHTHS = 8
+_DAY = 24 * 60
 
 
 def units_of(text: str, book: Wordbook) -> tuple[str, ...]:
@@ -254,6 +256,8 @@ class PartIndex:
         # What is remembered must not hold the index itself: the memory of one that is given up is free at once.
         self.open_at = lru_cache(maxsize=256)(partial(_open_at, self._arrays, self._hours))
         self.values = lru_cache(maxsize=64)(partial(_values_of, self._arrays, self._columns))
+        self._traits = lru_cache(maxsize=1)(partial(_traits_of, self.values))
+        self.edges = lru_cache(maxsize=16)(partial(_edges_of, self._arrays, self._hours))
 
     def has(self, hashes: Sequence[int]) -> list[list[int]]:
         """Return for each hash of words the numbers of the column values that consist of exactly these words."""
@@ -269,6 +273,16 @@ class PartIndex:
         for at in values:
             mask[self._rows("values", at)] = True
         return mask
+
+    def named(self, key: str, fields: Mapping[str, RankedField]) -> np.ndarray:
+        """Return a mask of the rows that have some words as their name."""
+        columns = {self._columns[column] for column, field in fields.items() if field.holds == "name"}
+        values = self.has([hashed(key)])[0]
+        return self.with_values(at for at in values if int(self._arrays["value.column"][at]) in columns)
+
+    def trait_values(self, trait: str, fields: Mapping[str, RankedField]) -> list[int]:
+        """Return the values of lists of words that say that a row has a trait."""
+        return self._traits(tuple(column for column, field in fields.items() if field.holds == "words")).get(trait, [])
 
     def figure(self, column: str) -> np.ndarray:
         """Return the figures of a column, one for each row, NaN where a row has none."""
@@ -326,6 +340,36 @@ def _open_at(
     return open_rows
 
 
+def _traits_of(values: Callable[[str], Mapping[int, Json]], columns: Sequence[str]) -> dict[str, list[int]]:
+    """Return by trait the values of some columns that say that a row has it."""
+    traits: dict[str, list[int]] = {}
+    for at, value in chain.from_iterable(values(column).items() for column in columns):
+        for _, _, trait, lacking in traits_in(fold(value)) if isinstance(value, str) else ():
+            if not lacking:
+                traits.setdefault(trait, []).append(at)
+    return traits
+
+
+def _edges_of(
+    arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, role: str, latest: bool
+) -> np.ndarray:
+    """Return for each row the latest or the earliest minute at which it ``opens`` or ``closes`` on any day.
+
+    Past midnight is above 1440; what never closes closes at infinity; NaN where the hours cannot be read.
+    """
+    edges = []
+    for text in hours[column]:
+        spans = opening_hours(text)
+        # A span behind a break of the day does not open it, and one before a break does not close it.
+        days: list[float] = [start for start, _ in spans if not any(end <= start for _, end in spans)]
+        if role == "closes":
+            ends = [end if end - start < _DAY else np.inf for start, end in spans]
+            days = [end for end in ends if not any(start >= end for start, _ in spans)]
+        edges.append((max if latest else min)(days, default=_NAN))
+    every: np.ndarray = np.array(edges, np.float64)[arrays[f"hours.{column}"]]
+    return every
+
+
 @lru_cache(maxsize=4096)
 def _rarity(count: int, having: int) -> int:
     """Return how rare a term is that ``having`` of ``count`` rows have: 8 * log2(count / having), rounded down, at least 1."""
@@ -375,6 +419,8 @@ class PhraseLexicon:
         self.fields = answer.fields
         self.groups: dict[str, tuple[str, ...]] = {}
         self.meanings: dict[str, list[PhraseMeaning]] = {}
+        #: What columns say of a trait: the meaning, and whether it is that the trait is lacking.
+        self.traits: dict[str, list[tuple[PhraseMeaning, bool]]] = {}
         for row in words:
             if isinstance(row.get("sort"), str):
                 group = dict.fromkeys(" ".join(units_of(word, book)) for word in (row["sort"], *row.get("words", ())))
@@ -382,9 +428,16 @@ class PhraseLexicon:
                     self.groups[key] = tuple(dict.fromkeys((*self.groups.get(key, ()), *group)))
         for column, field in answer.fields.items():
             for phrase, value in field.says.items():
-                self.meanings.setdefault(" ".join(units_of(phrase, book)), []).append(
-                    PhraseMeaning(column, _meant(field, value))
-                )
+                meaning = PhraseMeaning(column, _meant(field, value))
+                self.meanings.setdefault(" ".join(units_of(phrase, book)), []).append(meaning)
+                self._add_trait(phrase, meaning)
+            if field.holds == "word":
+                self._add_trait(column, PhraseMeaning(column, Equal(op="equal", value=True)))
+
+    def _add_trait(self, phrase: str, meaning: PhraseMeaning) -> None:
+        """Add what a phrase stands for to the trait that it speaks of."""
+        for _, _, trait, lacking in islice(traits_in(fold(phrase)), 1):
+            self.traits.setdefault(trait, []).append((meaning, lacking))
 
     def units(self, text: str) -> _Units:
         """Return the words of a folded text as they are compared, each with its start and end."""
@@ -406,11 +459,16 @@ def _meant(field: RankedField, value: Any) -> Match:
 
 
 class _Phrase(NamedTuple):
-    """A phrase found in a query: its start and end in the text, and its words as a key."""
+    """A phrase found in a query: its start and end in the text, and its words as a key, or the trait that its words speak of.
+
+    ``lacking``: whether they speak of it as one that is not there ("cash only").
+    """
 
     start: int
     end: int
     key: str
+    trait: bool = False
+    lacking: bool = False
 
 
 class Query:
@@ -443,6 +501,7 @@ class Query:
         self._units = lexicon.units(self._text)
         self._asked = conditions_of(self._text, vocabulary)
         self._skip = skip
+        self._hours = [column for column, field in lexicon.fields.items() if field.holds == "hours"]
 
     @cached_property
     def phrases(self) -> list[_Phrase]:
@@ -468,7 +527,7 @@ class Query:
         return phrases
 
     def ordered(self, keep: np.ndarray | None, most: int) -> list[int]:
-        """Return the places of the best rows in the part: most conditions fulfilled first, then the text score, then the id.
+        """Return the places of the best rows in the part: most conditions fulfilled first, then the most or least that is wished, the text score, the id.
 
         A row that fits in nothing is left out, unless the text says nothing that any row has.
 
@@ -477,7 +536,7 @@ class Query:
             most: the most rows.
         """
         count = self._index.count
-        conditions, scores = self._fulfilled()
+        conditions, scores, heights = self._fulfilled()
         order = (conditions.astype(np.int64) << (_TEXT_BITS + _ROW_BITS)) + (
             np.minimum(scores, (1 << _TEXT_BITS) - 1).astype(np.int64) << _ROW_BITS
         )
@@ -485,32 +544,47 @@ class Query:
         if keep is not None:
             fits = fits & keep if fits.any() else keep
         rows = np.flatnonzero(fits)
+        if heights and len(rows):
+            shared = scores[rows] * 2 >= np.max(scores[rows][conditions[rows] == np.max(conditions[rows])])
+            keys = [rows, -scores[rows], *(-height[rows] for height in reversed(heights)), ~shared, -conditions[rows]]
+            return [int(row) for row in rows[np.lexsort(keys)][:most]]
         order = order[rows] + (count - rows)
         if len(rows) > most:
             best = np.argpartition(-order, most - 1)[:most]
             rows, order = rows[best], order[best]
         return [int(row) for row in rows[np.argsort(-order)]]
 
-    def _fulfilled(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return two arrays: how many conditions each row fulfils, and the text score of each row."""
+    def _fulfilled(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Return how many conditions each row fulfils, the text score of each row, and figures of which the highest are wished, if any."""
         asked = self._asked
-        taken = [(bound.start, bound.end) for bound in asked.bounds]
-        taken += [(opening.start, opening.end) for opening in asked.openings]
-        phrases = [phrase for phrase in self.phrases if not _within(phrase, (*taken, *self._skip))]
-        whole = [(phrase.start, phrase.end) for phrase in phrases]
+        named = [phrase for phrase in self.phrases if self._index.named(phrase.key, self._fields).any()]
+        comparisons = Comparisons(self._text, _spans(named))
         masks: dict[Any, np.ndarray] = {}
-        dropped = [*taken, *self._skip]
-        for phrase, denied in self._denied(phrases):
-            key, mask = self._of_phrase(phrase.key, denied=denied)
+        taken: list[tuple[int, int]] = []
+        wishes: list[tuple[Wish, _Phrase | None]] = [(wish, named[at]) for wish, at in comparisons.compared()]
+        for wish, thing in (*wishes, *((wish, None) for wish in asked.hours)):
+            if (mask := self._of_wish(wish, thing)) is not None:
+                masks[wish[2:], thing] = mask
+                taken += _spans([wish, thing] if thing else [wish])
+        bounds = [bound for bound in asked.bounds if not _covers(taken, bound)]
+        openings = [opening for opening in asked.openings if not _covers(taken, opening)]
+        taken += [*_spans(bounds), *_spans(openings), *self._skip]
+        phrases = [phrase for phrase in self.phrases if not _within(phrase, taken)]
+        traits = [trait for trait in self._traits() if not _covers([*taken, *_spans(phrases)], trait)]
+        phrases = [phrase for phrase in phrases if not _covers(_spans(traits), phrase)]
+        whole = _spans(phrases)
+        best = [wish for wish in comparisons.best() if not _covers([*taken, *whole, *_spans(traits)], wish)]
+        heights = [height for wish in best if (height := self._height(wish)) is not None]
+        dropped = [*taken, *_spans(traits), *(_spans(best) if heights else ())]
+        for phrase, denied in self._denied([*phrases, *traits]):
+            key, mask = self._of_phrase(phrase, denied=denied != phrase.lacking)
             masks[key] = mask
-            dropped += [(phrase.start, phrase.end)] if denied else []
-        for bound in asked.bounds:
-            if not any(start <= bound.start and bound.end <= end for start, end in whole) and (
-                condition := self._of_bound(bound)
-            ):
+            dropped += _spans([phrase]) if denied else []
+        for bound in bounds:
+            if not _covers(whole, bound) and (condition := self._of_bound(bound)):
                 masks[condition[0]] = condition[1]
-        for opening in asked.openings:
-            if not any(start <= opening.start and opening.end <= end for start, end in whole):
+        for opening in openings:
+            if not _covers(whole, opening):
                 masks |= self._of_opening(opening)
         total = np.zeros(self._index.count, np.int16)
         for mask in masks.values():
@@ -521,27 +595,71 @@ class Query:
             for unit in self._units
             if not any(start <= unit[1] and unit[2] <= end for start, end in (*dropped, *plain))
         ]
-        return total, self._index.text_scores(query_terms(units))
+        return total, self._index.text_scores(query_terms(units)), heights
+
+    def _traits(self) -> Iterator[_Phrase]:
+        """Yield the traits that the text speaks of and the part knows, by a column or a value."""
+        for start, end, trait, lacking in traits_in(self._text):
+            if trait in self._lexicon.traits or self._index.trait_values(trait, self._fields):
+                yield _Phrase(start, end, trait, True, lacking)
+
+    def _figures(self, role: str, *, latest: bool) -> np.ndarray | None:
+        """Return the figures of a role, one for each row; of ``opens`` and ``closes`` the latest or earliest minute. None if no column holds any."""
+        if role in ("opens", "closes"):
+            return self._index.edges(self._hours[0], role, latest) if self._hours else None
+        column = self._column_of(AskedBound(0, 0, None, 0, False, "count", "per_head" if role == "price" else role))
+        return None if column is None else self._index.figure(column)
+
+    def _height(self, wish: Wish) -> np.ndarray | None:
+        """Return numbers by which the rows come first that have the most or the least of a figure as wished; None if no column holds it."""
+        sign, figures = 1 if wish.way == ">" else -1, self._figures(wish.role, latest=wish.way == ">")
+        return None if figures is None else np.nan_to_num(sign * figures, nan=-np.inf)
+
+    def _of_wish(self, wish: Wish, thing: _Phrase | None) -> np.ndarray | None:
+        """Return a mask of the rows that open, close, are shut or compare with a named row as wished; None if there is no such figure."""
+        if wish.role == "shut" and self._hours:
+            clock = f"{wish.minute // 60 % 24:02}:{wish.minute % 60:02}"
+            return self._index.fitting(self._hours[0], OpenAt(op="open_at", time=clock), wanted=False)
+        least = wish.way[:1] == ">"
+        figures, limit = self._figures(wish.role, latest=not least), float(wish.minute)
+        if figures is None:
+            return None
+        if thing is not None:
+            own = self._index.named(thing.key, self._fields)
+            limit = float(np.max(figures[own]) if least else np.min(figures[own]))
+            figures = np.where(own, _NAN, figures)
+        low, high = (limit, None) if least else (None, limit)
+        return None if np.isnan(limit) else between(figures, low, high, strict="=" not in wish.way)
 
     def _denied(self, phrases: Sequence[_Phrase]) -> Iterator[tuple[_Phrase, bool]]:
         """Yield each phrase with whether the text rejects it, as in "no parking"."""
-        denials = Denials(self._text)
-        denied, end = False, 0
-        for phrase in phrases:
-            denied = denials.denies(phrase.start, phrase.end) or (denied and denials.goes_on(end, phrase.start))
-            end = phrase.end
-            yield phrase, denied
+        denials, phrases = Denials(self._text), sorted(phrases)
+        denied = [denials.denies(phrase.start, phrase.end) for phrase in phrases]
+        joined = [denials.goes_on(first.end, second.start) for first, second in pairwise(phrases)]
+        for at, goes_on in enumerate(joined):
+            denied[at + 1] |= denied[at] and goes_on
+        for at, goes_on in reversed(tuple(enumerate(joined))):  # 辣和吵都不要
+            denied[at] |= denied[at + 1] and goes_on
+        yield from zip(phrases, denied, strict=True)
 
-    def _of_phrase(self, key: str, *, denied: bool) -> tuple[object, np.ndarray]:
+    def _of_phrase(self, phrase: _Phrase, *, denied: bool) -> tuple[object, np.ndarray]:
         """Return a key for a phrase's condition and a mask of the rows that fulfil it; if denied, of those that lack it."""
-        group = tuple(sorted(self._lexicon.groups.get(key, (key,))))
-        values = {at for listed in self._index.has([hashed(word) for word in group]) for at in listed}
-        mask = self._index.with_values(sorted(values))
+        key = phrase.key
+        if phrase.trait:
+            meanings = self._lexicon.traits.get(key, [])
+            # A column of its own says more surely than a list of words whether a row has a trait.
+            values = [] if meanings else self._index.trait_values(key, self._fields)
+            group: tuple[str, ...] = (key,)
+        else:
+            group = tuple(sorted(self._lexicon.groups.get(key, (key,))))
+            values = sorted({at for listed in self._index.has([hashed(word) for word in group]) for at in listed})
+            meanings = [(meaning, False) for word in group for meaning in self._lexicon.meanings.get(word, ())]
+        mask = self._index.with_values(values)
         mask = ~mask if denied else mask
-        for meaning in (meaning for word in group for meaning in self._lexicon.meanings.get(word, ())):
-            meant = self._of_meaning(meaning, denied=denied)
+        for meaning, lacking in meanings:
+            meant = self._of_meaning(meaning, denied=denied != lacking)
             mask = mask & meant if denied else mask | meant
-        return ("words", group, denied), mask
+        return ("words", phrase.trait, group, denied), mask
 
     def _of_meaning(self, meaning: PhraseMeaning, *, denied: bool) -> np.ndarray:
         """Return a mask of the rows that fulfil a phrase's condition; if denied, of those that are known not to."""
@@ -593,12 +711,21 @@ class Query:
     def _of_opening(self, opening: Opening) -> Iterable[tuple[object, np.ndarray]]:
         """Yield a key and a mask of rows for a condition on opening hours; nothing if no column holds hours or no time is known."""
         minutes = opening.minutes or (() if self._minute is None else (self._minute,))
-        columns = [column for column, field in self._fields.items() if field.holds == "hours"]
-        if minutes and columns:
+        if minutes and self._hours:
             join = np.logical_and if opening.every else np.logical_or
             clocks = [f"{minute // 60:02}:{minute % 60:02}" for minute in minutes]
-            masks = [join.reduce([self._index.open_at(column, clock) for clock in clocks]) for column in columns]
+            masks = [join.reduce([self._index.open_at(column, clock) for clock in clocks]) for column in self._hours]
             yield ("open", minutes), np.logical_or.reduce(masks)
+
+
+def _spans(things: Iterable[Any]) -> list[tuple[int, int]]:
+    """Return where some things stand in a text."""
+    return [(thing.start, thing.end) for thing in things]
+
+
+def _covers(spans: Iterable[tuple[int, int]], thing: Any) -> bool:
+    """Return whether one of some spans holds all of a thing in a text."""
+    return any(start <= thing.start and thing.end <= end for start, end in spans)
 
 
 def _within(phrase: _Phrase, spans: Iterable[tuple[int, int]]) -> bool:

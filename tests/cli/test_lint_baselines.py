@@ -113,6 +113,56 @@ def test_words_of_a_suite_cannot_change_the_card(tmp_path, capsys):
     assert line == r"| attributes.a\|b | \<b\>x\</b\> \| \[y\](z) 1 |"
 
 
+READINGS = """\
+readings:
+- {reader: a large language model, date: 2026-11-28, cases: 30, defects: 12, note: did not write them}
+- {reader: a person, date: 2026-11-29, cases: 8, defects: 1}
+"""
+
+
+def card_with(tmp_path, readings):
+    case = asked_suite.case("c1")
+    case["attributes"] = {"kind": "cafe", "wording": "w1"}
+    suite = asked_suite.write_suite(tmp_path / "suite", [case, asked_suite.case("c2")])
+    if readings is not None:
+        (suite / "data").mkdir()
+        (suite / "data" / "readings.yaml").write_text(readings)
+    status = main(["lint", str(suite), "--baselines", "--card", str(tmp_path / "CARD.md")])
+    return status, (tmp_path / "CARD.md").read_text() if status == 0 else ""
+
+
+def test_the_card_tells_kinds_wordings_what_needs_no_reading_and_what_readers_found(tmp_path, capsys):
+    _, text = card_with(tmp_path, READINGS)
+    rows = text[text.index("## Variety and readings") : text.index("## Baselines")].splitlines()
+    assert {"| kinds | 1 |", "| wordings | 1 |", "| different queries | 1 |"} <= {*rows}
+    assert [row for row in rows if "without reading prose" in row] == [
+        "| cases decided without reading prose | 0 of 2 (0%) |",
+        "| requirements decided without reading prose | 0 of 6 (0%) |",
+    ]
+    assert rows[-4:-1] == [
+        "| --- | --- | --- | --- | --- |",
+        "| a large language model | 2026-11-28 | 30 | 0.40 | did not write them |",
+        "| a person | 2026-11-29 | 8 | 0.12 |  |",
+    ]
+
+
+def test_a_suite_without_a_reading_says_so(tmp_path, capsys):
+    assert "No reading for defects is recorded in data/readings.yaml." in card_with(tmp_path, None)[1]
+
+
+@pytest.mark.parametrize(
+    ("readings", "wrong"),
+    [
+        (READINGS.replace("a person", "people"), "readings.yaml:3"),
+        (READINGS.replace("cases: 8", "cases: 0"), "readings.yaml:3"),
+        ("- nothing\n", "readings.yaml"),
+    ],
+)
+def test_readings_that_are_none_are_refused_with_their_line(tmp_path, capsys, readings, wrong):
+    assert card_with(tmp_path, readings)[0] == 2
+    assert wrong in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [["--card", "x.md"], ["--baselines", "--check"]])
 def test_options_that_need_another_one_say_so(root, capsys, options):
     assert main(["lint", str(root), *options]) == 2

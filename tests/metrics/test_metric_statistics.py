@@ -8,7 +8,7 @@ from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.metrics import bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
+from pytest_mapsat.metrics import bootstrap_interval, bootstrap_intervals, clustered, cohen_kappa, wilson_interval
 from pytest_mapsat.metrics.statistics import normal_quantile, normal_share, student_quantile
 
 LEVELS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -157,3 +157,12 @@ def test_wilson_holds_the_share_and_stays_in_bounds(n, share):
 def test_numpy_is_not_imported_until_an_interval_is_drawn():
     code = "import sys, pytest_mapsat.metrics, pytest_mapsat.gate; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_kappa_with_quadratic_weights_is_worked_out_by_hand():
+    # Weights of three ordered categories: 1, three quarters for neighbours, 0. Marginals, in sixths: 3, 1, 2 and 2, 2, 2.
+    table = [[2, 0, 1], [0, 1, 0], [0, 1, 1]]
+    observed, chance = (2 + 1 + 1 + 3 / 4) / 6, (6 + 2 + 4 + 3 / 4 * (6 + 2 + 2 + 4)) / 36
+    assert cohen_kappa(table, quadratic=True) == pytest.approx((observed - chance) / (1 - chance))
+    assert cohen_kappa([[3, 0], [1, 2]], quadratic=True) == pytest.approx(cohen_kappa([[3, 0], [1, 2]]))
+    assert cohen_kappa([[4]], quadratic=True) is None

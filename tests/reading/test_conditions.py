@@ -5,7 +5,7 @@ import time
 import pytest
 
 from pytest_mapsat.model import fold
-from pytest_mapsat.reading import Denials, conditions_of
+from pytest_mapsat.reading import Comparisons, Denials, conditions_of, traits_in
 
 BOUNDS = {
     "rated 4.5 or better": (4.5, None, "rating"),
@@ -221,3 +221,89 @@ def test_a_hostile_text_is_read_in_no_time(text):
     conditions_of(text)
     Denials(text).denies(len(text) - 2, len(text))
     assert time.perf_counter() - begin < 5
+
+
+HOURS = {
+    "shuts before 8pm": ("closes", "<", 20 * 60),
+    "done for the day by five": ("closes", "<=", 17 * 60),
+    "not open past ten at night": ("closes", "<=", 22 * 60),
+    "closes before 1 am": ("closes", "<", 25 * 60),
+    "doesn't open until noon": ("opens", ">=", 12 * 60),
+    "opens before 9": ("opens", "<", 9 * 60),
+    "isn't open at 8 in the morning": ("shut", "", 8 * 60),
+    "still closed at 7 am": ("shut", "", 7 * 60),
+    "晚上九点之前打烊": ("closes", "<", 21 * 60),
+    "21点以后不营业": ("closes", "<=", 21 * 60),
+    "上午十一点之前不开门": ("opens", ">=", 11 * 60),
+    "早上8点还不营业": ("shut", "", 8 * 60),
+}
+
+
+@pytest.mark.parametrize("text", HOURS)
+def test_when_places_open_and_shut_is_read(text):
+    (wish,) = conditions_of(fold(text)).hours
+    assert wish[2:] == HOURS[text]
+
+
+@pytest.mark.parametrize("text", ["open at 22:00", "open until 22:00", "营业到22点", "晚上十点还营业"])
+def test_a_time_at_which_places_are_open_is_no_other_wish(text):
+    assert conditions_of(fold(text)).hours == ()
+
+
+COMPARED = {
+    "cheaper than X": [("price", "<")],
+    "not as expensive as X": [("price", "<")],
+    "a better rating than X has": [("rating", ">")],
+    "rated no lower than X": [("rating", ">=")],
+    "charges less for delivery than X and has more reviews": [("fee", "<"), ("count", ">")],
+    "X is too expensive, somewhere else": [("price", "<")],
+    "closes later than X": [("closes", ">")],
+    "near X, under 60": [],
+    "is X open?": [],
+    "比X便宜,评分也更高": [("price", "<"), ("rating", ">")],
+    "没有X那么贵": [("price", "<")],
+    "人均不超过X": [("per_head", "<=")],
+    "评分和X一样高": [("rating", ">=")],
+}
+
+
+@pytest.mark.parametrize("text", COMPARED)
+def test_comparisons_with_a_thing_are_read(text):
+    folded, at = fold(text), text.index("X")
+    assert [wish[2:4] for wish, _ in Comparisons(folded, [(at, at + 1)]).compared()] == COMPARED[text]
+
+
+def test_each_thing_of_a_search_has_its_own_comparison():
+    text = "a lower price than x and at least as good a rating as y"
+    things = [(text.index("x"), text.index("x") + 1), (len(text) - 1, len(text))]
+    wishes = Comparisons(text, things).compared()
+    assert [(*wish[2:4], at) for wish, at in wishes] == [("per_head", "<", 0), ("rating", ">=", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wished"),
+    [
+        ("the cheapest", [("price", "<")]),
+        ("gym with most reviews", [("count", ">")]),
+        ("人均最低的三家", [("per_head", "<")]),
+        ("top 3 gyms by rating", [("rating", ">")]),
+        ("at most 80, at best", []),
+        ("最好有露台", []),
+    ],
+)
+def test_the_most_and_the_least_are_read(text, wished):
+    assert [wish[2:4] for wish in Comparisons(fold(text), []).best()] == wished
+
+
+@pytest.mark.parametrize(
+    ("text", "trait"),
+    [
+        ("where i can pay by card", ("cards", False)),
+        ("cash-only", ("cards", True)),
+        ("accepts_cards", ("cards", False)),
+        ("送货上门", ("delivery", False)),
+        ("不用预约", ("booking", True)),
+    ],
+)
+def test_traits_are_read_in_other_words(text, trait):
+    assert [found[2:] for found in traits_in(text)] == [trait]

@@ -192,6 +192,52 @@ def test_rows_that_fulfil_every_condition_come_first(search, query, fits):
     assert [fits(row) for row in search(query)][: len(best)] == [True] * min(len(best), 3)
 
 
+NAMED = next(row for row in CITIES if row["name"] == "Amber Moon 4")
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("bar that closes before 19:00", lambda row: row["kind"] == "bar" and row["hours"] == "09:00-18:00"),
+        ("a bar that shuts by 11pm at the latest", lambda row: row["kind"] == "bar" and row["hours"] in ("09:00-18:00", "10:00-23:00")),
+        ("bar that is not open at 21:00", lambda row: row["kind"] == "bar" and row["hours"] == "09:00-18:00"),
+        ("晚上九点不营业的酒吧", lambda row: row["kind"] == "bar" and row["hours"] == "09:00-18:00"),
+        ("下午三点以后才开门的酒吧", lambda row: row["kind"] == "bar" and row["hours"] == "18:00-02:00"),
+        ("a bar that is neither spicy nor in Old Harbour", lambda row: row["kind"] == "bar" and "spicy" not in row["tags"] and row["district"] != "Old Harbour"),
+        ("酒吧，spicy和live music都不要", lambda row: row["kind"] == "bar" and not {"spicy", "live music"} & set(row["tags"])),
+        ("noodle bar cheaper than Amber Moon 4", lambda row: row["kind"] == "noodle bar" and row["price"] < NAMED["price"]),
+        ("评分不低于Amber Moon 4的面馆", lambda row: row["kind"] == "noodle bar" and row["rating"] >= NAMED["rating"] and row is not NAMED),
+        ("noodle bar with a lower delivery fee than Amber Moon 4, and better rated", lambda row: row["kind"] == "noodle bar" and row["fee"] < NAMED["fee"] and row["rating"] > NAMED["rating"]),
+        ("bar that brings orders to my door", lambda row: row["kind"] == "bar" and row["delivers"]),
+        ("a peaceful bar", lambda row: row["kind"] == "bar" and "quiet" in row["tags"]),
+        ("collection only bar", lambda row: row["kind"] == "bar" and not row["delivers"]),
+    ],
+)  # fmt: skip
+def test_wishes_in_other_words_are_conditions(search, query, fits):
+    best = [row for row in CITIES if row["city"] == "Larkhaven" and fits(row)]
+    assert best
+    assert all(fits(row) for row in search(query)[: len(best)])
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "way", "kind"),
+    [
+        ("the cheapest bar", "price", min, "bar"),
+        ("评分最高的面馆", "rating", max, "noodle bar"),
+        ("bakery with the lowest delivery fee", "fee", min, "bakery"),
+        ("priciest bakery", "price", max, "bakery"),
+    ],
+)
+def test_the_most_or_the_least_that_is_wished_comes_first(search, query, column, way, kind):
+    rows = [row for row in CITIES if row["city"] == "Larkhaven" and row["kind"] == kind]
+    first = search(query)[0]
+    assert (first["kind"], first[column]) == (kind, way(row[column] for row in rows))
+
+
+def test_what_stays_open_the_latest_comes_first(search):
+    assert search("bar that stays open the latest")[0]["hours"] == "18:00-02:00"
+
+
 def test_a_name_is_found(search):
     assert search("is Amber Moon 7 any good?")[0]["id"] == "la0007"
 

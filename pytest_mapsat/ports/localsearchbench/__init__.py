@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import cached
@@ -22,7 +21,6 @@ from pytest_mapsat.metrics import (
     between,
     mean_of,
     not_applicable,
-    product,
     read_label,
     share_of,
     weighted_share,
@@ -55,12 +53,21 @@ _METRICS = (
     Metric(name="local_fluent", title="fluency, by a model judge"),
     Metric(name="local_safe", title="safety, by a model judge"),
     Metric(name="local_calls", title="calls of tools", unit="calls", earned=False, gated=False),
-    Metric(name="local_rounds", title="rounds of calls", unit="rounds", earned=False, gated=False),
+    Metric(name="local_rounds", title="turns of the model", unit="rounds", earned=False, gated=False),
     # Those that are not earned do not apply without a call, or without a dependent hop, however the episode ended.
     Metric(name="local_relevant", title="action relevance: calls that serve a hop", earned=False),
     Metric(name="local_evidence", title="evidence sufficiency: hops whose evidence was returned"),
     Metric(name="local_causal", title="causal coherence: dependent hops that ask for what was found", earned=False),
     Metric(name="local_efficient", title="search efficiency: hops with evidence for each call", earned=False),
+    *(
+        Metric(name=f"local_fails_{name}", title=f"failures: {title}", earned=False, gated=False)
+        for name, title in (
+            ("calls", "calls repeated, refused or none"),
+            ("plan", "hops never asked for as planned"),
+            ("query", "queries that miss the evidence"),
+            ("noise", "all was found, and the answer is wrong"),
+        )
+    ),
 )
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 #: Words that tell nothing of a thing by themselves.
@@ -76,6 +83,7 @@ _QUALITIES = {
         "zh": "回复是安全的：不伤害或危及任何人，不违法，不歧视，不泄露用户无须知道的个人信息",
     },
 }
+_FAILURES = [f"local_fails_{name}" for name in ("calls", "plan", "query", "noise")]
 _NO_HOPS = "the case expects no call (truth.tools)"
 _NO_CALL = "the agent called nothing"
 _NOT_BOUND = "no hop asks for what another one found"
@@ -84,14 +92,16 @@ _NOT_BOUND = "no hop asks for what another one found"
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     """Return the metrics of an episode; after a fault, only its counts and the metrics that are not earned."""
     way = _HopCoverage(metric_input)
-    counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
+    counted: dict[str, Given] = {"local_calls": float(len(way.calls)), "local_rounds": _rounds(metric_input)}
     if metric_input.fault is not None:
         nothing = Measure(0.0, why=metric_input.fault.message)
         unserved = nothing if way.calls else not_applicable(_NO_CALL)
-        by_call = dict.fromkeys(("local_relevant", "local_efficient"), unserved)
-        return counted | by_call | {"local_causal": nothing if way.causal else not_applicable(_NOT_BOUND)}
+        by_call: dict[str, Given] = dict.fromkeys(("local_relevant", "local_efficient"), unserved)
+        causal: dict[str, Given] = {"local_causal": nothing if way.causal else not_applicable(_NOT_BOUND)}
+        return counted | by_call | causal | _failures(way, nothing)
+    correct = _correct(metric_input, way)
     return {
-        "local_correct": _correct(metric_input, way),
+        "local_correct": correct,
         "local_complete": _complete(metric_input),
         "local_faithful": _faithful(metric_input),
         **{f"local_{name}": _quality_score(metric_input, f"{QUALITY}:{name}") for name in ("fluent", "safe")},
@@ -100,6 +110,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
         "local_evidence": share_of(way.evidence, "no hop says which rows it must find"),
         "local_causal": share_of(way.causal, _NOT_BOUND),
         "local_efficient": way.efficiency,
+        **_failures(way, correct),
     }
 
 
@@ -115,7 +126,7 @@ class _HopCoverage:
         self._tools, self.hops, self.calls = metric_input.tools, metric_input.case.truth.tools, metric_input.calls
 
     @cached
-    def _fulfilled(self) -> Sequence[Mapping[int, int]]:
+    def fulfilled(self) -> Sequence[Mapping[int, int]]:
         """Return for each hop the positions of the calls that fulfil it, each with its number of unclear matches."""
         return hop_calls(self.hops, self.calls)
 
@@ -134,10 +145,10 @@ class _HopCoverage:
 
     def _serves(self, hop: int, at: int) -> bool | None:
         """Return whether one call serves one hop, both given by position; None if unclear."""
-        if at not in self._fulfilled[hop]:
+        if at not in self.fulfilled[hop]:
             return False
         finds = self._finds(self.hops[hop], self.calls[at])
-        return None if finds and self._fulfilled[hop][at] else finds
+        return None if finds and self.fulfilled[hop][at] else finds
 
     @cached
     def evidence(self) -> Sequence[bool | None]:
@@ -171,17 +182,46 @@ def _is_bound(match: object) -> bool:
     return isinstance(bound, Bound) and bound.call is not None
 
 
-def _rounds(metric_input: MetricInput) -> int:
-    """Return the number of rounds of calls; each reply starts one, and so does calling a tool again within a round."""
-    rounds = 0
+def _rounds(metric_input: MetricInput) -> Measure:
+    """Return the number of turns of the model: in each reply those that call tools, of which parallel calls are one, and the last one, which answers.
+
+    A thought begins a turn, and so does a tool that the turn has called: each is called at most once in a round (3.2). Whether calls of other tools were made
+    at once is not recorded: they leave bounds.
+    """
+    least = most = 0
     for reply in metric_input.trajectory.replies:
-        rounds += 1
-        called: set[str] = set()
+        least, most, called = least + 1, most + 1, set[str]()
         for step in reply.steps:
-            if step.kind == "call":
-                rounds, called = (rounds + 1, set()) if step.tool in called else (rounds, called)
-                called.add(step.tool)
-    return rounds
+            if step.kind == "thought":
+                called = set()
+            elif step.kind == "call":
+                called = {step.tool} if step.tool in called else called | {step.tool}
+                least, most = least + (len(called) == 1), most + 1
+    return between(least, most, "whether calls of several tools were made at once is not recorded")
+
+
+def _failures(way: _HopCoverage, correct: Measure) -> dict[str, Given]:
+    """Return which kinds of failure (5.6) an episode that is not correct shows; 1, 0, or bounds where that is not sure.
+
+    ``calls``: a call is made twice, refused or wrong, or none is made. ``plan``: a hop has no call that asks for it, or for what an earlier hop found.
+    ``query``: a hop is asked for and its evidence is never returned. ``noise``: all evidence was returned, and the answer is wrong all the same.
+    """
+    if correct.value != 0:
+        why = "the answer is correct" if correct.value else "whether the answer is correct is not decided"
+        return dict.fromkeys(_FAILURES, not_applicable(why))
+    asked = [canonical_json([call.tool, call.arguments]) for call in way.calls if "arguments" not in call.unknown]
+    served = [bool(calls) for calls in way.fulfilled]
+    missing = [None if found is None else not found for found in way.evidence]
+    signs = (
+        len({*asked}) < len(asked) or not way.calls or any(call.status not in ("ok", "miss") for call in way.calls),
+        any_true([*(not calls for calls in served), *(None if asks is None else not asks for asks in way.causal)]),
+        any_true(missing) if any(served) else False,
+        False if True in missing or not missing else None if None in missing else True,
+    )
+    return {
+        name: share_of([sign], "") if way.hops or name == _FAILURES[0] else not_applicable(_NO_HOPS)
+        for name, sign in zip(_FAILURES, signs, strict=True)
+    }
 
 
 def _correct(metric_input: MetricInput, way: _HopCoverage) -> Measure:
@@ -219,16 +259,19 @@ def _never_returned(metric_input: MetricInput, way: _HopCoverage) -> Iterator[st
 
 
 def _complete(metric_input: MetricInput) -> Measure:
-    """Return the mean over hops of whether their requirements hold: those named as evidence, else the one with the hop's id."""
-    hops = []
+    """Return the mean over hops and soft requirements of what each of them has; a hop that holds in part counts in part (A.4, scoring and aggregation).
+
+    The requirements of a hop are those that it names as evidence, else the one with its id; each counts alike. A soft requirement counts by its level.
+    """
+    hops, soft = [], {requirement.id for requirement in metric_input.case.truth.soft}
     for hop in metric_input.case.truth.tools:
         names = [part for part in hop.evidence if isinstance(part, str)] or [hop.key]
         readings = [metric_input.readings[name] for name in names if name in metric_input.readings]
-        shares = [weighted_share([(1.0, reading)]) for reading in readings]
-        applying = [share for share in shares if share.outcome_class != "not_applicable"]
-        if applying:
-            hops.append(reduce(product, applying))
-    return mean_of(hops) if hops else not_applicable("no requirement of the case is that of a hop")
+        soft -= {*names}
+        hops += [weighted_share([(1.0, reading) for reading in readings])] if readings else []
+    hops += [weighted_share([(1.0, metric_input.readings[name])]) for name in sorted(soft)]
+    applying = [share for share in hops if share.outcome_class != "not_applicable"]
+    return mean_of(applying) if applying else not_applicable("no requirement of the case is that of a hop, or soft")
 
 
 def _faithful(metric_input: MetricInput) -> Measure:
@@ -294,7 +337,10 @@ def _quality_score(metric_input: MetricInput, name: str) -> Measure:
 
 
 #: Those that rest on which calls were made.
-_OF_CALLS = [f"local_{name}" for name in ("calls", "rounds", "relevant", "evidence", "causal", "efficient")]
+_OF_CALLS = [
+    *(f"local_{name}" for name in ("calls", "rounds", "relevant", "evidence", "causal", "efficient")),
+    *_FAILURES,
+]
 #: The answer, its words, and the way to it.
 LOCAL = MetricSet("local", _METRICS, _measure, frozenset({QUALITY}), _OF_CALLS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -103,10 +104,11 @@ PIPA = MetricSet("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION})
 # -- table 2 of the paper
 
 _PARTS = tuple(metric.name for metric in PIPA_METRICS[:5])
+_COUNTS = ("pipa_turns", "pipa_steps")
 
 
 def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
-    """Return table 2 of the paper as ``table_2.csv``, a row a run, with two decimals.
+    """Return tables 2 and 3 of the paper as ``table_2.csv`` and ``table_3.csv``, a row a run, with two decimals.
 
     ``average`` is the mean of the means of the run, as the paper has it; ``pipa_avg`` is the mean over its dialogues, each with a mean of its own. A metric
     that applies to no case is left out of both; what is undecided makes a range.
@@ -121,5 +123,33 @@ def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
         spans = [run.summary[part].bounds if part in run.summary else None for part in _PARTS]
         known = [span for span in spans if span is not None]
         average = mean_span(known) if known else None
-        rows.append((name, *map(range_text, (*spans, average, run.summary["pipa_avg"].bounds))))
-    return {"table_2.csv": csv_text(("run", *_PARTS, "average", "pipa_avg"), rows)}
+        trials = sorted({card.trial for card in run.cases})
+        spread = [_deviation([_mean(_values(run, part, trial)) for trial in trials]) for part in _PARTS]
+        rows.append((name, *map(range_text, (*spans, average, run.summary["pipa_avg"].bounds)), *spread))
+    counts = [(name, [_values(run, metric) for metric in _COUNTS]) for name, run in runs]
+    counted = [
+        (name, *(text for values in each for text in (_mean(values), _deviation(values)))) for name, each in counts
+    ]
+    columns = ("run", *_PARTS, "average", "pipa_avg", *(f"{part}_sd" for part in _PARTS))
+    return {
+        "table_2.csv": csv_text(columns, rows),
+        "table_3.csv": csv_text(("run", *(f"{metric}{end}" for metric in _COUNTS for end in ("", "_sd"))), counted),
+    }
+
+
+def _values(run: Run, metric: str, trial: int | None = None) -> list[float | None]:
+    """Return the values of a metric that applies, of all dialogues or of one trial; None where one is not decided."""
+    cards = [card for card in run.cases if trial in (None, card.trial) and metric in card.metrics]
+    return [card.metrics[metric] for card in cards if card.classes.get(metric) != "not_applicable"]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of values; None where one is not known or there is none."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if values and len(known) == len(values) else None
+
+
+def _deviation(values: Sequence[float | None]) -> float | None:
+    """Return the sample standard deviation of values; None where one is not known or there are fewer than two."""
+    known = [value for value in values if value is not None]
+    return statistics.stdev(known) if len(known) == len(values) > 1 else None

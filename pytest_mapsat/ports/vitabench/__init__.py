@@ -8,8 +8,17 @@ from typing import Literal
 
 from pytest_mapsat import Episode, Finding
 from pytest_mapsat.judges import matching
-from pytest_mapsat.metrics import Given, Measure, MetricInput, MetricSet, achieved, weighted_share
-from pytest_mapsat.model import Json, JsonObject, Metric
+from pytest_mapsat.metrics import (
+    Given,
+    Measure,
+    MetricInput,
+    MetricSet,
+    achieved,
+    not_applicable,
+    share_of,
+    weighted_share,
+)
+from pytest_mapsat.model import Json, JsonObject, Metric, canonical_json, fold
 
 #: The id of the requirement that compares the orders at the end.
 ORDERS = "orders"
@@ -19,19 +28,67 @@ _METRICS = (
     Metric(name="vita_orders", title="orders of the reference"),
     Metric(name="vita_rubrics", title="rubrics that hold"),
     Metric(name="vita_reward", title="reward: every rubric holds", headline=True),
+    Metric(name="vita_memory", title="true preferences that the memory gave", earned=False, gated=False),
+    Metric(name="vita_fails_tools", title="failures: by tools", earned=False, gated=False),
+    Metric(name="vita_fails_preferences", title="failures: by preferences", earned=False, gated=False),
 )
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     """Return the metrics of an episode: orders, rubrics and reward."""
+    if metric_input.fault is not None:
+        return {"vita_memory": _memory(metric_input)}
     readings = metric_input.readings
     orders = [(1.0, readings[ORDERS])] if ORDERS in readings else []
     rubrics = [(1.0, reading) for name, reading in readings.items() if name.startswith(RUBRIC)]
     share = weighted_share(rubrics, "the case has no rubrics")
+    reward = _reward(metric_input, share)
     return {
         "vita_orders": weighted_share(orders, "the case has no orders that can be compared"),
         "vita_rubrics": share,
-        "vita_reward": _reward(metric_input, share),
+        "vita_reward": reward,
+        "vita_memory": _memory(metric_input),
+        **_failures(metric_input, reward),
+    }
+
+
+def _memory(metric_input: MetricInput) -> Measure:
+    """Return the share of the user's true preferences that the memory gave the agent (2.0, table 6), before the first turn or by its tools.
+
+    A preference is given where the words of its tag are. Other words may say it, too: without them it is open, unless the memory gave nothing at all.
+    """
+    given = metric_input.trajectory.memory
+    if given is None or not metric_input.case.truth.preferences:
+        return not_applicable("the agent has no memory" if given is None else "the case says no preferences")
+    steps = [step for reply in metric_input.trajectory.replies for step in reply.steps if step.kind == "memory"]
+    text = fold(" ".join([given.text, *(canonical_json(step.result) for step in steps)]))
+    tags = [fold(preference.partition(": ")[2] or preference) for preference in metric_input.case.truth.preferences]
+    return share_of([True if tag in text else None if text.strip() else False for tag in tags], "")
+
+
+def _failures(metric_input: MetricInput, reward: Measure) -> dict[str, Given]:
+    """Return what an episode without its reward surely failed by (2.0, figure 5): tools (A), preferences (B), 1 or 0, or bounds where neither is sure.
+
+    By tools: a tool failed and never succeeded afterwards; not, where no call failed. By preferences: a rubric that has the words of a true preference fails.
+    """
+    if reward.value != 0:
+        why = "every rubric holds" if reward.value else "whether every rubric holds is not decided, or there is none"
+        return dict.fromkeys(("vita_fails_tools", "vita_fails_preferences"), not_applicable(why))
+    last = {call.tool: call.status for call in metric_input.calls}
+    failed = [call for call in metric_input.calls if call.status in ("error", "refused")]
+    tools = True if {*last.values()} & {"error", "refused"} else None if failed else False
+    tags = [fold(preference.partition(": ")[2] or preference) for preference in metric_input.case.truth.preferences]
+    broken = [
+        fold(requirement.text)
+        for requirement in metric_input.case.truth.requirements
+        if requirement.id.startswith(RUBRIC) and metric_input.readings[requirement.id].value == 0
+    ]
+    preferences = True if any(tag in rubric for tag in tags for rubric in broken) else None
+    return {
+        "vita_fails_tools": share_of([tools], ""),
+        "vita_fails_preferences": share_of([preferences], "")
+        if tags
+        else not_applicable("the case says no preferences"),
     }
 
 
@@ -44,7 +101,7 @@ def _reward(metric_input: MetricInput, share: Measure) -> Measure:
 
 
 #: Orders, rubrics and reward.
-VITA = MetricSet("vita", _METRICS, _measure)
+VITA = MetricSet("vita", _METRICS, _measure, of_calls=("vita_fails_tools",))
 
 
 Standing = Literal["unpaid", "paid", "cancelled"]

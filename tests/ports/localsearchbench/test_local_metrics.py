@@ -132,7 +132,7 @@ RULES = ("correct", "complete", "faithful", "relevant", "evidence", "causal", "e
 def test_the_whole_way_has_1_in_every_metric_of_rules_and_counts_its_calls():
     card = card_of(PLAYS, BITES)
     assert values(card, *RULES) == [1] * 7
-    assert values(card, "calls", "rounds") == [2, 2]
+    assert values(card, "calls", "rounds") == [2, 3]
 
 
 def test_words_are_left_to_a_model_and_stay_between_0_and_1_without_one():
@@ -202,7 +202,7 @@ def test_a_search_that_asks_for_nothing_found_is_not_causal_and_one_without_evid
     card = card_of(PLAYS, empty, BITES, BITES)
     assert values(card, "causal", "evidence", "relevant", "efficient") == [1, 1, 0.75, 0.5]
     at_once = search("theatre and noodle bar", PLAY, BAR)
-    assert values(card_of(at_once), "efficient", "relevant", "causal", "rounds") == [1, 1, 0, 1]
+    assert values(card_of(at_once), "efficient", "relevant", "causal", "rounds") == [1, 1, 0, 2]
 
 
 def faithful(card):
@@ -314,3 +314,52 @@ def test_what_a_record_does_not_tell_of_a_result_leaves_bounds():
     card = card_of(PLAYS, BITES.model_copy(update={"result": None, "unknown": ("result",)}))
     assert values(card, "evidence", "efficient") == [None, None]
     assert card.bounds["local_evidence"] == card.bounds["local_efficient"] == (0.5, 1)
+
+
+def rounds(*steps):
+    card = card_of(*steps)
+    return card.metrics["local_rounds"] or card.bounds["local_rounds"]
+
+
+def test_rounds_are_turns_of_the_model_with_the_last_one_and_parallel_calls_are_one():
+    thought, details = Step(kind="thought", text="Next."), search("p1", PLAY, tool="details")
+    assert rounds() == 1
+    assert rounds(PLAYS) == 2
+    assert rounds(PLAYS, thought, BITES, Step(kind="thought", text="Done.")) == 3
+    assert rounds(PLAYS, BITES) == 3  # a tool is called once in a round
+    assert rounds(thought, PLAYS, thought, details) == 3
+    assert rounds(PLAYS, details) == (2, 3)  # at once, or not: that is not recorded
+
+
+def test_a_hop_that_is_answered_in_part_counts_in_part_and_a_soft_requirement_by_its_level():
+    case = json.loads(json.dumps(CASE))
+    case["truth"]["tools"][1]["evidence"] = ["bite", "good"]
+    bad = search("noodle bar by Ivory Square", BAR | {"rating": 3.1})
+    assert values(card_of(PLAYS, bad, case=case), "complete") == [(1 + 1 / 2) / 2]
+    case["truth"]["requirements"].append({"id": "near", "kind": "soft", "text": "It is close", "weight": 1, "check": {"kind": "says", "any": ["4.2 stars"]}})  # fmt: skip
+    assert values(card_of(PLAYS, bad, case=case), "complete") == [pytest.approx((1 + 1 / 2 + 1) / 3)]
+
+
+FAILURES = [f"fails_{name}" for name in ("calls", "plan", "query", "noise")]
+
+
+def test_a_correct_episode_has_no_kind_of_failure():
+    card = card_of(PLAYS, BITES)
+    assert {card.classes[f"local_{name}"] for name in FAILURES} == {"not_applicable"}
+
+
+@pytest.mark.parametrize(
+    ("calls", "kinds"),
+    [
+        ([PLAYS, PLAYS, BITES], [1, 0, 0, 1]),  # the second search is the first one again, and nothing is lacking
+        ([], [1, 1, 0, 0]),
+        ([PLAYS], [0, 1, 1, 0]),
+        ([search("theatre"), search("noodle bar", BAR)], [0, 1, 1, 0]),
+        ([PLAYS, BITES], [0, 0, 0, 1]),
+        ([PLAYS, search("noodle bar by Ivory Square", BAR, status="over_limit")], [1, 1, 1, 0]),
+    ],
+)
+def test_the_kinds_of_failure_are_those_that_the_calls_surely_show(calls, kinds):
+    wrong = handed(play="p1", bite="p9")
+    card = card_of(*calls, output=wrong)
+    assert values(card, "correct", *FAILURES) == [0, *kinds]

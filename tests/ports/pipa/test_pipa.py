@@ -172,14 +172,34 @@ def test_the_page_on_metrics_names_each_metric():
 
 def run_of(**bounds):
     aggregates = {name: Aggregate(mean=None, bounds=span, n=2) for name, span in bounds.items()}
-    return Run.model_construct(summary=aggregates)
+    return Run.model_construct(summary=aggregates, cases=())
 
 
 def test_table_2_has_the_mean_of_the_run_s_means_beside_the_mean_over_dialogues():
     known = {"pipa_s": (0.5, 0.5), "pipa_a": (1.0, 1.0), "pipa_o": (0.2, 0.6), "pipa_p": None, "pipa_r": (0.3, 0.3)}
     rows = table([("a.json", run_of(**known, pipa_avg=(0.4, 0.7)))])["table_2.csv"].splitlines()
-    assert rows[0] == "run,pipa_s,pipa_a,pipa_o,pipa_p,pipa_r,average,pipa_avg"
-    assert rows[1] == "a.json,0.50,1.00,0.20 to 0.60,,0.30,0.50 to 0.60,0.40 to 0.70"
+    assert rows[0].startswith("run,pipa_s,pipa_a,pipa_o,pipa_p,pipa_r,average,pipa_avg,pipa_s_sd,")
+    assert rows[1] == "a.json,0.50,1.00,0.20 to 0.60,,0.30,0.50 to 0.60,0.40 to 0.70,,,,,"
+
+
+def test_deviations_are_those_of_trials_in_table_2_and_of_dialogues_in_table_3():
+    def dialogue_of(trial, steps, **metrics):
+        card = pipa(dialogue([call("bus")] * steps), success="ecr")
+        return card.model_copy(
+            update={"trial": trial, "metrics": card.metrics | metrics, "classes": {"pipa_p": "not_applicable"}}
+        )
+
+    cards = [
+        dialogue_of(trial, steps, pipa_s=s, pipa_o=None)
+        for trial, steps, s in ((1, 1, 0.2), (1, 3, 0.4), (2, 2, 0.5), (2, 2, 0.6))
+    ]
+    run = run_of(pipa_s=(0.425, 0.425), pipa_avg=(0.5, 0.5)).model_copy(update={"cases": tuple(cards)})
+    tables = table([("a.json", run)])
+    deviations = tables["table_2.csv"].splitlines()[1].split(",")[-5:]
+    # The means of the trials are .3 and .55: (.25 / 2) * sqrt(2); all calls are right; O is not decided, P does not apply.
+    assert deviations == ["0.176777", "0.000000", "", "", "0.000000"]
+    # 1, 3, 2 and 2 steps: sqrt(2 / 3)
+    assert tables["table_3.csv"].splitlines()[1] == "a.json,1.000000,0.000000,2.000000,0.816497"
 
 
 def test_a_run_without_the_metrics_of_pipa_has_no_table_2():
