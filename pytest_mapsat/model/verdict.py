@@ -175,6 +175,7 @@ class Label(Noun):
     expected and what was found, or rows at the start and at the end. ``idle``: it holds at an end that nothing had to be changed for.
     ``reading``: the family of what was read of prose to come to it, empty where nothing was. ``cell``: the kind of failure that the rules saw; on a label
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
+    ``check``: the kind of the check that failed it; of several, the first. Empty where it did not fail by a check, and in older files.
     """
 
     requirement: str
@@ -193,6 +194,7 @@ class Label(Noun):
     reading: Family = ""
     cell: Cell | Literal[""] = ""
     size: ReplySize | None = None
+    check: str = ""
 
     @property
     def suspect(self) -> bool:
