@@ -163,6 +163,11 @@ def test_a_drawing_copes_with_wild_values():
 
 def test_the_words_of_a_reply_are_all_there():
     page = html_report(run_of(BROKEN))
-    said = "".join(re.findall(r'<p class="said">(.*?)</p>', page))
+    said = "".join(re.findall(r'<p class="said" lang="en">(.*?)</p>', page))
     assert REPLY in re.sub("<[^>]+>", "", said)
-    assert json.loads(re.search(r'data-domains="([^"]*)"', page)[1].replace("&#34;", '"')) == ["navigation"]
+    tags = json.loads(unescape(re.search(r'data-tags="([^"]*)"', page)[1]))
+    assert (tags["domain"], tags["tool"], tags["difficulty"]) == (
+        ["navigation"],
+        ["get_route", "search_nearby"],
+        ["L1"],
+    )
