@@ -46,8 +46,8 @@ __all__ = ["Dialogues", "EarlierRun", "html_report", "opening", "templates_of"]
 
 #: Metrics of an episode in the table of cases, and which of them come right after the first.
 _IN_TABLE, _COLUMNS = 3, ("iisr", "ifs")
-#: A filter offers no more values than this.
-_CHOICES = 200
+#: A filter offers no more values than this; fields of the page's own, which an attribute of the same name must not be taken for.
+_CHOICES, _FIELDS = 200, frozenset("why find outcome undecided flipped figure side limit sort".split())  # noqa: SIM905
 #: Groups of a dimension that are shown at once; the others are folded.
 _OPEN_DIMENSIONS = ("domain", "requirement_source", "difficulty")
 
@@ -150,7 +150,7 @@ def environment() -> Environment:
         "dimension": view.dimension_title,
         "group_order": view.group_order,
         "interval": view.interval_text,
-        "lang": language_of,
+        "lang": language_attribute,
         "mean": view.mean_text,
         "metric": view.metric_title,
         "outcome": view.outcome_title,
@@ -184,10 +184,10 @@ def _text_only(text: str) -> Markup:
     return Markup(visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704  all that could end the text is escaped
 
 
-def language_of(text: str) -> str:
-    """Return the language tag of a text: ``zh`` if at least a third of its words, taken as two characters each, are Chinese; else ``en``."""
+def language_attribute(text: str) -> str:
+    """Return the attribute for a Chinese text, in which at least a third of the words, each of two characters, are Chinese; empty for others, as the page is in English."""
     chinese = 0 if text.isascii() else len(_CHINESE.findall(text)) / 2
-    return "zh" if chinese and chinese * 2 >= len(_LATIN.findall(text)) else "en"
+    return " lang=zh" if chinese and chinese * 2 >= len(_LATIN.findall(text)) else ""
 
 
 def _day(started: str) -> str:
@@ -469,7 +469,7 @@ class RowView:
         """Return what the list can be filtered by: why the case failed, and the groups that its episodes are in, by dimension."""
         tags = {"why": list(self.reasons)}
         for dimension, name in dict.fromkeys(pair for each in self.views for pair in memberships(each.card)):
-            tags.setdefault(dimension, []).append(name)
+            tags.setdefault(f"attribute {dimension}" if dimension in _FIELDS else dimension, []).append(name)
         return tags
 
     def span(self, metric: str) -> Bounds | None:
@@ -512,7 +512,12 @@ def _tag_choices(rows: Sequence[RowView]) -> dict[str, list[str]]:
         for name, values in row.tags.items():
             found.setdefault(name, {}).update(dict.fromkeys(values))
     order = ["why", *view.dimension_order(found.keys() - {"why"})]
-    return {name: view.group_order(found[name]) for name in order if 1 < len(found.get(name, ())) <= _CHOICES}
+    least = {"why": 0}  # a reason leads to its cases even where it is the only one
+    return {
+        name: view.group_order(found[name])
+        for name in order
+        if least.get(name, 1) < len(found.get(name, ())) <= _CHOICES
+    }
 
 
 def detailed_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
