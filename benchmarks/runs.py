@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -177,6 +179,45 @@ def large(bench: Bench) -> list[Row]:
     ]
 
 
+def opened(bench: Bench) -> list[Row]:
+    """The page of the shipped suite of 500 cases, opened in Chromium: until all is loaded and painted."""
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        return []
+    suite = "benchmark_cases" if bench.quick else "benchmark_500"
+    page = bench.folder / "opened.html"
+    agent = "--mapsat-agent=shipped_agents.considerate:agent"
+    command = pytest_command(Path(__file__).parents[1], suite, agent, f"--mapsat-report=html:{page}", plugin=True)
+    in_turn([replace(command, status=0 if bench.quick else 1)], rounds=1, warm=False)
+    seconds = statistics.median(_opening_times(page, bench.rounds))
+    what = f"the page of {50 if bench.quick else 500} cases opened in Chromium"
+    how = f"{suite}, considerate agent; a file of {page.stat().st_size / 1e6:.1f} MB"
+    return [Row(what, f"{seconds:.2f} s", "1.0 s", seconds <= 1.0, how)]
+
+
+def _opening_times(page: Path, rounds: int) -> list[float]:
+    """Return how many seconds a page takes from navigation to the first frame after it has loaded, each time anew."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"):
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    painted = (
+        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))"
+    )
+    times = []
+    try:
+        for _ in range(rounds):
+            driver.get("about:blank")
+            driver.get(page.as_uri())
+            times.append(driver.execute_async_script(painted) / 1000)
+    finally:
+        driver.quit()
+    return times
+
+
 def beside(bench: Bench, *, seconds: float) -> dict[str, Timed]:
     """Return runs of ours, of bare pytest, and of each peer, in turn.
 
@@ -235,4 +276,4 @@ def _both(ours: Timed, bare: Timed) -> str:
     return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB; {processor}"
 
 
-RUNS = (unused, trivial, memory, collect, sample, waiting, again, large)
+RUNS = (unused, trivial, memory, collect, sample, waiting, again, large, opened)

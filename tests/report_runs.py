@@ -24,6 +24,7 @@ from pytest_mapsat.model.run import (
     Comparison,
     RequirementChange,
     RuleResult,
+    RunTiming,
 )
 from pytest_mapsat.model.trajectory import Difference, Provenance
 
@@ -178,6 +179,21 @@ def comparison() -> Comparison:
 
 RUN = run_of(BROKEN, OPEN, FINE, thresholds=["ar=0.9"], lost=[("gone", 1, "lost with its worker")])
 COMPARED = RUN.model_copy(update={"comparison": comparison()})
+
+
+def _before(reply: str, *steps: Step) -> Any:
+    """BROKEN as it was in an earlier run, with another reply and other calls."""
+    turns = (Turn(role="user", text=QUERY), Turn(role="agent", text=reply, steps=steps))
+    labels = (OPEN_NOW.model_copy(update={"outcome": "passed", "value": 1.0, "quotes": ()}), NEAR, NAMED)
+    return told("charge-now", *labels, trajectory=Trajectory(case="charge-now", turns=turns))
+
+
+WAS_FINE = _before("Go to Blue Bay, 2 Mill Lane. It is 400 m from you.", SEARCH)
+#: Runs before COMPARED, the oldest first: the case that is broken now passed, and ``old`` was a case once.
+BEFORE = tuple(
+    run_of(*cards).model_copy(update={"timing": RunTiming(started=f"2026-05-0{day}T08:30:00+00:00")})
+    for day, cards in ((1, (BROKEN, told("old", NAMED), FINE)), (2, (WAS_FINE, OPEN, FINE)))
+)
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'><svg onload=window.hacked=1>"

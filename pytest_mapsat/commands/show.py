@@ -11,11 +11,14 @@ from pathlib import Path
 
 from pytest_mapsat import reports
 from pytest_mapsat.formats import is_journal, read_cards, read_run
-from pytest_mapsat.model import Run, Scorecard, UsageError, did_you_mean, shown
-from pytest_mapsat.runs.saved import read_saved
+from pytest_mapsat.gate import compare, parse_drops
+from pytest_mapsat.model import CommonRequirement, Run, Scorecard, Tool, UsageError, did_you_mean, shown
+from pytest_mapsat.runs.saved import read_baseline, read_saved, refuse_journal
+from pytest_mapsat.suite import WrittenCase
 
 from . import shared
 
+_PAIR = 2
 #: What is a report to be written rather than a run to be read.
 _TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
 
@@ -73,7 +76,9 @@ def _cards(saved: Run, case: str | None) -> list[Scorecard]:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat report``."""
-    about = "files that --mapsat-save wrote, or journals; several for the reports of packages alone"
+    about = (
+        "files that --mapsat-save wrote, or a journal; several, the new run last, for html and the reports of packages"
+    )
     parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
     types = "; ".join(f"{name}:PATH, {report.about}" for name, report in reports.REPORTS.items())
     about = f"{types}; of packages, which write files into a folder: {', '.join(reports.reports_of_packages())}"
@@ -90,25 +95,48 @@ def run_report(options: argparse.Namespace) -> int:
     others = [text for text in targets if text not in of_packages]
     if not targets:
         raise UsageError(f"found {given[-1]!r}, expected TYPE:PATH, as in html:report.html")
-    if others and len(runs) > 1:
-        raise UsageError(f"{others[0]}: found {len(runs)} runs, expected one")
-    status = _write_reports(runs[0], others) if others else shared.OK
+    single = [text for text in others if text.partition(":")[0] != reports.OF_SEVERAL]
+    if single and len(runs) > 1:
+        raise UsageError(f"{single[0]}: found {len(runs)} runs, expected one")
+    status = _write_reports(runs, others) if others else shared.OK
     for text in of_packages:
         name, _, folder = text.partition(":")
         shared.write(map(str, reports.write_report_of_package(name, _named_runs(runs), Path(folder))))
     return status
 
 
-def _write_reports(path: Path, wanted: list[str]) -> int:
-    """Write reports of a saved run and return the exit status. Raises UsageError if one would overwrite the run."""
+def _write_reports(paths: list[Path], wanted: list[str]) -> int:
+    """Write reports of the last run, beside the others, and return the exit status. Raises UsageError if one would overwrite a run."""
     targets = reports.parse_reports(wanted, Path.cwd())
-    files = [target.path for target in targets if target.path is not None]
-    if any(file.exists() and path.exists() and file.samefile(path) for file in files):
-        raise UsageError(f"{path} is the run itself: give the report another place")
-    whole = is_journal(path)
-    saved = read_saved(path, keep=reports.opening)
-    shared.write(reports.write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
+    files = [target.path for target in targets if target.path is not None and target.path.exists()]
+    for path in paths:
+        if any(path.exists() and file.samefile(path) for file in files):
+            raise UsageError(f"{path} is the run itself: give the report another place")
+    *earlier, (path, saved) = _by_date(paths)
+    if earlier:
+        baseline, new = (read_baseline(each) for each in (earlier[-1][0], path))
+        drops = parse_drops(saved.manifest.options.max_drop, saved.manifest.metrics)
+        saved = saved.model_copy(update={"comparison": compare(baseline, new, drops, common=True)})
+    beside = [reports.EarlierRun(each.stem, run, partial(read_cards, each)) for each, run in earlier]
+    whole = None if is_journal(path) else partial(read_cards, path)
+    shared.write(reports.write_reports(saved, targets, Path.cwd(), whole, beside))
     return shared.status_of(saved)
+
+
+def _by_date(paths: list[Path]) -> list[tuple[Path, Run]]:
+    """Return runs with their paths: two as they were given, the baseline first, and more by the time that they started, if all tell it.
+
+    Raises:
+        UsageError: one is given twice, or one of several is a journal.
+    """
+    places = [path.resolve() for path in paths]
+    if twice := [path for path, place in zip(paths, places, strict=True) if places.count(place) > 1]:
+        raise UsageError(f"{twice[0]} is given twice")
+    for path in paths if len(paths) > 1 else ():
+        refuse_journal(path)
+    runs = [(path, read_saved(path, keep=reports.opening)) for path in paths]
+    dated = len(runs) > _PAIR and all(run.timing.started for _, run in runs)
+    return sorted(runs, key=lambda pair: pair[1].timing.started) if dated else runs
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:

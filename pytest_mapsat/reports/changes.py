@@ -87,13 +87,13 @@ def flip(case: CaseChange) -> str:
 
 def requirement_change(requirement: RequirementChange) -> str:
     """Return how a requirement was labelled before and now, as ``passed → failed``."""
+    before = label_word(requirement.baseline, requirement.baseline_value)
+    return f"{before} → {label_word(requirement.new, requirement.new_value)}"
 
-    def label(outcome: str, value: float | None) -> str:
-        """Return an outcome in words, with the value if the requirement is met in part."""
-        return f"met in part ({value:g})" if value is not None and 0 < value < 1 else outcome_title(outcome)
 
-    before = label(requirement.baseline, requirement.baseline_value)
-    return f"{before} → {label(requirement.new, requirement.new_value)}"
+def label_word(outcome: str, value: float | None) -> str:
+    """Return the outcome of a label in words, with the value if the requirement is met in part."""
+    return f"met in part ({value:g})" if value is not None and 0 < value < 1 else outcome_title(outcome)
 
 
 def unlike_texts(comparison: Comparison) -> list[str]:

@@ -18,24 +18,24 @@ from .markdown import annotation_lines, markdown_report
 from .view import json_report
 
 if TYPE_CHECKING:
-    from .html import Dialogues
+    from .html import Dialogues, EarlierRun
 
 
 class _Report(NamedTuple):
     """A type of report: its description for help, and the function that makes its texts from a run."""
 
     about: str
-    texts: Callable[[Run, Dialogues | None], Iterable[str]]
+    texts: Callable[[Run, Dialogues | None, Sequence[EarlierRun]], Iterable[str]]
 
 
-def _html(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
-    """Yield the run as one page of HTML."""
+def _html(run: Run, dialogues: Dialogues | None, earlier: Sequence[EarlierRun]) -> Iterator[str]:
+    """Yield the run as one page of HTML, beside earlier runs."""
     from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
 
-    yield html_report(run, dialogues)
+    yield html_report(run, dialogues, earlier)
 
 
-def _otlp(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
+def _otlp(run: Run, dialogues: Dialogues | None, _: Sequence[EarlierRun]) -> Iterator[str]:
     """Return the run as lines of OTLP JSON, one for each episode."""
     from .otlp import otlp_lines  # noqa: PLC0415  with an HTTP client, for this report only
 
@@ -47,14 +47,16 @@ def _otlp(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
 GROUP = "pytest_mapsat.reports"
 GITHUB = "github"
 OTLP = "otlp"
+#: The type that shows a run beside earlier ones.
+OF_SEVERAL = "html"
 #: All types of reports. A new type is a line here.
 REPORTS = {
-    "html": _Report("one file that works from disk", _html),
-    "json": _Report("a row for each episode", lambda run, _: [json_report(run)]),
-    "markdown": _Report("a comment for a merge request", lambda run, _: [markdown_report(run)]),
+    OF_SEVERAL: _Report("one file that works from disk", _html),
+    "json": _Report("a row for each episode", lambda run, *_: [json_report(run)]),
+    "markdown": _Report("a comment for a merge request", lambda run, *_: [markdown_report(run)]),
     GITHUB: _Report(
         "the summary of a step, and annotations on the output; without PATH: of the step that is under way",
-        lambda run, _: [markdown_report(run)],
+        lambda run, *_: [markdown_report(run)],
     ),
     OTLP: _Report(
         "spans as OTLP JSON, a line for each episode; with the address of a collector they are sent there", _otlp
@@ -82,12 +84,13 @@ class ReportTarget(NamedTuple):
         """Return the file or address that the report goes to, as text; empty if it goes nowhere."""
         return self.address or str(self.path or "")
 
-    def write(self, run: Run, dialogues: Dialogues | None = None) -> None:
+    def write(self, run: Run, dialogues: Dialogues | None = None, earlier: Sequence[EarlierRun] = ()) -> None:
         """Write the report to its file, whole or not at all, or send it to its address.
 
         Args:
             run: the run.
             dialogues: gives scorecards with their dialogues, where those of the run hold only what the user asked.
+            earlier: runs that the page shows it beside, the oldest first.
 
         Raises:
             OSError: the file cannot be written.
@@ -98,7 +101,7 @@ class ReportTarget(NamedTuple):
 
             send(run, self.address, dialogues)
             return
-        texts = REPORTS[self.type].texts(run, dialogues)
+        texts = REPORTS[self.type].texts(run, dialogues, earlier)
         with self.path.open("ab") if self.adds else replacing(self.path) as file:
             file.writelines(text.encode("utf-8", errors="replace") for text in texts)
 
@@ -171,7 +174,11 @@ def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
 
 
 def write_reports(
-    run: Run, targets: Iterable[ReportTarget], root: Path, dialogues: Dialogues | None = None
+    run: Run,
+    targets: Iterable[ReportTarget],
+    root: Path,
+    dialogues: Dialogues | None = None,
+    earlier: Sequence[EarlierRun] = (),
 ) -> Iterator[str]:
     """Write reports, and yield lines to print: annotations for GitHub, and notes about reports that were not written.
 
@@ -180,6 +187,7 @@ def write_reports(
         targets: where the reports go.
         root: the folder that node ids start from.
         dialogues: gives scorecards with their dialogues, by their numbers; None: those of the run hold them.
+        earlier: runs that the page shows it beside, the oldest first.
 
     Raises:
         MapsatError: a file cannot be written.
@@ -189,7 +197,7 @@ def write_reports(
             yield f"note     {GITHUB}: was not written: {_SUMMARY} is not set, as it is in a step on GitHub; elsewhere give {GITHUB}:PATH"
             continue
         try:
-            target.write(run, dialogues)
+            target.write(run, dialogues, earlier)
         except OSError as error:
             raise MapsatError(f"{target.type}:{target.place}: {error.strerror or error}") from None
         if target.type == GITHUB:

@@ -265,8 +265,12 @@ def headline(run: Run) -> tuple[str, str]:
     """Return the result of the run in a few words, and its state: ``passed``, ``failed`` or ``undecided``."""
     counts = Counter(card.outcome for card in run.cases)
     gate, total = run.gate, len(run.cases)
-    if gate.outcome == "failed" and counts["failed"]:
-        return f"{counts['failed']} of {total} failed{'; the gate fails' if gate.thresholds else ''}", "failed"
+    if gate.outcome != "passed" and counts["failed"]:
+        noun = "cases" if len({card.id for card in run.cases}) == total else "episodes"
+        gate_text = (
+            "; the run is invalid" if gate.outcome == "invalid" else "; the gate fails" if gate.thresholds else ""
+        )
+        return f"FAILED: {counts['failed']} of {total} {noun}{gate_text}", "failed"
     if gate.outcome == "passed" and not gate.thresholds:
         passed, none = counts["passed"], "" if counts["failed"] else ", none failed"
         return (f"All {total} passed" if passed == total else f"{passed} of {total} passed{none}"), "passed"

@@ -50,6 +50,38 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
     assert capsys.readouterr().out.splitlines()[0] == "here-t2: passed"
 
 
+def rewritten(path, *, started, said=None, lacks=None):
+    """Write the run of the folder again, as one that started at another time."""
+    data = json.loads(Path("run.json").read_text(encoding="utf-8"))
+    data["timing"] = {"started": started}
+    data["cases"] = [case for case in data["cases"] if case["id"] != lacks]
+    text = json.dumps(data)
+    Path(path).write_text(text.replace("Go to Old Mill.", said) if said else text, encoding="utf-8")
+
+
+def test_two_runs_stand_side_by_side_the_second_one_is_the_page():
+    rewritten("old.json", started="2026-05-01T08:00:00+00:00", said="Go to Blue Bay.", lacks="there")
+    rewritten("new.json", started="2026-04-01T08:00:00+00:00")
+    assert main(["report", "old.json", "new.json", "html:a.html"]) == 0
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "Go to <del>Blue Bay</del>." in page
+    assert "Go to <ins>Old Mill</ins>." in page
+    assert "1 only now: " in page
+    assert "Over 2 runs" not in page
+
+
+def test_more_runs_stand_in_the_order_of_their_dates():
+    for name, day in (("c", 3), ("a", 1), ("b", 2)):
+        rewritten(f"{name}.json", started=f"2026-05-0{day}T08:00:00+00:00", said=f"Go {name}.")
+    assert main(["report", "c.json", "a.json", "b.json", "html:page.html"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "Over 3 runs" in page
+    heads = page.split('class="trends"')[1].split("</thead>")[0]
+    assert heads.index("a<br>2026-05-01 08:00") < heads.index("b<br>2026-05-02") < heads.index("this run<br>2026-05-03")
+    assert "<del>b</del>" in page
+    assert "<ins>c</ins>" in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -60,7 +92,9 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
         (["report", "run.json", "html:run.json"], "run.json is the run itself"),
         (["report", "bad.json", "html:a.html"], "bad.json:1: schema: found 'mapsat-run/9'"),
         (["report", "run.json", "figures:run.json/x"], "run.json/x"),
-        (["report", "run.json", "run.json", "html:a.html"], "html:a.html: found 2 runs, expected one"),
+        (["report", "run.json", "twice.json", "json:a"], "json:a: found 2 runs, expected one"),
+        (["report", "run.json", "run.json", "html:a.html"], "run.json is given twice"),
+        (["report", "run.json", "twice.json", "html:twice.json"], "twice.json is the run itself"),
         (["report", "run.json", "profile:f"], "expected two runs, without and with the profile, found 1"),
         (["report", "twice.json", "figures:f"], "a second scorecard of case here"),
     ],

@@ -8,15 +8,16 @@ import pytest
 from report_runs import BROKEN, COMPARED, FINE, PLACES, REPLY, RUN, quote, told
 from runs_made import run_of
 
-from pytest_mapsat.model import Label, Quote, Step, Trajectory
+from pytest_mapsat.model import Aggregate, Label, Quote, Step, Trajectory, Turn
 from pytest_mapsat.reports import html as html_page
 from pytest_mapsat.reports.html import drawing_of, html_report, opening, pieces
+from pytest_mapsat.reports.html.earlier import trend_of, word_changes
 
 MIB = 1024 * 1024
 
 
-def label(outcome, *quotes, requirement="f"):
-    return Label(requirement=requirement, kind="fact", outcome=outcome, quotes=quotes)
+def label(outcome, *quotes, requirement="f", kind="fact", **fields):
+    return Label(requirement=requirement, kind=kind, outcome=outcome, quotes=quotes, **fields)
 
 
 def drawn(*calls):
@@ -80,6 +81,70 @@ def test_equal_runs_give_equal_pages_and_a_page_asks_for_nothing():
 def test_a_page_without_a_comparison_has_no_changes():
     assert 'id="changes"' not in html_report(RUN)
     assert 'id="changes"' in html_report(COMPARED)
+
+
+def test_the_kinds_of_checks_that_cases_fail_by_stand_first_and_lead_to_their_cases():
+    by_check = [
+        label("failed", requirement=requirement, kind="hard", check=check, value=0, why="no")
+        for requirement, check in (("open", "says"), ("near", "located"))
+    ]
+    cards = [told(f"case-{number}", *by_check[: 1 + number % 2], outcome="failed") for number in range(3)]
+    page = html_report(run_of(*cards))
+    reasons = re.findall(r'<span class="times">(\d+)</span>.*?<b>(.*?)</b>', page)
+    assert reasons == [("3", "something that must, or must not, be said"), ("1", "a place too far away")]
+    assert 'href="#cases?why=a+place+too+far+away"' in page
+    assert page.index("Why cases failed") < page.index('id="cases"')
+
+
+def test_a_timeline_has_times_tokens_and_errors_of_each_turn():
+    steps = (Step(kind="call", tool="find"), Step(kind="call", tool="go", status="error", result="no"))
+    turns = (
+        Turn(role="user", text="Go"),
+        Turn(role="agent", text="Where?", steps=steps, timing={"seconds": 1.5}),
+        Turn(role="user", text="There"),
+        Turn(role="agent", text="Done", timing={"seconds": 0.5}, usage={"input_tokens": 1200, "output_tokens": 30}),
+    )
+    (row,) = html_page.row_views(run_of(told("a", trajectory=Trajectory(case="a", turns=turns))))
+    lines = row.told.timeline
+    assert [(line.number, line.start, line.width, line.time) for line in lines] == [
+        (1, 0.0, 75.0, "1.5 s"),
+        (3, 75.0, 25.0, "500 ms"),
+    ]
+    assert lines[0].calls == (("find", "ok"), ("go", "error"))
+    assert lines[1].tokens == "1,200 in / 30 out"
+
+
+def test_texts_in_chinese_say_so():
+    turns = (Turn(role="user", text="附近有充电站吗？"), Turn(role="agent", text="Old Mill has a charger (充电)."))
+    page = html_report(run_of(told("a", trajectory=Trajectory(case="a", turns=turns))))
+    assert '<p class="said" lang=zh>附近有充电站吗？' in page
+    assert '<p class="said">Old Mill' in page
+
+
+def test_an_attribute_with_the_name_of_a_field_has_a_filter_of_its_own():
+    cards = [told(f"case-{value}", attributes={"outcome": value, "why": value}) for value in ("a", "b")]
+    names = re.findall(r'<select data-tag="([^"]+)" name="([^"]+)"', html_report(run_of(*cards)))
+    assert names[1:] == [("attribute outcome", "attribute outcome"), ("attribute why", "attribute why")]
+
+
+def test_a_difference_is_of_words_and_of_chinese_characters():
+    assert word_changes("It is 400 m away.", "It is 4 km away.") == (
+        [("", "It is "), ("del", "400 m"), ("", " away.")],
+        [("", "It is "), ("ins", "4 km"), ("", " away.")],
+    )
+    assert word_changes("去老磨坊", "去蓝湾")[1] == [("", "去"), ("ins", "蓝湾")]
+    long = "word " * 5_000
+    assert word_changes(long, f"{long}\nmore") == ([("del", long)], [("ins", f"{long}\nmore")])
+
+
+def test_a_trend_draws_bounds_as_a_band_and_leaves_out_runs_without_a_value():
+    means = [{"mean": 0.0, "bounds": (0, 0)}, None, {"mean": None, "bounds": (0.5, 1)}]
+    runs = [
+        RUN.model_copy(update={"summary": {} if mean is None else {"ar": Aggregate(n=1, **mean)}}) for mean in means
+    ]
+    trend = trend_of("ar", runs, share=True)
+    assert trend.dots == ((4.0, 32.0), (156.0, 11.0))
+    assert trend.band == "4,32 156,18 156,4 4,32"
 
 
 def test_a_long_result_is_cut_and_says_so():
@@ -165,4 +230,9 @@ def test_the_words_of_a_reply_are_all_there():
     page = html_report(run_of(BROKEN))
     said = "".join(re.findall(r'<p class="said">(.*?)</p>', page))
     assert REPLY in re.sub("<[^>]+>", "", said)
-    assert json.loads(re.search(r'data-domains="([^"]*)"', page)[1].replace("&#34;", '"')) == ["navigation"]
+    tags = json.loads(unescape(re.search(r'data-tags="([^"]*)"', page)[1]))
+    assert (tags["domain"], tags["tool"], tags["difficulty"]) == (
+        ["navigation"],
+        ["get_route", "search_nearby"],
+        ["L1"],
+    )

@@ -15,7 +15,8 @@ from importlib.resources import files
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.metrics import CaseRow, case_rows, mean_span
+from pytest_mapsat.metrics import CaseRow, by_key, case_rows, mean_span
+from pytest_mapsat.metrics.aggregate import memberships
 from pytest_mapsat.model import (
     BESIDES,
     Aggregate,
@@ -28,29 +29,36 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
     share_field_sets,
+    total_usage,
 )
 from pytest_mapsat.printed import visible
 from pytest_mapsat.reports import changes, view
+from pytest_mapsat.reports.failures import FailureGroup, failure_groups
 from pytest_mapsat.reports.text import cell_width, cut, printable
+
+from .earlier import TREND_HEIGHT, TREND_WIDTH, EarlierRun, before_of, cards_before, histories, trend_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["Dialogues", "html_report", "opening", "templates_of"]
+__all__ = ["Dialogues", "EarlierRun", "html_report", "opening", "templates_of"]
 
-#: Metrics of an episode that stand in the table of cases.
-_IN_TABLE = 3
+#: Metrics of an episode in the table of cases, and which of them come right after the first.
+_IN_TABLE, _COLUMNS = 3, ("iisr", "ifs")
+#: A filter offers no more values than this; fields of the page's own, which an attribute of the same name must not be taken for.
+_CHOICES, _FIELDS = 200, frozenset("why find outcome undecided flipped figure side limit sort".split())  # noqa: SIM905
 #: Groups of a dimension that are shown at once; the others are folded.
 _OPEN_DIMENSIONS = ("domain", "requirement_source", "difficulty")
 
 
-def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
+def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[EarlierRun] = ()) -> str:
     """Return the run as a page of HTML, self-contained: style, script and all cases are in it.
 
     Args:
         run: the run; of its trajectories what the user asked is enough, where ``dialogues`` is given.
         dialogues: gives scorecards with their whole trajectories; None: those of the run have them.
+        earlier: runs before it, the oldest first. Episodes are shown beside those of the last of them.
     """
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
@@ -59,9 +67,17 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
     )
     title, state = view.headline(run)
     metrics = view.shown_metrics(run)
-    rows = row_views(run)
+    shares = set(metrics) - {metric.name for metric in run.manifest.metrics if metric.unit != "share"}
+    reasons = failure_groups(run)
+    rows = row_views(run, reasons)
     shown = detailed_views(rows, dialogues)
-    outcomes = {outcome: view.outcome_title(outcome) for outcome in dict.fromkeys(row.outcome for row in rows)}
+    cards = [case_view.card for views in shown.values() for case_view in views]
+    before = cards_before(earlier[-1], cards) if earlier else {}
+    anchors = {(row.row.id, row.row.agent): row.told.anchor for place, row in enumerate(rows) if place in shown}
+    runs = [*(each.run for each in earlier), run]
+    ended = histories(runs, anchors)
+    columns = list(dict.fromkeys(name for name in (*metrics[:1], *_COLUMNS, *metrics) if name in metrics))[:_IN_TABLE]
+    any_cost = any(row.cost is not None for row in rows)
     page = environment().get_template("page.html.jinja")
     return page.render(
         run=run,
@@ -72,17 +88,26 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
         state=state,
         sample=view.sample_text(run.manifest),
         counts=view.counts_text(run),
+        reasons=reasons,
         metrics=metrics,
         about={metric.name: metric.title for metric in run.manifest.metrics},
-        shares=set(metrics) - {metric.name for metric in run.manifest.metrics if metric.unit != "share"},
+        shares=shares,
         dimensions=view.dimension_order(run.groups),
         open_dimensions=_OPEN_DIMENSIONS,
-        columns=[name for name in metrics if name != view.PASS_RATE][:_IN_TABLE],
+        columns=columns,
+        figures=[*map(view.metric_word, columns), "replies", "time", *(["cost"] if any_cost else [])],
         rows=rows,
         told=shown,
+        before={card.key: before_of(before[card.key], card) for card in cards if card.key in before},
         anchors={row.row.id: row.told.anchor for place, row in reversed([*enumerate(rows)]) if place in shown},
-        outcomes=outcomes,
-        domains=sorted({domain for card in run.cases for domain in card.domains}),
+        changed={case.id: case for case in run.comparison.cases} if run.comparison else {},
+        history=[*((each.name, each.run) for each in earlier), ("this run", run)],
+        failed_cases=[sum(case.ended[place] == "failed" for case in ended) for place in range(len(runs))],
+        trends=[trend_of(name, runs, share=name in shares) for name in metrics],
+        ended=ended,
+        outcomes={outcome: view.outcome_title(outcome) for outcome in dict.fromkeys(row.outcome for row in rows)},
+        tags=_tag_choices(rows),
+        any_cost=any_cost,
         any_open=any(row.open for row in rows),
     )
 
@@ -121,9 +146,11 @@ def environment() -> Environment:
         "bar": bar_of,
         "cells": cell_width,
         "counted": counted_text,
+        "day": _day,
         "dimension": view.dimension_title,
         "group_order": view.group_order,
         "interval": view.interval_text,
+        "lang": language_attribute,
         "mean": view.mean_text,
         "metric": view.metric_title,
         "outcome": view.outcome_title,
@@ -132,6 +159,7 @@ def environment() -> Environment:
         "text_only": _text_only,
     }
     environment.globals |= {"view": view, "comparing": changes, "width": WIDTH, "height": HEIGHT}
+    environment.globals |= {"trend_width": TREND_WIDTH, "trend_height": TREND_HEIGHT}
     return environment
 
 
@@ -156,6 +184,17 @@ def _text_only(text: str) -> Markup:
     return Markup(visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704  all that could end the text is escaped
 
 
+def language_attribute(text: str) -> str:
+    """Return the attribute for a Chinese text, in which at least a third of the words, each of two characters, are Chinese; empty for others, as the page is in English."""
+    chinese = 0 if text.isascii() else len(_CHINESE.findall(text)) / 2
+    return " lang=zh" if chinese and chinese * 2 >= len(_LATIN.findall(text)) else ""
+
+
+def _day(started: str) -> str:
+    """Return when a run started, to the minute; as it is given if that is no time as ISO 8601 has it."""
+    return f"{started[:10]} {started[11:16]}" if _TIME.match(started) else started
+
+
 @cache
 def _asset(name: str) -> str:
     """Return the text of a file of the page's templates."""
@@ -177,9 +216,13 @@ _QUERY = 140
 #: Episodes of which the page has dialogue, labels and drawing; of a larger run it lists the others.
 TOLD = 1_000
 _CALLS = 100
+#: Calls of a message on the timeline; a dialogue of one reply and no more calls than a few needs none.
+_TIMELINE_CALLS, _FEW_CALLS = 24, 2
 _NOTES, _NOTE = 50, 1_000
 #: More marks in one text than this are no help.
 _MARKS = 200
+_CHINESE, _LATIN = re.compile(r"[\u3400-\u9fff]"), re.compile(r"[^\W\d_\u3400-\u9fff]+")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d", re.ASCII)
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
 #: How a label ended, without what is said of it.
 _ENDED = ("requirement", "kind", "outcome", "value", "nothing_claimed", "blame", "by", "idle")
@@ -248,6 +291,19 @@ class TurnView(NamedTuple):
     spent: str
 
 
+class TimelineRow(NamedTuple):
+    """One message on the timeline: when it began and how long it took as positions from 0 to 100, its calls by tool and kind, and the number of calls left out."""
+
+    number: int
+    role: str
+    start: float
+    width: float
+    time: str
+    tokens: str
+    calls: tuple[tuple[str, str], ...]
+    more: int
+
+
 class RequirementView(NamedTuple):
     """A requirement with its label.
 
@@ -283,10 +339,9 @@ class CaseView:
         return cut(printable(turns[0].text), _QUERY) if turns and turns[0].role == "user" else ""
 
     @property
-    def missed(self) -> str:
-        """Return the ids of the requirements that are not met, then of the undecided ones with a question mark."""
-        names = [each.wanted.id for each in self.requirements if each.state in ("failed", "partial")]
-        return ", ".join([*names, *(f"{name}?" for name in self.open)])
+    def missed(self) -> list[str]:
+        """Return the ids of the requirements that are not met."""
+        return [each.wanted.id for each in self.requirements if each.state in ("failed", "partial")]
 
     @property
     def open(self) -> list[str]:
@@ -312,6 +367,29 @@ class CaseView:
         """Return the messages of the dialogue as the page shows them."""
         most = max(_RESULT_LEAST, self.results_most // max(len(self.card.trajectory.calls), 1))
         return tuple(_turn(number, turn, self.card, most) for number, turn in enumerate(self.card.trajectory.turns))
+
+    @property
+    def timeline(self) -> tuple[TimelineRow, ...]:
+        """Return the messages with what they took; empty for a dialogue of one reply and at most two calls."""
+        turns = self.card.trajectory.turns
+        if len(self.card.trajectory.replies) < 2 and len(self.card.trajectory.all_calls) <= _FEW_CALLS:  # noqa: PLR2004
+            return ()
+        seconds = [0.0 if turn.timing is None else turn.timing.seconds for turn in turns]
+        starts, scale = accumulate(seconds, initial=0.0), 100 / (math.fsum(seconds) or 1.0)
+        return tuple(
+            TimelineRow(
+                number,
+                turn.role,
+                round(start * scale, 1),
+                round(took * scale, 1),
+                view.seconds_text(took) if took else "",
+                view.tokens_text(turn.usage).removesuffix(" tokens"),
+                tuple((step.tool, view.answered_by(step)) for step in calls[:_TIMELINE_CALLS]),
+                max(0, len(calls) - _TIMELINE_CALLS),
+            )
+            for number, (turn, start, took) in enumerate(zip(turns, starts, seconds, strict=False))
+            if (calls := [step for step in turn.steps if step.kind != "thought"]) or took or turn.role == "agent"
+        )
 
     @property
     def memory(self) -> tuple[str, int, str] | None:
@@ -346,11 +424,12 @@ class CaseView:
 
 @dataclass(frozen=True)
 class RowView:
-    """A case with all its episodes; ``told`` is the one that shows most."""
+    """A case with all its episodes; ``told`` is the one that shows most, ``reasons`` are the kinds of checks that it fails by, in words."""
 
     row: CaseRow
     views: tuple[CaseView, ...]
     told: CaseView
+    reasons: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -375,14 +454,33 @@ class RowView:
         """Return whether a requirement is undecided in any of its episodes."""
         return any(case_view.open for case_view in self.views)
 
+    @property
+    def seconds(self) -> float:
+        """Return the wall time of all its episodes."""
+        return math.fsum(case_view.card.timing.seconds for case_view in self.views)
+
+    @property
+    def cost(self) -> float | None:
+        """Return what the agent spent in all its episodes, in US dollars; None if that is not known."""
+        return total_usage(case_view.card.spent for case_view in self.views).cost
+
+    @cached_property
+    def tags(self) -> dict[str, list[str]]:
+        """Return what the list can be filtered by: why the case failed, and the groups that its episodes are in, by dimension."""
+        tags = {"why": list(self.reasons)}
+        for dimension, name in dict.fromkeys(pair for each in self.views for pair in memberships(each.card)):
+            tags.setdefault(f"attribute {dimension}" if dimension in _FIELDS else dimension, []).append(name)
+        return tags
+
     def span(self, metric: str) -> Bounds | None:
         """Return the bounds of a metric's mean over its episodes; None if nothing is known of it."""
         spans = [span for case_view in self.views if (span := case_view.card.bounds_of(metric)) is not None]
         return mean_span(spans) if spans else None
 
 
-def row_views(run: Run) -> list[RowView]:
-    """Return the cases of the run as the page shows them, those that need a look first."""
+def row_views(run: Run, reasons: Sequence[FailureGroup] = ()) -> list[RowView]:
+    """Return the cases of the run as the page shows them, those that need a look first; ``reasons``: why cases failed."""
+    reasons_of = by_key((case, group.words) for group in reasons for case in group.cases)
     most = min(max(_RESULTS_OF_RUN // min(max(len(run.cases), 1), TOLD), _RESULTS_LEAST), _RESULTS_MOST)
     leading = view.leading(run)
     taken: set[str] = set()
@@ -393,7 +491,9 @@ def row_views(run: Run) -> list[RowView]:
         taken.add(name)
         views[card.key] = CaseView(card, f"case-{name}" if plain else f"case.{number}", most, number - 1)
     rows = [
-        RowView(row, tuple(views[card.key] for card in row.cards), views[row.told.key])
+        RowView(
+            row, tuple(views[card.key] for card in row.cards), views[row.told.key], tuple(reasons_of.get(row.id, ()))
+        )
         for row in case_rows(run.cases, run.manifest.options.pass_rule)
     ]
 
@@ -403,6 +503,21 @@ def row_views(run: Run) -> list[RowView]:
         return _READ[row.outcome], 1.0 if span is None else span[0], row.told.card.key
 
     return sorted(rows, key=need)
+
+
+def _tag_choices(rows: Sequence[RowView]) -> dict[str, list[str]]:
+    """Return the values that each filter of the list offers; only those that tell cases apart, and few enough to choose from."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for name, values in row.tags.items():
+            found.setdefault(name, {}).update(dict.fromkeys(values))
+    order = ["why", *view.dimension_order(found.keys() - {"why"})]
+    least = {"why": 0}  # a reason leads to its cases even where it is the only one
+    return {
+        name: view.group_order(found[name])
+        for name in order
+        if least.get(name, 1) < len(found.get(name, ())) <= _CHOICES
+    }
 
 
 def detailed_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
