@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import errands, journeys, outings, places
+from . import cards, errands, journeys, outings, places
 from .language import Request, pick, understand
 from .needs import Needs, needs_of
 from .town import Tools, Town, town_of
@@ -28,7 +28,12 @@ def agent(message: str, tools: Tools, context: Mapping[str, Any], session: Any) 
     town = town_of(tools, context)
     if "pending" in session.state:
         return errands.go_on(message, town, session.state)
+    before: list[str] = [turn["content"] for turn in session.messages]
+    schema = context.get("output_schema")
+    if schema and "cancelled" not in schema["properties"]:
+        return (len(said) == 1 and cards.question(message)) or cards.answer(schema, before, town, context)
     if act := errands.act_of(said[0]):
+        session.state["before"] = before[:-1]
         return errands.run(act, said[0], town, context, session.state)
     request = understand(said[0])
     needs = needs_of(request, said, context, town)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from .language import clock_times, count_before, has_any, pick
+from .rules import fitting
 from .town import Json, Town
 
 #: What is asked for, by words of the first message.
 _ACTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("move", ("move our", "往后挪")),
-    ("readdress", ("instead", "改送到")),
-    ("reorder", ("the same again", "再来一份")),
+    ("move", ("move our", "same time", "往后挪", "换早一点")),
+    ("give back", ("call off", "退掉一桌", "退一家")),
+    ("readdress", ("instead", "改送到", "填错地址")),
+    ("reorder", ("again", "再来一份")),
     ("cancel", ("cancel", "取消", "退掉")),
-    ("book", ("book", "订个")),
+    ("book", ("book", "订个", "订一桌", "换砚湖茶馆")),
 )
-_ADDRESS = re.compile(r"brought to (.+?) instead|改送到(.+?)(?:吧|[。，]|$)")
+_ADDRESS = re.compile(r"brought to (.+?) instead|改送到(.+?)(?:吧|[。，]|$)|家，(.+?)。")
+_STAYS = re.compile(r"staying at [^,]+, (.+?)\.")
+_AGO = re.compile(r"(ten) minutes ago")
 _NO = ("no", "not", "不")
 #: As many characters of an address, or of a dish, tell which is meant.
 _LETTERS = 3
@@ -34,29 +39,36 @@ def act_of(message: str) -> str:
 def run(act: str, message: str, town: Town, context: Mapping[str, Any], state: dict[str, Any]) -> str:
     """Return the reply to the message that asks for an errand; what is to be agreed to is kept in ``state``."""
     language = "zh" if re.search(r"[\u4e00-\u9fff]", message) else "en"
+    known = " ".join([*context["history"], message])
+    state["uid"], state["schema"] = context["uid"], context.get("output_schema")
     doing: dict[str, Callable[[], str]] = {
-        "cancel": lambda: _cancel(language, message, town, context["uid"], state),
-        "reorder": lambda: _reorder(language, message, town, context["uid"], state),
-        "readdress": lambda: _readdress(language, message, town, context["uid"]),
+        "cancel": lambda: _cancel(language, message, known, town, state),
+        "give back": lambda: _give_back(language, known, town, context["uid"], state),
+        "reorder": lambda: _reorder(language, message, known, town, state),
+        "readdress": lambda: _readdress(language, known, town, context["uid"]),
         "book": lambda: _book(language, message, town, context, state),
-        "move": lambda: _move(language, message, town, context["uid"]),
+        "move": lambda: _move(language, message, known, town, context["uid"]),
     }
     return doing[act]()
 
 
 def go_on(message: str, town: Town, state: dict[str, Any]) -> str:
     """Return the reply to the answer that a request for a go-ahead has got."""
-    language, tool, arguments, done = state.pop("pending")
+    language, tool, arguments, done, address = state.pop("pending")
     if has_any(message.lower().split(",")[0], _NO):
         return pick(language, "All right, I have left everything as it is.", "好的，什么都没有改动。")
     answer = town.ask(tool, **arguments)
     if answer.get("status") == "refused":
         return pick(language, f"That did not work: {answer['message']}.", "抱歉，没有办成。")
+    if address:
+        town.ask("change_address", order_id=answer["id"], address=address)
     return str(done)
 
 
-def _ask(language: str, state: dict[str, Any], question: str, tool: str, done: str, **arguments: Any) -> str:
-    state["pending"] = language, tool, arguments, done
+def _ask(
+    language: str, state: dict[str, Any], question: str, tool: str, done: str, *, address: str = "", **arguments: Any
+) -> str:
+    state["pending"] = language, tool, arguments, done, address
     return question
 
 
@@ -101,13 +113,17 @@ def _stuck(language: str, order: Json) -> str:
     return pick(language, en.get(order["status"], f"already {order['status']}"), zh[order["status"]])
 
 
-def _cancel(language: str, message: str, town: Town, uid: str, state: dict[str, Any]) -> str:
-    current = [order for order in _orders(town, uid) if order["status"] not in ("delivered", "cancelled")]
-    order = _meant(message, current)
+def _cancel(language: str, message: str, known: str, town: Town, state: dict[str, Any]) -> str:
+    current = [order for order in _orders(town, state["uid"]) if order["status"] not in ("delivered", "cancelled")]
+    if _AGO.search(message):
+        current = sorted(current, key=lambda order: abs(_minutes_since(order, town) - 10))[:1]
+    order = _meant(message, fitting(current, known))
     if order is None:
         return pick(language, "I find no order that could be cancelled.", "没有可以取消的订单。")
     dish = order["items"][0]["dish"]
     if order["status"] != "open":
+        if state["schema"]:
+            return json.dumps({"cancelled": False, "status": order["status"]})
         why = _stuck(language, order)
         return pick(
             language,
@@ -128,29 +144,52 @@ def _cancel(language: str, message: str, town: Town, uid: str, state: dict[str, 
     )
 
 
-def _reorder(language: str, message: str, town: Town, uid: str, state: dict[str, Any]) -> str:
-    past = [order for order in _orders(town, uid) if order["status"] == "delivered"]
+def _minutes_since(order: Json, town: Town) -> float:
+    """Return how long ago an order was placed; the shops write the time of their own town."""
+    return (town.now - datetime.fromisoformat(order["placed"] + "+08:00")).total_seconds() / 60
+
+
+def _give_back(language: str, known: str, town: Town, uid: str, state: dict[str, Any]) -> str:
+    bookings = [one for one in town.ask("list_bookings", uid=uid).get("bookings", ()) if one["status"] == "booked"]
+    booking = next(iter(fitting(bookings, known)), None)
+    if booking is None:
+        return pick(language, "I find no such booking.", "没有找到这个预订。")
+    place, terms = booking["place"], booking.get("terms", "")
+    return _ask(
+        language,
+        state,
+        pick(language, f"Shall I cancel {place}, {terms}?", f"{place}，{terms}，确认退掉吗？"),
+        "cancel_booking",
+        pick(language, f"The table at {place} is given back.", f"{place}（{terms}）退掉了。"),
+        booking_id=booking["id"],
+    )
+
+
+def _reorder(language: str, message: str, known: str, town: Town, state: dict[str, Any]) -> str:
+    past = [order for order in _orders(town, state["uid"]) if order["status"] == "delivered"]
     if has_any(message, ("昨天", "yesterday")):
         past = [order for order in past if order["placed"].startswith(f"{town.now.date() - timedelta(days=1)}")]
-    order = _meant(message, past)
+    order = _meant(message, fitting(past, known))
     if order is None:
         return pick(language, "I find no such order.", "没有找到这样的订单。")
+    elsewhere = _STAYS.search(known)
     return _ask(
         language,
         state,
         pick(language, f"That is {_told('en', order)}. Shall I order it?", f"{_told('zh', order)}。确认下单吗？"),
         "reorder",
         pick(language, f"The order is placed, {order['total']} yuan.", f"已下单，一共{order['total']}元。"),
-        uid=uid,
+        address=elsewhere[1] if elsewhere else "",
+        uid=state["uid"],
         order_id=order["id"],
     )
 
 
-def _readdress(language: str, message: str, town: Town, uid: str) -> str:
-    found = _ADDRESS.search(message)
-    address = (found[1] or found[2]) if found else ""
+def _readdress(language: str, known: str, town: Town, uid: str) -> str:
+    found = _ADDRESS.search(known)
+    address = (found[1] or found[2] or found[3]) if found else ""
     told = []
-    for order in _orders(town, uid):
+    for order in fitting(_orders(town, uid), known):
         dish = order["items"][0]["dish"]
         if order["status"] in ("open", "cooking"):
             town.ask("change_address", order_id=order["id"], address=address)
@@ -163,17 +202,18 @@ def _readdress(language: str, message: str, town: Town, uid: str) -> str:
 
 
 def _book(language: str, message: str, town: Town, context: Mapping[str, Any], state: dict[str, Any]) -> str:
-    known = " ".join([message, *context["history"]])
-    people = count_before(message, "of us", "people", "人") or 2
-    day = town.day(tomorrow=has_any(message.lower(), ("tomorrow", "明晚", "明天")))
+    known = " ".join([message, *context["history"], *state.get("before", ())])
+    people = count_before(known.replace("一共", ""), "of us", "people", "个人") or 2
+    day = town.day(tomorrow=has_any(known.lower(), ("tomorrow", "明晚", "明天")))
     slots = town.ask("find_slots", city=town.city, day=f"{day}", people=people).get("slots", ())
-    at = {(minute % (12 * 60)) for minute in clock_times(message, 0)}
+    at = {(minute % (12 * 60)) for minute in clock_times(known, 0)}
     fits = [slot for slot in slots if _minute(slot) % (12 * 60) in at]
     named = [slot for slot in fits if slot["place"].lower() in message.lower()] or fits
     if has_any(known.lower(), ("wheelchair", "轮椅")):
         named = [slot for slot in named if slot["room"] == "ground floor"]
     if "包间" in message:
         named = [slot for slot in named if slot["room"] == "包间"]
+    named = fitting(named, known)
     if not named:
         return pick(language, "There is no such table.", "没有合适的位子。")
     slot = min(named, key=lambda one: float(one["deposit_yuan"]))
@@ -194,15 +234,22 @@ def _book(language: str, message: str, town: Town, context: Mapping[str, Any], s
     )
 
 
-def _move(language: str, message: str, town: Town, uid: str) -> str:
+def _move(language: str, message: str, known: str, town: Town, uid: str) -> str:
     bookings = [one for one in town.ask("list_bookings", uid=uid).get("bookings", ()) if one["status"] == "booked"]
     booking = next((one for one in bookings if _is_on(one["time"], message)), None)
     if booking is None:
         return pick(language, "I find no such booking.", "没有找到这个预订。")
     minute = _minute(booking) + 60 if "一个小时" in message else _half_past(message)
     day, people = booking["time"].partition("T")[0], booking["people"]
+    if has_any(message.lower(), ("same time",)):
+        minute = _minute(booking)
+        moment = datetime.fromisoformat(booking["time"])
+        named = next(at for at, name in enumerate(_WEEKDAYS) if f"on {name} instead" in message.lower())
+        day = f"{(moment + timedelta(days=(named - moment.weekday()) % 7)).date()}"
     slots = town.ask("find_slots", city=town.city, day=day, people=people).get("slots", ())
-    slot = next((one for one in slots if one["place"] == booking["place"] and _minute(one) == minute), None)
+    there = [one for one in slots if one["place"] == booking["place"]]
+    at = there if "早一点" in message else [one for one in there if _minute(one) == minute]
+    slot = next(iter(fitting(at, known)), None)
     if slot is None:
         return pick(language, "There is no free table at that time.", "那个时间没有位子了。")
     town.ask("book_slot", uid=uid, slot_id=slot["id"], people=people)

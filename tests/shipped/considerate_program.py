@@ -59,5 +59,6 @@ if __name__ == "__main__":
         asked = json.loads(line)
         if isinstance(tools, OverMcp):
             assert tools.names() == [tool["function"]["name"] for tool in asked["tools"]]
+        session.messages = asked["messages"]
         text = agent(asked["message"], tools, asked["context"], session)
         say({"type": "reply", "text": text})

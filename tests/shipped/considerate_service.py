@@ -44,16 +44,21 @@ class Handler(BaseHTTPRequestHandler):
     def _own(self, asked):
         state = self.server.states.setdefault(asked["session"], {})
         tools = OverMcp(self.headers["X-Mapsat-MCP-Url"], self.headers["X-Mapsat-MCP-Token"])
-        return {"text": agent(asked["message"], tools, asked["context"], SimpleNamespace(state=state))}
+        return {
+            "text": agent(
+                asked["message"], tools, asked["context"], SimpleNamespace(state=state, messages=asked["messages"])
+            )
+        }
 
     def _chat(self, asked):
         """Play the dialogue from its beginning, as a model that keeps nothing reads it, up to the first call without a result."""
         system, *messages = asked["messages"]
         context = {"history": [], "location": None, **json.loads(system["content"].partition("as JSON:\n")[2])}
         tools = Known(json.loads(message["content"]) for message in messages if message["role"] == "tool")
-        session = SimpleNamespace(state={})
+        session = SimpleNamespace(state={}, messages=[])
         try:
             for message in messages:
+                session.messages += [message] if message["role"] in ("user", "assistant") and message["content"] else []
                 if message["role"] == "user":
                     text = agent(message["content"], tools, context, session)
         except Needs as wanted:

@@ -24,13 +24,13 @@ def calls(case):
     return [[(call.tool, call.arguments) for call in turn.calls] for turn in case.truth.oracle]
 
 
-def test_there_are_twelve_half_of_them_chinese_and_short():
-    assert Counter(case.language for case in ERRANDS.values()) == {"en": 6, "zh": 6}
+def test_half_of_them_are_chinese_and_all_are_short():
+    assert Counter(case.language for case in ERRANDS.values()) == {"en": 12, "zh": 12}
     lengths = [
         len(path.read_text(encoding="utf-8").splitlines()) for path in SUITE.files() if path.parent.name == "errands"
     ]
-    assert len(lengths) == 12
-    assert median(lengths) <= 35
+    assert len(lengths) == 24
+    assert median(lengths) <= 40
 
 
 @every_case

@@ -11,9 +11,9 @@ from scripted_models import Broken, problem, said, scripted_models
 SUITE = Path(__file__).parents[2] / "benchmark_cases"
 MODEL = "openai/gpt-4o-mini"
 RUNS = [
-    pytest.param(f"--mapsat-agent=react:{MODEL}", SUITE, 50, id="react-all", marks=pytest.mark.long_proof),
-    pytest.param(f"--mapsat-agent=react:{MODEL}", SUITE / "ride_hailing", 7, id="react"),
-    pytest.param(f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 7, id="plan"),
+    pytest.param(f"--mapsat-agent=react:{MODEL}", SUITE, 120, id="react-all", marks=pytest.mark.long_proof),
+    pytest.param(f"--mapsat-agent=react:{MODEL}", SUITE / "ride_hailing", 16, id="react"),
+    pytest.param(f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 16, id="plan"),
 ]
 
 

@@ -11,7 +11,7 @@ from pytest_mapsat.sandbox import make_sandbox
 
 #: For each case calls in words, languages, forms and places of their own; ``fruitful``: what the oracle asks likewise brings something.
 CALLS = json.loads((Path(__file__).parent / "ways_to_ask.json").read_text("utf-8"))
-every_case = pytest.mark.parametrize("name", CASES)
+every_case = pytest.mark.parametrize("name", CALLS)
 
 
 def answers(name):
@@ -27,7 +27,7 @@ def empty(result):
 def test_at_most_three_in_a_hundred_go_unanswered():
     missed = [
         (name, call)
-        for name in CASES
+        for name in CALLS
         for call, answer in answers(name)
         if answer.status != "ok" or (call.get("fruitful") and empty(answer.result))
     ]
