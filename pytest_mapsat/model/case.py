@@ -677,7 +677,8 @@ class SuiteManifest(Noun):
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
     ``metrics``: the metric sets that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``fail_on`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
-    ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
+    ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn. ``cluster``: the attribute whose cases
+    are alike, so that intervals draw them together.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
     ``environment``: a service that episodes act on in place of a sandbox; null: there is none, or a fixture or a hook gives one.
@@ -708,6 +709,7 @@ class SuiteManifest(Noun):
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()
+    cluster: _Word | None = None
     sandbox: JsonObject = Field(default_factory=dict)
     environment: EnvironmentTerms | None = None
     arguments: Literal["tolerant", "strict"] = "tolerant"

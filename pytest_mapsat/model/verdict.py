@@ -449,7 +449,7 @@ class Scorecard(Noun):
     ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
     metric's own metric set has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where no party is: the item
-    is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
+    is undecided. ``group``: the sequence of cases that it stands in. ``cluster``: the attribute whose cases intervals draw together; empty: none. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``nothing_claimed`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
@@ -470,6 +470,7 @@ class Scorecard(Noun):
     domains: tuple[str, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
+    cluster: str = ""
     outcome: Outcome
     blame: Blame | None = None
     reason: str = ""

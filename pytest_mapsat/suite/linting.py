@@ -288,10 +288,12 @@ class _Walk:
                 self._add_at("undeclared-field", self._suite.tool_places[name], message, hint)
 
     def files(self) -> None:
-        """Find a wrong case count, a missing license, and files that are not read."""
+        """Find a wrong case count, an unknown cluster, a missing license, and files that are not read."""
         suite = self._suite
         if (miscounted := suite.miscounted()) is not None:
             self._add_problems("case-count", miscounted)
+        if (unclustered := suite.unclustered()) is not None:
+            self._add_problems("cluster", unclustered)
         if suite.manifest.license is None:
             hint = "others may use it only where license: says under which"
             self._add_at("no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
@@ -514,6 +516,7 @@ RULES: Mapping[str, LintRule] = {
     "unknown-type": LintRule("warning", "tools", _Walk.tools, "a parameter has a type that no model knows"),
     "undeclared-field": LintRule("warning", "tools", _Walk.undeclared_fields, "results have fields whose meaning the tool does not declare"),
     "case-count": LintRule("error", "suite", _Walk.files, "the manifest says another number of cases"),
+    "cluster": LintRule("error", "suite", _Walk.files, "no case has the attribute by which intervals are drawn"),
     "no-license": LintRule("note", "suite", _Walk.files, "the suite has no license"),
     "not-read": LintRule("warning", "suite", _Walk.files, "a file looks like cases and is not read"),
     "label": LintRule("warning", "labels", _Walk.labels, "a label no longer counts; an error where it cannot be read or fits no case"),
