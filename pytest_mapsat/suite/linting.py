@@ -352,9 +352,7 @@ def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a 
 
 
 #: By what a query asks for: the checks that hold a reply to it. Its words are in ``asking.yaml``.
-_HOLDS_TO: Mapping[str, tuple[type[Noun], ...]] = {
-    "way": (Travels, Located, Addressed), "order": (), "number": (Number,), "time": (Number, ClockTime),
-}  # fmt: skip
+_HOLDS_TO = {"way": (Travels, Located, Addressed), "order": (), "number": (Number,), "time": (Number, ClockTime)}
 
 
 @cache

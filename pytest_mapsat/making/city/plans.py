@@ -139,26 +139,22 @@ def _goes_together(needs: Sequence[tuple[str, str]]) -> bool:
     return hard and len({reason["source"] == "profile" for _, reason in reasons}) > 1
 
 
-def need_of(
-    kind: PlanKind, need: tuple[str, str], language: str, draws: Draws, limit: float | str | None = None
-) -> PlannedNeed:
+def need_of(scene: Scene, need: tuple[str, str], limit: float | str | None = None) -> PlannedNeed:
     """Return one need of a case, with the user's own figure drawn or given.
 
     Args:
-        kind: the kind of its plan.
+        scene: its scene.
         need: the need and the reason for it, keys in ``plans.yaml``.
-        language: ``en`` or ``zh``.
-        draws: what the user's own figure is drawn from.
-        limit: this figure, where the plan gives it.
+        limit: the user's own figure, where the plan gives it.
     """
-    name, why = need
+    (name, why), language = need, scene.language
     entry, reason = plan_data()["needs"][name], plan_data()["reasons"][why]
     trait_name = entry.get("trait", "")
     trait_name = trait_name[language] if isinstance(trait_name, dict) else trait_name
-    trait = trait_of(kind.sort, trait_name, language) if trait_name else None
+    trait = trait_of(scene.kind.sort, trait_name, language) if trait_name else None
     column = trait.column if trait else entry["column"]
     if limit is None and "limits" in entry:
-        limit = draws.choice(entry["limits"])
+        limit = scene.draws.choice(entry["limits"])
     where = _where(entry, trait, column, language, limit)
     if limit is None and trait and column == "price_yuan":
         limit = where[column]["max"]
@@ -338,9 +334,8 @@ class Scenes:
         own = self._world.seed, kind.name, number
         asks = self._asks(kind, Draws("asks", *own))
         needs, tell = self._composed(kind, asks, Draws("needs", *own))
-        day = self._day(
-            town, Draws("day", *own), "".join(plan_data()["reasons"][why].get("day", "") for _, why in needs)
-        )
+        days = [plan_data()["reasons"][why].get("day", "") for _, why in needs]
+        day = self._day(town, Draws("day", *own), "".join(days))
         name = f"{kind.name.replace('_', '-')}-{number + 1:02}"
         scene = Scene(kind, name, language, draws, self._world, town, centre.district, day, minute, here, spot)
         scene.asks, scene.tell = asks, tell
@@ -375,9 +370,8 @@ class Scenes:
             groups = {reasons[why].get("group", why): (name, why) for name, why in reversed(pairs)}
             unlike = [pair for pair in dict.fromkeys(pairs) if pair in groups.values() and pair[0] != first]
             needs = [pairs[0], *unlike][: draws.choice((2, 3, 3) if kind.family == "way" else (2, 2, 3, 3, 4))]
-        needs.sort(
-            key=lambda pair: (not _is_hard(reasons[pair[1]]), pair[0] in _LAST, reasons[pair[1]]["source"] != "profile")
-        )
+        needs.sort(key=lambda need: reasons[need[1]]["source"] != "profile")
+        needs.sort(key=lambda need: (not _is_hard(reasons[need[1]]), need[0] in _LAST))
         about = {name for name, _ in needs}
         liked = [name for name in kind.tells if name not in asks and not about & {*tells[name].get("of", ())}]
         return needs, draws.choice(liked) if liked and len(needs) < _MOST_NEEDS and draws.chance(_TOLD) else ""
@@ -387,17 +381,11 @@ class Scenes:
         draws, needs = scene.draws, scene.needs
         first, *others = (need.name for need in needs)
         both = [name for name in others if name not in _LAST] if len(others) > 1 and scene.kind.family != "way" else []
-        rest = [(name,) for name in others]
-        if both:
-            rest.append((first,))
-        if len(rest) == 1:
-            rest.append((draws.choice([first, *others]),))
-        rest = draws.sample(rest, len(rest))
+        rest = [*others, first] if both else others if len(others) > 1 else [*others, draws.choice([first, *others])]
         known = {need.name for need in needs if need.source == "profile"}
-        rest.sort(key=lambda fails: fails[0] in known)
-        right: tuple[str, ...] = ()
-        failing = [(first, *both[:1]), *rest]
-        failing.insert(draws.between(2, len(failing)), right)
+        rest = sorted(draws.sample(rest, len(rest)), key=known.__contains__)
+        failing: list[tuple[str, ...]] = [(first, *both[:1]), *((name,) for name in rest)]
+        failing.insert(draws.between(2, len(failing)), ())
         return sorted(failing, key=lambda fails: fails == ("in_time",)) if scene.kind.family == "way" else failing
 
     def _spot(self, kind: PlanKind, town: City) -> tuple[Centre, tuple[float, float]]:
@@ -418,13 +406,9 @@ class Scenes:
         if not sort:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
         rows = (row for row in self._world.tables["weather"] if row["city"] == town.name)
-        days = [
-            row["date"]
-            for row in rows
-            if all(part["rain"] == (sort == "wet") for part in row["hours"])
-            and (sort == "wet" or row["high_c"] >= _HOT)
-        ]
-        return date.fromisoformat(draws.choice(days))
+        least = _HOT if sort == "hot" else -99
+        rows = (row for row in rows if all(part["rain"] == (sort == "wet") for part in row["hours"]))
+        return date.fromisoformat(draws.choice([row["date"] for row in rows if row["high_c"] >= least]))
 
     # Places
 
@@ -451,7 +435,7 @@ class Scenes:
             draws = scene.draws
             later = {"clock": 0, "arrival": draws.between(17, 20) * _QUARTER, "stays": draws.between(12, 16) * _QUARTER}
             limit = clock(-(-min(scene.minute + later[why], max(scene.minute, _ARRIVES)) // 5) * 5)
-        return need_of(scene.kind, (name, why), scene.language, scene.draws, limit)
+        return need_of(scene, (name, why), limit)
 
     def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
         """Yield the options, nearest first, each with the needs it fails; the right one is third or later, those after it rate higher."""
@@ -462,11 +446,6 @@ class Scenes:
             row["rating"] = scene.draws.between(*(stars if fails else _STARS["right"])) / 10
             stars = stars if fails else _STARS["behind"]
             self._world.tables["places"].append(row)
-            if scene.tell == "deal":
-                title, valid = ("晚间洗剪", "每天") if scene.language == "zh" else ("Evening cut", "daily")
-                price = row["price_yuan"] * scene.draws.between(70, 85) // 100
-                deal = {"title": title, "price_yuan": price, "was_yuan": row["price_yuan"], "valid": valid}
-                self._world.tables["deals"].append({"place_id": row["id"], **deal})
             yield row, fails
             metres += scene.draws.between(*_FARTHER)
 
@@ -526,7 +505,7 @@ class Scenes:
         slower = max(quickest // 10, 2)
         in_time = quickest + 3 * slower + draws.below(slower)
         limits = {"in_time": in_time, "short_way": apart * 16 // 1000 * 100 + 100}
-        scene.needs = [need_of(scene.kind, need, scene.language, draws, limits.get(need[0])) for need in needs]
+        scene.needs = [need_of(scene, need, limits.get(need[0])) for need in needs]
         failing = self._failing(scene)
         roads = draws.sample(scene.town.streets, len(failing))
         rest = {"walking": {"steps": 0}, "driving": {"toll_yuan": 0}}[scene.kind.mode]
@@ -562,7 +541,7 @@ class Scenes:
         self._world.tables["stops"].append(row)
         limit = draws.between(26, 38)
         limits: dict[str, int | str] = {"short_ride": limit, "still_runs": clock(scene.minute)}
-        scene.needs = [need_of(scene.kind, need, scene.language, draws, limits.get(need[0])) for need in needs]
+        scene.needs = [need_of(scene, need, limits.get(need[0])) for need in needs]
         failing = self._failing(scene)
         numbers = draws.sample(range(20, 99), len(failing))
         for at, fails in enumerate(failing):
@@ -588,9 +567,7 @@ class Scenes:
         """Add rides to a landmark in place of the town's own; the user's fare limit is set later, from the computed fares."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
-        scene.needs = [
-            need_of(scene.kind, need, scene.language, draws, 0 if need[0] == "fare" else None) for need in needs
-        ]
+        scene.needs = [need_of(scene, need, 0 if need[0] == "fare" else None) for need in needs]
         calls = ["Compact", "Comfort", "Estate", "Minibus", "Saloon", "Hatchback"]
         if zh:
             calls = ["快车", "舒适车", "专车", "商务车", "豪华车", "轻享车"]
@@ -661,13 +638,8 @@ def _measure(row: JsonObject, scene: Scene, fails: tuple[str, ...]) -> None:
         if isinstance(need.told.get("yes"), bool):
             row[need.column] = need.told["yes"] == has
         elif "good" in need.told:
-            low, high = need.told["good" if has else "bad"]
-            tenths = need.column == "max_height_m"
-            row[need.column] = (
-                scene.draws.between(round(low * 10), round(high * 10)) / 10
-                if tenths
-                else scene.draws.between(low, high)
-            )
+            figure = scene.draws.between(*need.told["good" if has else "bad"])
+            row[need.column] = figure / 10 if "tenths" in need.told else figure
 
 
 def _timetable(scene: Scene, *, gone: bool) -> JsonObject:

@@ -203,9 +203,6 @@ class _Truth:
             if row is scene.right:
                 self._figures |= {name: place[name] for name in ("phone", "name", "address")}
                 self._figures |= {"closing": place["hours"][-5:], "price": f"{place.get('price_yuan')}"}
-        if scene.tell == "deal":
-            (deal, *_) = self._call("search_deals", place_id=scene.right["id"])["deals"]
-            self._figures |= {"title": deal["title"], "deal": f"{deal['price_yuan']}"}
         if scene.kind.mode and scene.kind.family == "place":
             end, mode = _point(scene.right), scene.kind.mode
             (route, *_) = self._call("get_route", origin=self._here, destination=end, mode=mode)["routes"]
@@ -222,10 +219,8 @@ class _Truth:
         self._figures |= {"other": second["name"]}
         if "order" in scene.asks:
             for start, end, name in ((self._here, first, "minutes"), (_point(first), second, "later")):
-                (route, *_) = self._call("get_route", origin=start, destination=_point(end), mode=scene.kind.mode)[
-                    "routes"
-                ]
-                self._figures[name] = f"{route['duration_min']}"
+                found = self._call("get_route", origin=start, destination=_point(end), mode=scene.kind.mode)
+                self._figures[name] = f"{found['routes'][0]['duration_min']}"
             return
         walks = self._call("plan_visit_order", start=self._here, place_ids=[first["id"], second["id"]])["walks"]
         self._figures |= {"minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
@@ -256,12 +251,9 @@ class _Truth:
         right = next(option for option in options if option["kind"] == scene.right["kind"])
         fails = {row["kind"]: failed for row, failed in scene.options}
         most = max(option["price_yuan"] for option in options if "fare" not in fails[option["kind"]])
-        scene.needs = [
-            replace(need, limit=limit, where={need.column: {"op": "between", "max": limit}})
-            if need.name == "fare" and (limit := int(most) + scene.draws.between(*_SPARE))
-            else need
-            for need in scene.needs
-        ]
+        limit = int(most) + scene.draws.between(*_SPARE)
+        where: JsonObject = {"price_yuan": {"op": "between", "max": limit}}
+        scene.needs = [replace(need, limit=limit, where=where) if need.name == "fare" else need for need in scene.needs]
         self._figures |= {"name": right["kind"], "fare": f"{right['price_yuan']}", "wait": f"{right['wait_min']}"}
 
     # What is required
@@ -276,12 +268,8 @@ class _Truth:
             entry = plan_data()["asked"].get(name) or tells[name]
             if entry.get("asking") in (None, *self._asking):
                 text, check = filled(entry[scene.language], figures), filled(entry["check"], figures)
-                yield {
-                    "id": f"asks-{name}".replace("_", "-") if name in tells else name,
-                    "kind": "asked",
-                    "text": text,
-                    "check": check,
-                }
+                own = f"asks-{name}".replace("_", "-") if name in tells else name
+                yield {"id": own, "kind": "asked", "text": text, "check": check}
 
     def _hidden(self, need: PlannedNeed) -> JsonObject:
         """Return a need as a hidden requirement with evidence and check."""
@@ -374,16 +362,12 @@ class _Truth:
         """Return the oracle's reply: the right option, the needs it meets and the figure the user likes to hear."""
         scene, says, tells = self._scene, plan_data()["says"], plan_data()["tells"]
         plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
-        figures = {
-            **self._figures,
-            "holds": "，".join(plain) if self._zh else " and ".join(filter(None, (", ".join(plain[:-1]), *plain[-1:]))),
-        }
+        joined = "，".join(plain) if self._zh else " and ".join(filter(None, (", ".join(plain[:-1]), *plain[-1:])))
+        figures = {**self._figures, "holds": joined}
         figures["also"] = filled(says["also"][scene.language], figures) if plain else ""
         figures["costs"] = plan_data()["costs"].get(scene.kind.sort, "人均")
-        told = [
-            filled(tells[name]["say"][scene.language], figures) for name in (*scene.asks, scene.tell) if name in tells
-        ]
-        figures["tell"] = ("" if self._zh else " ").join(filter(None, told))
+        told = [tells[name]["say"][scene.language] for name in (*scene.asks, scene.tell) if name in tells]
+        figures["tell"] = filled(("" if self._zh else " ").join(told), figures)
         text: str = filled(says["ordered" if "order" in scene.asks else scene.kind.family][scene.language], figures)
         if scene.kind.family == "place" and scene.kind.mode:
             text += filled(says["to"][scene.language][scene.kind.mode], figures)
@@ -512,9 +496,8 @@ def _situation(scene: Scene) -> str:
     told, kind, zh = wordings(scene.language), scene.kind, scene.language == "zh"
     asks = [_tail(scene, ask) for ask in scene.asks]
     asks += ["any"] if asks == ["walks"] else []
-    first, second = (scene.town.sorts[sort].kind if sort else "" for sort in (kind.sort, kind.second))
-    texts = [told[kind.name]["situation"], *(told["asks"][ask] for ask in asks)]
-    facts = [filled(_named(text, scene), {"first": first, "second": second}) for text in texts]
+    own = {**told["asks"], **told[kind.name]}
+    facts = [_named(own[name], scene) for name in ("situation", *asks)]
     mood = Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
     time = scene.now[11:16]
     if zh:
