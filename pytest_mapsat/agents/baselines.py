@@ -1,6 +1,6 @@
 """Agents that need no intelligence: what any real agent must do better than, and the oracle, which knows everything.
 
-``surface`` and ``profile`` know the checks of a part of the truth. What they say is found by playing and judging (``proof/baselines.py``), so a run hands it to them.
+``first`` takes the first thing that the first search finds; ``surface`` and ``profile`` know the checks of a part of the truth. What the three say is found by playing and judging (``proof/baselines.py``), so a run hands it to them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_mapsat.sandbox import Toolbox
 
 from .source import AgentContext, AgentSource, Conversation, Session, SourceSpec
 
-_Name = Literal["silent", "constant", "surface", "profile", "oracle"]
+_Name = Literal["silent", "constant", "first", "surface", "profile", "oracle"]
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
 
@@ -42,7 +42,7 @@ class BaselineSource(AgentSource):
     @property
     def needs_dialogue(self) -> bool:
         """Return whether the run must supply the dialogue that this baseline plays."""
-        return self.name in ("surface", "profile")
+        return self.name in ("first", "surface", "profile")
 
     @property
     def agent(self) -> object:  # type: ignore[override]

@@ -445,7 +445,9 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
 
 
 def cluster_of(card: Scorecard) -> str:
-    """Return the name of the unit in which a case is resampled: its group, or the case itself."""
+    """Return the name of the unit in which a case is resampled: its value of the suite's ``cluster``, its group, or the case itself."""
+    if value := card.attributes.get(card.cluster):
+        return f"{card.cluster} {value}"
     return f"case {card.id}" if card.group is None else f"group {card.group.name}"
 
 

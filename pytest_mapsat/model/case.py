@@ -844,6 +844,7 @@ class SuiteManifest(Noun):
         episode: limits of an episode, and who plays the user; the command line and the ini file come first.
         judge: what judges learn about the suite, and what they must achieve before they decide a gate.
         sample: how --mapsat-sample draws cases of this suite.
+        cluster: attribute whose cases are alike, so that intervals draw them together; left out, none is. Example: ``kind``
         sandbox: options that the suite's Python sandbox must support; without such a sandbox the run is refused. Example: ``{"clock": "fixed"}``
         environment: service whose state episodes change, in place of a sandbox; left out, there is none, or a fixture gives one.
         arguments: tolerant: arguments that mean the same as the parameter's type are accepted (``"2"`` for 2). strict: they are refused.
@@ -873,6 +874,7 @@ class SuiteManifest(Noun):
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()
+    cluster: _Word | None = None
     sandbox: JsonObject = Field(default_factory=dict)
     environment: EnvironmentTerms | None = None
     arguments: Literal["tolerant", "strict"] = "tolerant"

@@ -509,6 +509,7 @@ class Scorecard(Noun):
         domains: domains of the case. Example: ``["orders"]``
         attributes: further groups of the case, by name. Example: ``{"time": "evening"}``
         group: sequence of tasks that the case belongs to; null if it is on its own.
+        cluster: attribute of the suite whose cases intervals draw together; empty if there is none. Example: ``kind``
         outcome: outcome of the item under the asserted kinds of requirements.
         blame: party to blame if the item did not pass; null if there is none, which makes it undecided.
         reason: reason in words; empty if it passed. Example: ``cancelled: no row of orders fits``
@@ -547,6 +548,7 @@ class Scorecard(Noun):
     domains: tuple[str, ...] = ()
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
+    cluster: str = ""
     outcome: Outcome
     blame: Blame | None = None
     reason: str = ""

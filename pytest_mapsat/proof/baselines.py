@@ -1,6 +1,6 @@
-"""The quality of a suite: the dialogues of the baselines ``surface`` and ``profile``, their scores, and the parts of the suite on which all agents agree.
+"""The quality of a suite: the dialogues of the baselines ``first``, ``surface`` and ``profile``, their scores, and the parts of the suite on which all agents agree.
 
-Of ``surface`` and ``profile`` the oracle's search is played, and the first thing that does what is asked is proposed. ``surface`` looks at what the query asks for
+``first`` makes the oracle's first search and proposes the first thing in it. Of ``surface`` and ``profile`` the oracle's search is played, and the first thing that does what is asked is proposed. ``surface`` looks at what the query asks for
 alone, ``profile`` at what the profile says, too. Both are told the checks of these requirements, as the oracle is told all.
 """
 
@@ -55,11 +55,12 @@ from pytest_mapsat.suite import Suite
 from .mutants import MONEY_WORDS
 from .oracles import play_oracle
 
-BASELINES = ("silent", "constant", "surface", "profile", "oracle")
+BASELINES = ("silent", "constant", "first", "surface", "profile", "oracle")
 METRICS = ("ecr", "iisr", "ar", "ifs", "ts", "ses")
 #: The metrics in which a baseline is to score higher than the one before it: what is asked parts surface from silence, what is hidden the others.
 _STEPS = {
-    ("constant", "surface"): ("ecr", "ar"),
+    ("constant", "first"): ("ecr", "ar"),
+    ("first", "surface"): ("ecr", "ar"),
     ("surface", "profile"): ("iisr", "ar"),
     ("profile", "oracle"): ("iisr", "ar"),
 }
@@ -372,8 +373,10 @@ def _lines(worth: SuiteWorth) -> Iterator[str]:
 def _baselines(worth: SuiteWorth) -> Iterator[str]:
     """Yield the lines of the data card's section on baselines."""
     yield from ("", "## Baselines", "")
-    yield "Means with intervals of 95 %. Two figures with a hyphen are the bounds of a mean that undecided labels leave open. `surface` does what the query asks for and"
-    yield "nothing else, `profile` what the profile says, too, and `oracle` knows everything."
+    yield "Means with intervals of 95 %. Two figures with a hyphen are the bounds of a mean that undecided labels leave open. `first` takes the first thing that it finds,"
+    yield "`surface` does what the query asks for and nothing else, `profile` what the profile says, too, and `oracle` knows everything."
+    if worth.manifest.cluster:
+        yield f"The intervals draw cases with the same {code(worth.manifest.cluster)} together."
     yield f"In pytest's summary: {LEGEND}."
     for value, by_baseline in worth.groups.items():
         yield ""
@@ -552,7 +555,7 @@ def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
     Args:
         case: the case.
         suite: its suite.
-        kind: ``surface`` or ``profile``.
+        kind: ``first``, ``surface`` or ``profile``.
 
     Raises:
         MapsatError: the sandbox of the case cannot be made.
@@ -560,11 +563,29 @@ def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
     wanted = [requirement for requirement in case.truth.asked if requirement.leaves]
     if not wanted or not case.truth.oracle:
         return Dialogue((OracleTurn(say=case.visible.query),), {})
+    if kind == "first":
+        return _first_found(case, suite)
     if kind == "profile":
         implicit = case.truth.implicit
         wanted += [requirement for requirement in implicit if requirement.source == "profile" and requirement.leaves]
     reply = _Search(case, suite, kind, wanted).best()
     return Dialogue((OracleTurn(calls=reply.calls, say=reply.text),), reply.output or {})
+
+
+def _first_found(case: Case, suite: Suite) -> Dialogue:
+    """Return the dialogue that makes the oracle's first call which finds things, with no more than it requires, and proposes the first of them."""
+    for planned in _plan_of(case, suite, play_oracle(case, suite)):
+        required = planned.tool.parameters.get("required", ())
+        plain = {name: value for name, value in planned.call.arguments.items() if name in required}
+        for call in (planned.call.model_copy(update={"arguments": plain}), planned.call):
+            result = make_sandbox(case, suite).call(call.tool, call.arguments).result
+            things = [thing for thing in _things_in(planned.tool, result) if thing.name]
+            if things and not (planned.tool.profile or planned.from_nowhere):
+                sentences = _proposal(
+                    ProposedThing(things[0].name, things[0].record), zh=case.language.startswith("zh")
+                )
+                return Dialogue((OracleTurn(calls=(call,), say=joined([*sentences], case)),), {})
+    return Dialogue((OracleTurn(say=case.visible.query),), {})
 
 
 class _Thing:

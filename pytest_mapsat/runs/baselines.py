@@ -69,6 +69,9 @@ def _played(cases: Sequence[str], suite: Suite | None = None) -> Cards:
             if isinstance(source, BaselineSource) and source.needs_dialogue:
                 source = replace(source, dialogue=dialogue_of(case, suite, name))
             trajectory = run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite))
-            card = grade(case, trajectory, judge, asserted=asserted, tools=suite.tools, line=entry.line)
+            cluster = suite.manifest.cluster or ""
+            card = grade(
+                case, trajectory, judge, asserted=asserted, tools=suite.tools, line=entry.line, cluster=cluster
+            )
             cards[name].append(without_turns(card))  # nothing here reads dialogues, and they cost most to send
     return cards

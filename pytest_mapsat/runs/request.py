@@ -367,9 +367,12 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
     """Return the accepted cases of a suite that are in a run: its sample, or every case that can be read.
 
     Raises:
+        SuiteError: intervals are to draw by an attribute that no case has.
         UsageError: the sample is larger than the suite, or is spread over what its cases do not have.
     """
     entries = tuple(suite.accepted())
+    if (unclustered := suite.unclustered()) is not None:
+        raise SuiteError(unclustered)
     if not options.sample:
         return entries
     _refuse_unknown_attributes(suite.manifest.sample.by, entries, suite)

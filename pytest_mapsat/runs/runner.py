@@ -472,7 +472,8 @@ class Grader(NamedTuple):
         sets = metric_sets_of(suite, available, options.metrics)
         judge = judge_of(suite, request.judge, votes=options.judge_votes, besides=labels_asked(sets), **known)
         asserted, success = options.asserted_kinds, suite.manifest.success
-        scored: dict[str, Any] = {"asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
+        scored: dict[str, Any] = {"cluster": suite.manifest.cluster or ""}
+        scored |= {"asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
         return cls(judge, partial(grade, judge=judge, **scored))
 
 

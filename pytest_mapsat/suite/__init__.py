@@ -18,7 +18,7 @@ else:
     _NAMES = {
         "common": "CaseEntry WrittenCase",
         "crosscheck": "Remark Severity nouns_in",
-        "linting": "LintFinding RULES added_rules findings_of lint remark",
+        "linting": "LintFinding RULES added_rules asked_unchecked asking findings_of lint remark",
         "opened": "CALIBRATION History LABELS PROPOSALS REVIEWED Suite find_suite is_labels open_suite project_suite read_answers role_of",
         "tables": "PlacedRecording",
         "writing": "ImportLog ImportReport bare_tool case_json import_formats importer_of is_bare new_folder telling_words to_yaml tools_of write_bytes write_cases write_manifest write_recordings write_rows write_tool",

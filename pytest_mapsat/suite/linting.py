@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.resources import files
 from math import inf
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, NamedTuple, get_args
 
-from pytest_mapsat.formats import DataPath, DocumentLines, shown_path
+from pytest_mapsat.formats import DataPath, DocumentLines, parse_yaml, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Absent,
+    Addressed,
     Asked,
     Between,
     CallPattern,
     Calls,
     Case,
     ClockTime,
+    EndState,
     Exempt,
     ExpectedTool,
     JsonObject,
@@ -34,9 +39,13 @@ from pytest_mapsat.model import (
     PlannedCall,
     Problem,
     PythonCheck,
+    Recommends,
+    SameEnd,
+    Says,
     Similar,
     SuiteError,
     Tool,
+    Travels,
     Unchanged,
     WithinM,
     canonical_json,
@@ -286,10 +295,12 @@ class _Walk:
                 self._add_at("undeclared-field", self._suite.tool_places[name], message, hint)
 
     def files(self) -> None:
-        """Find a wrong case count, a missing license, and files that are not read."""
+        """Find a wrong case count, an unknown cluster, a missing license, and files that are not read."""
         suite = self._suite
         if (miscounted := suite.miscounted()) is not None:
             self._add_problems("case-count", miscounted)
+        if (unclustered := suite.unclustered()) is not None:
+            self._add_problems("cluster", unclustered)
         if suite.manifest.license is None:
             hint = "others may use it only where license: says under which"
             self._add_at("no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
@@ -336,6 +347,51 @@ def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a 
     if case.visible.context.location is not None and suite.manifest.coordinates is None:
         message = "it has a place, and suite.yaml does not say in which coordinates"
         yield remark("no-coordinates", ("visible", "context", "location"), message, "add coordinates: wgs84, or gcj02")
+
+
+#: By what a query asks for: the checks that hold a reply to it. Its words are in ``asking.yaml``.
+_HOLDS_TO = {"way": (Travels, Located, Addressed), "order": (), "number": (Number,), "time": (Number, ClockTime)}
+
+
+@cache
+def _asking_words() -> Mapping[str, Mapping[str, str]]:
+    """Return the patterns of ``asking.yaml``, by language and by what is asked for."""
+    (document,) = parse_yaml((files(__package__) / "asking.yaml").read_bytes(), "asking.yaml")
+    words: Mapping[str, Mapping[str, str]] = document.data
+    return words
+
+
+def asking(query: str, language: str) -> list[str]:
+    """Return the sorts of what a query asks for, by its words: ``way``, ``order``, ``number``, ``time``.
+
+    Args:
+        query: the query.
+        language: its language; Chinese words are looked for in Chinese, else English ones.
+    """
+    words = _asking_words()["zh" if language.startswith("zh") else "en"]
+    return [sort for sort, pattern in words.items() if re.search(pattern, query.casefold())]
+
+
+def asked_unchecked(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Yield a remark for each sort of thing that the query asks for by its words and no check of an asked requirement holds a reply to."""
+    checks = [check for requirement in case.truth.asked for check in requirement.leaves]
+    if any(not requirement.leaves for requirement in case.truth.asked):
+        return
+    for sort in asking(case.visible.query, case.language):
+        if not any(_holds_to(sort, check, suite) for check in checks):
+            message = f"the query asks for {'an order' if sort == 'order' else f'a {sort}'}, and no asked requirement has a check that fails without"
+            yield remark("asked-unchecked", ("visible", "query"), message, "add a check, or ask for less")
+
+
+def _holds_to(sort: str, check: Noun, suite: Suite) -> bool:
+    """Return whether a check fails where a reply lacks what is asked for: a check on words, output or state may be about anything."""
+    if isinstance(check, Recommends):
+        tool = suite.tools.get(check.tool or "")
+        ways = [entity for entity in tool.entities if entity.sort != "place"] if tool else ()
+        return bool(check.in_order or (sort == "way" and (check.any_of or check.all_of or ways)))
+    if isinstance(check, Number | ClockTime) and check.if_absent != "fail":
+        return False
+    return isinstance(check, (Says, Matches, Output, PythonCheck, EndState, SameEnd, *_HOLDS_TO[sort]))
 
 
 def drafts(case: Case, _: Suite) -> Iterator[Remark]:
@@ -512,11 +568,13 @@ RULES: Mapping[str, LintRule] = {
     "unknown-type": LintRule("warning", "tools", _Walk.tools, "a parameter has a type that no model knows"),
     "undeclared-field": LintRule("warning", "tools", _Walk.undeclared_fields, "results have fields whose meaning the tool does not declare"),
     "case-count": LintRule("error", "suite", _Walk.files, "the manifest says another number of cases"),
+    "cluster": LintRule("error", "suite", _Walk.files, "no case has the attribute by which intervals are drawn"),
     "no-license": LintRule("note", "suite", _Walk.files, "the suite has no license"),
     "not-read": LintRule("warning", "suite", _Walk.files, "a file looks like cases and is not read"),
     "label": LintRule("warning", "labels", _Walk.labels, "a label no longer counts; an error where it cannot be read or fits no case"),
     "no-check": LintRule("note", "case", gaps, "requirements have no check and need a judge"),
     "no-requirements": LintRule("error", "case", gaps, "no requirement says what would satisfy the user"),
+    "asked-unchecked": LintRule("warning", "case", asked_unchecked, "the query asks for a way, an order, a number or a time, and no asked requirement has a check on it"),
     "no-time": LintRule("warning", "case", gaps, "a check reads a time of day, and the case has no date"),
     "preference-told": LintRule("warning", "case", gaps, "the agent sees a preference of the user word for word"),
     "no-clarification": LintRule("note", "case", gaps, "there is neither a clarification policy nor an oracle dialogue"),

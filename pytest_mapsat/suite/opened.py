@@ -291,6 +291,15 @@ class Suite:
         hint = f"not read: {', '.join(unread[:3])}" if unread else "correct the number, or look for the file"
         return Problem(shown_path(path), line, f"cases: the manifest says {self.manifest.cases}, found {number}", hint)
 
+    def unclustered(self) -> Problem | None:
+        """Return the problem that no case has the attribute ``cluster`` of the manifest; None if one has, or none is named."""
+        name, names = self.manifest.cluster, {name for entry in self.accepted() for name in entry.attributes}
+        if name is None or name in names or not self.all_listed:
+            return None
+        path, line = self.manifest_place("cluster")
+        hint = did_you_mean(name, names) or (f"there is {', '.join(sorted(names))}" if names else "cases have none")
+        return Problem(shown_path(path), line, f"cluster: no case has the attribute {shown(name)}", hint)
+
     def earlier(self, case: Case) -> tuple[CaseEntry, ...]:
         """Return the tasks before a case in its sequence, in order; empty if the case is in no sequence."""
         sequence = () if case.group is None else self.sequences.get(case.group.name, ())

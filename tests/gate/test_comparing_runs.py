@@ -30,6 +30,16 @@ def worse_in(cards, domain, by=0.4):
     ]
 
 
+@pytest.mark.parametrize(("cluster", "outcome"), [("", "failed"), ("kind", "inconclusive")])
+def test_cases_of_one_cluster_that_fall_together_are_one_piece_of_evidence(cluster, outcome):
+    def run(of_kind):
+        kinds = [n % 6 for n in range(60)]
+        fields = [{"attributes": {"kind": f"k{kind}"}, "cluster": cluster} for kind in kinds]
+        return [card(f"c{n:03}", 0.8 - (kinds[n] == of_kind) * 0.3, **fields[n]) for n in range(60)]
+
+    assert compared(run(None), run(0), "ar:0").outcome == outcome
+
+
 def test_the_same_run_twice_is_the_same_everywhere_and_passes_even_without_any_room():
     found = compared(suite_of(), suite_of(), "ar:0", "pass_rate:0", "search.ar:0")
     assert (found.outcome, found.cases, found.flips) == ("passed", (), (0, 0))

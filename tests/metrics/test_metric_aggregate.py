@@ -1,10 +1,12 @@
 """Means over cases, with their denominators, their groups, and what the run used."""
 
+import numpy as np
 import pytest
 from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import make_card
+from scipy import stats
 
 from pytest_mapsat.metrics import group, summarise, wilson_interval
 from pytest_mapsat.model import CallCounts
@@ -86,6 +88,31 @@ def test_cases_of_one_group_count_as_less_than_as_many_others():
         assert alone[name].mean == pytest.approx(together[name].mean)
         width, wider = (one[name].high - one[name].low for one in (alone, together))
         assert 1.5 * width < wider <= 1
+
+
+def test_the_interval_of_clustered_cases_is_that_of_their_clusters():
+    random = np.random.default_rng(7)
+    means = random.uniform(0.2, 0.8, 40)
+    values = np.clip(means[:, None] + random.normal(0, 0.05, (40, 5)), 0, 1)
+    cards = [
+        make_card(f"c{kind}-{n}", {"ar": float(value)}, attributes={"kind": f"k{kind}"}, cluster="kind")
+        for kind, row in enumerate(values)
+        for n, value in enumerate(row)
+    ]
+    ar = summarise(cards)["ar"]
+    error = values.mean(axis=1).std(ddof=1) / np.sqrt(40)
+    quantile = stats.t.ppf(0.975, 39)
+    assert (ar.n, ar.mean) == (200, pytest.approx(values.mean()))
+    assert (ar.low, ar.high) == pytest.approx(
+        (ar.mean - quantile * error, ar.mean + quantile * error), abs=0.15 * error
+    )
+    alone = summarise([card.model_copy(update={"cluster": ""}) for card in cards])["ar"]
+    assert alone.high - alone.low < 0.6 * (ar.high - ar.low)
+
+
+def test_a_case_without_the_attribute_is_drawn_by_itself():
+    cards = [make_card(f"c{n}", {"ar": n % 3 / 2}, cluster="kind") for n in range(12)]
+    assert summarise(cards) == summarise([card.model_copy(update={"cluster": ""}) for card in cards])
 
 
 def test_an_error_of_the_agent_is_no_excuse():

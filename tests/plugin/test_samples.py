@@ -180,6 +180,33 @@ def test_terms_of_a_suite_that_cannot_be_met_are_told(towns: pytest.Pytester, te
     assert fnmatch(result.stdout.str() + result.stderr.str(), told)
 
 
+def _clustered(project: pytest.Pytester, name: str) -> None:
+    """Let the suite say by which attribute intervals are drawn."""
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(f"{manifest.read_text()}cluster: {name}\n")
+
+
+def test_intervals_of_a_suite_with_clusters_draw_these_in_runs_and_comparisons(towns: pytest.Pytester) -> None:
+    options = ("--mapsat-save=run.json", "--mapsat-save=alone.json")
+    towns.runpytest(GOOD, options[1]).assert_outcomes(passed=16)
+    _clustered(towns, "scenario")
+    towns.runpytest(GOOD, options[0]).assert_outcomes(passed=16)
+    assert {card["cluster"] for card in saved_timeless(towns, "run.json")["cases"]} == {"scenario"}
+    assert {card.get("cluster", "") for card in saved_timeless(towns, "alone.json")["cases"]} == {""}
+
+
+def test_a_cluster_that_no_case_has_stops_the_run_and_is_an_error_of_lint(
+    towns: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _clustered(towns, "scenery")
+    told = "suite.yaml:*: cluster: no case has the attribute 'scenery' (did you mean 'scenario'?)"
+    result = towns.runpytest(GOOD)
+    assert result.ret != 0
+    assert fnmatch(result.stdout.str() + result.stderr.str(), f"*{told}*")
+    assert main(["lint", str(towns.path / "benchmark_cases")]) != 0
+    assert fnmatch(capsys.readouterr().out, f"*{told} [[]error: cluster]*")
+
+
 def test_all_takes_a_sample_back(towns: pytest.Pytester) -> None:
     towns.makeini("[pytest]\naddopts = --mapsat-sample=4 -p no:cacheprovider\nmapsat_fail_under = ar=0.4\n")
     towns.runpytest(GOOD).assert_outcomes(passed=4)

@@ -36,6 +36,13 @@ def calls(dialogue):
     return [(call.tool, call.arguments) for call in dialogue.turns[0].calls]
 
 
+def test_first_makes_one_search_and_proposes_the_first_thing_in_it_whatever_is_asked(played):
+    dialogue = played("first")
+    assert calls(dialogue) == [("find", {"kind": "cafe"})]
+    assert dialogue.turns[0].say.startswith("I recommend ")
+    assert "Plum House" not in dialogue.turns[0].say
+
+
 def test_surface_proposes_the_first_thing_that_does_what_is_asked_and_says_no_more(played):
     dialogue = played("surface")
     assert dialogue.turns[0].say == "I recommend Plum House."

@@ -154,6 +154,12 @@ def _sort(name: str, entry: Mapping[str, Any], language: str) -> Sort:
     )
 
 
+@cache
+def trait_of(sort: str, name: str, language: str) -> Trait:
+    """Return a trait of ``sorts.yaml`` in one language, with the prices of a sort of places. Raises KeyError."""
+    return next(_traits(document()["sorts"].get(sort, {}), [name], language))
+
+
 def _traits(sort: Mapping[str, Any], names: list[str], language: str) -> Iterator[Trait]:
     """Yield the named traits of a sort of places, built from ``sorts.yaml`` in one language."""
     for name in names:

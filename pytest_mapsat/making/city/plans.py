@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from pytest_mapsat.making.worlds import Draws, coined_name, package_data
 from pytest_mapsat.model import JsonObject
 
-from .places import CM, YEAR, Centre, City, MadeUpWorld, Sort, Trait, clock, metres_between, sorts, timetable
+from .places import CM, YEAR, Centre, City, MadeUpWorld, Sort, Trait, clock, metres_between, timetable, trait_of
 
 #: The number of cases that the shares of the kinds add up to.
 _WHOLE = 500
@@ -27,8 +28,10 @@ class PlanKind(NamedTuple):
         share: how many of 500 cases are of it.
         domains: those of its cases.
         hours: the first and the last hour of the day at which its users ask.
-        needs: each need with its reason; the first is the one that the first thing found breaks, the last is soft.
-        tell: the figure that its users like to be told.
+        needs: the needs that its queries can hide, each with its possible reasons.
+        tells: figures that some of its users like to be told.
+        asks: figures that some of its queries ask for.
+        sure: the traits that every place has where no need is about them.
         mode: how they get there, where they ask for the way.
         sort, second: the sorts of the places that they look for.
     """
@@ -38,8 +41,10 @@ class PlanKind(NamedTuple):
     share: int
     domains: tuple[str, ...]
     hours: tuple[int, int]
-    needs: tuple[tuple[str, str], ...]
-    tell: str
+    needs: Mapping[str, Sequence[str]]
+    tells: tuple[str, ...]
+    asks: tuple[str, ...] = ()
+    sure: tuple[str, ...] = ()
     mode: str = ""
     sort: str = ""
     second: str = ""
@@ -67,6 +72,11 @@ class PlannedNeed:
     told: Mapping[str, Any]
     reason: Mapping[str, Any]
     language: str
+
+    @property
+    def hard(self) -> bool:
+        """Whether it must be met: it is no mere habit or wish."""
+        return _is_hard(self.reason)
 
     @property
     def source(self) -> str:
@@ -117,26 +127,34 @@ def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
     return value
 
 
-def need_of(kind: PlanKind, at: int, language: str, draws: Draws, limit: float | str | None = None) -> PlannedNeed:
+def _is_hard(reason: Mapping[str, Any]) -> bool:
+    """Return whether a reason makes a need hard: a habit that nothing else in the profile explains makes a soft one."""
+    return not reason.get("soft") and (reason["source"] != "profile" or "user" in reason)
+
+
+def _goes_together(needs: Sequence[tuple[str, str]]) -> bool:
+    """Return whether one need is hard and can be failed by the first thing found, and whether they are known from the profile and from elsewhere."""
+    reasons = [(name, plan_data()["reasons"][why]) for name, why in needs]
+    hard = any(_is_hard(reason) and name not in _LAST for name, reason in reasons)
+    return hard and len({reason["source"] == "profile" for _, reason in reasons}) > 1
+
+
+def need_of(scene: Scene, need: tuple[str, str], limit: float | str | None = None) -> PlannedNeed:
     """Return one need of a case, with the user's own figure drawn or given.
 
     Args:
-        kind: the kind of its plan.
-        at: which of the kind's needs.
-        language: ``en`` or ``zh``.
-        draws: what the user's own figure is drawn from.
-        limit: this figure, where the plan gives it.
+        scene: its scene.
+        need: the need and the reason for it, keys in ``plans.yaml``.
+        limit: the user's own figure, where the plan gives it.
     """
-    name, why = kind.needs[at]
+    (name, why), language = need, scene.language
     entry, reason = plan_data()["needs"][name], plan_data()["reasons"][why]
     trait_name = entry.get("trait", "")
     trait_name = trait_name[language] if isinstance(trait_name, dict) else trait_name
-    trait = sorts(language)[kind.sort].traits.get(trait_name) if trait_name else None
-    if trait_name and trait is None:
-        trait = next(sort.traits[trait_name] for sort in sorts(language).values() if trait_name in sort.traits)
+    trait = trait_of(scene.kind.sort, trait_name, language) if trait_name else None
     column = trait.column if trait else entry["column"]
     if limit is None and "limits" in entry:
-        limit = draws.choice(entry["limits"])
+        limit = scene.draws.choice(entry["limits"])
     where = _where(entry, trait, column, language, limit)
     if limit is None and trait and column == "price_yuan":
         limit = where[column]["max"]
@@ -179,9 +197,9 @@ def kinds() -> Mapping[str, PlanKind]:
 
 def _kind(name: str, entry: dict[str, Any]) -> PlanKind:
     """Return the kind of plan that an entry of ``plans.yaml`` describes."""
-    for key in ("domains", "hours"):
-        entry[key] = tuple(entry[key])
-    return PlanKind(name, needs=tuple((need, why) for need, why in entry.pop("needs")), **entry)
+    for key in ("domains", "hours", "tells", "asks", "sure"):
+        entry[key] = tuple(entry.get(key, ()))
+    return PlanKind(name, **entry)
 
 
 def schedule(count: int, languages: Sequence[str]) -> Iterator[tuple[PlanKind, int, str]]:
@@ -216,6 +234,16 @@ _STARS = {"nearer": (40, 49), "right": (41, 46), "behind": (47, 49)}
 #: Minutes for which places stay open that are open when it matters, and that have been closed for when they are not.
 _STAYS, _CLOSED = (45, 110), (5, 45)
 _LATEST, _QUARTER = 23 * 60 + 45, 15
+#: The latest hour at which somebody arrives, in minutes after midnight.
+_ARRIVES = 22 * 60 + 30
+#: Tenths of the most that counts as cheap, below which no place is; degrees from which a day is hot.
+_LEAST, _HOT = 6, 29
+#: So many combinations are drawn, of which the least used is taken; the most needs of a case; of a hundred cases with fewer, those whose user likes a figure.
+_DRAWN, _MOST_NEEDS, _TOLD = 12, 4, 20
+#: So many of a kind's needs, the first in the data, are its own: a case has one of them.
+_OWN = 4
+#: Needs that the first thing found never fails: it is the quickest, and costs little.
+_LAST = ("in_time", "fare")
 
 
 @dataclass
@@ -234,8 +262,10 @@ class Scene:
         minute: the minute of the day at which the user asks.
         here: where the user is: longitude, latitude.
         spot: what this place is called.
-        needs: what the user needs, the weightiest first.
-        options: what can be chosen, the first thing found first: each with the name of the need that it fails, empty for the right one.
+        needs: what the user needs, the hard ones first.
+        options: what can be chosen, the first thing found first: each with the names of the needs that it fails, none for the right one.
+        asks: what the query asks for beside the option itself.
+        tell: the figure that the user likes to be told; empty where there is none.
         second: the places of the second sort, where a plan has two.
         goal: the place to get to, where the query names one; else empty.
         patches: how the tables of the case differ from those of all cases.
@@ -253,7 +283,9 @@ class Scene:
     here: tuple[float, float]
     spot: str
     needs: list[PlannedNeed] = field(default_factory=list)
-    options: list[tuple[JsonObject, str]] = field(default_factory=list)
+    options: list[tuple[JsonObject, tuple[str, ...]]] = field(default_factory=list)
+    asks: list[str] = field(default_factory=list)
+    tell: str = ""
     second: list[JsonObject] = field(default_factory=list)
     goal: JsonObject = field(default_factory=dict)
     patches: list[JsonObject] = field(default_factory=list)
@@ -281,6 +313,7 @@ class Scenes:
         self._free: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._names = {row["name"] for row in world.tables["places"]}
         self._towns: dict[str, int] = {}
+        self._uses: Counter[frozenset[str]] = Counter()
 
     def scene(self, kind: PlanKind, number: int, language: str) -> Scene:
         """Return the scene of one case, and add its options to the world's tables.
@@ -298,12 +331,62 @@ class Scenes:
         minute = draws.between(kind.hours[0] * 12, kind.hours[1] * 12 + 11) * 5
         here = _moved((corner[0], corner[1]), draws.between(0, 60), draws.choice(_WINDS))
         spot = draws.choice(town.streets)
-        wet = any(reason == "rain" for _, reason in kind.needs)
-        day = self._day(town, draws, wet=wet)
+        own = self._world.seed, kind.name, number
+        asks = self._asks(kind, Draws("asks", *own))
+        needs, tell = self._composed(kind, asks, Draws("needs", *own))
+        days = [plan_data()["reasons"][why].get("day", "") for _, why in needs]
+        day = self._day(town, Draws("day", *own), "".join(days))
         name = f"{kind.name.replace('_', '-')}-{number + 1:02}"
         scene = Scene(kind, name, language, draws, self._world, town, centre.district, day, minute, here, spot)
-        getattr(self, kind.family)(scene)  # one of the methods below
+        scene.asks, scene.tell = asks, tell
+        getattr(self, kind.family)(scene, needs)  # one of the methods below
         return scene
+
+    def _asks(self, kind: PlanKind, draws: Draws) -> list[str]:
+        """Return what the query of a case asks beside the option itself."""
+        if kind.family == "outing":
+            return ["walks", "order"] if draws.chance(50) else ["walks"]
+        if kind.family == "place" and kind.mode:
+            return ["to"]
+        return [draws.choice(kind.asks)] if kind.asks and draws.chance(50) else []
+
+    def _composed(self, kind: PlanKind, asks: Sequence[str], draws: Draws) -> tuple[list[tuple[str, str]], str]:
+        """Return the needs of a case with their reasons, and the figure that its user likes to be told: of some that are drawn those least used."""
+        drawn = [self._combination(kind, asks, draws) for _ in range(_DRAWN)]
+        names = [frozenset((*(name for name, _ in needs), tell)) for needs, tell in drawn]
+        at = min(range(_DRAWN), key=lambda at: self._uses[names[at]])
+        self._uses[names[at]] += 1
+        return drawn[at]
+
+    def _combination(self, kind: PlanKind, asks: Sequence[str], draws: Draws) -> tuple[list[tuple[str, str]], str]:
+        """Draw two to four needs of a kind that go together: a hard one, one of the kind's own, the profile and something else as sources."""
+        reasons, tells = plan_data()["reasons"], plan_data()["tells"]
+        asked = {name for ask in asks if ask in tells for name in tells[ask].get("of", ())}
+        free, own = [name for name in kind.needs if name not in asked], tuple(kind.needs)[:_OWN]
+        needs: list[tuple[str, str]] = []
+        while not _goes_together(needs):
+            first = draws.choice([name for name in free if name in own])
+            pairs = [(name, draws.choice(kind.needs[name])) for name in (first, *draws.sample(free, len(free)))]
+            groups = {reasons[why].get("group", why): (name, why) for name, why in reversed(pairs)}
+            unlike = [pair for pair in dict.fromkeys(pairs) if pair in groups.values() and pair[0] != first]
+            needs = [pairs[0], *unlike][: draws.choice((2, 3, 3) if kind.family == "way" else (2, 2, 3, 3, 4))]
+        needs.sort(key=lambda need: reasons[need[1]]["source"] != "profile")
+        needs.sort(key=lambda need: (not _is_hard(reasons[need[1]]), need[0] in _LAST))
+        about = {name for name, _ in needs}
+        liked = [name for name in kind.tells if name not in asks and not about & {*tells[name].get("of", ())}]
+        return needs, draws.choice(liked) if liked and len(needs) < _MOST_NEEDS and draws.chance(_TOLD) else ""
+
+    def _failing(self, scene: Scene) -> list[tuple[str, ...]]:
+        """Return the needs that each option fails, in order: the first one or two, the others one each, and the right one none."""
+        draws, needs = scene.draws, scene.needs
+        first, *others = (need.name for need in needs)
+        both = [name for name in others if name not in _LAST] if len(others) > 1 and scene.kind.family != "way" else []
+        rest = [*others, first] if both else others if len(others) > 1 else [*others, draws.choice([first, *others])]
+        known = {need.name for need in needs if need.source == "profile"}
+        rest = sorted(draws.sample(rest, len(rest)), key=known.__contains__)
+        failing: list[tuple[str, ...]] = [(first, *both[:1]), *((name,) for name in rest)]
+        failing.insert(draws.between(2, len(failing)), ())
+        return sorted(failing, key=lambda fails: fails == ("in_time",)) if scene.kind.family == "way" else failing
 
     def _spot(self, kind: PlanKind, town: City) -> tuple[Centre, tuple[float, float]]:
         """Return a user's position that no other case with this sort of place has in the town, after the district's centre."""
@@ -318,59 +401,51 @@ class Scenes:
         west = _moved((centre.lon, centre.lat), 1700, (-100, 0))
         return centre, _moved(_moved(west, across, (100, 0)), along - 700, (0, 100))
 
-    def _day(self, town: City, draws: Draws, *, wet: bool) -> date:
-        """Return a random day of the year; with ``wet``, one on which it rains in the town all day."""
-        if not wet:
+    def _day(self, town: City, draws: Draws, sort: str) -> date:
+        """Return a random day of the year: ``wet``: it rains in the town all day; ``hot``: it is hot and dry; else any."""
+        if not sort:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
         rows = (row for row in self._world.tables["weather"] if row["city"] == town.name)
-        days = [row["date"] for row in rows if all(part["rain"] for part in row["hours"])]
-        return date.fromisoformat(draws.choice(days))
+        least = _HOT if sort == "hot" else -99
+        rows = (row for row in rows if all(part["rain"] == (sort == "wet") for part in row["hours"]))
+        return date.fromisoformat(draws.choice([row["date"] for row in rows if row["high_c"] >= least]))
 
     # Places
 
-    def place(self, scene: Scene) -> None:
+    def place(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
         """Set the needs of a scene that looks for one place, and add its options to the world."""
-        scene.needs = [self._need(scene, at) for at in range(len(scene.kind.needs))]
+        scene.needs = [self._need(scene, *need) for need in needs]
         scene.options = list(self._places(scene, scene.kind.sort))
 
-    def outing(self, scene: Scene) -> None:
+    def outing(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
         """Set the needs of a scene that looks for places of two sorts, and add the options and two second places."""
-        self.place(scene)
+        self.place(scene, needs)
         sort, metres = scene.town.sorts[scene.kind.second], scene.draws.between(*_NEAREST)
         for _ in range(2):
             row = self._place(scene, sort, metres)
-            self._lay(scene, row, sort, "")
+            self._lay(scene, row, sort, ())
             scene.second.append(row)
             self._world.tables["places"].append(row)
             metres += scene.draws.between(*_FARTHER)
 
-    def _need(self, scene: Scene, at: int) -> PlannedNeed:
+    def _need(self, scene: Scene, name: str, why: str) -> PlannedNeed:
         """Return one need of a scene; for ``open_then`` its time is when the user asks, arrives or leaves."""
-        name, reason = scene.kind.needs[at]
         limit = None
         if name == "open_then":
             draws = scene.draws
             later = {"clock": 0, "arrival": draws.between(17, 20) * _QUARTER, "stays": draws.between(12, 16) * _QUARTER}
-            limit = clock(-(-(scene.minute + later[reason]) // 5) * 5)
-        return need_of(scene.kind, at, scene.language, scene.draws, limit)
+            limit = clock(-(-min(scene.minute + later[why], max(scene.minute, _ARRIVES)) // 5) * 5)
+        return need_of(scene, (name, why), limit)
 
-    def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, str]]:
-        """Yield the options, nearest first, each with the need it fails; the right one is third or later, those after it rate higher."""
-        names = [need.name for need in scene.needs]
-        failed = [names[0], *scene.draws.sample(names[1:], 2), scene.draws.choice(names)]
-        failed.insert(scene.draws.between(2, len(failed)), "")
+    def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
+        """Yield the options, nearest first, each with the needs it fails; the right one is third or later, those after it rate higher."""
         metres, stars = scene.draws.between(*_NEAREST), _STARS["nearer"]
-        for fails in failed:
+        for fails in self._failing(scene):
             row = self._place(scene, scene.town.sorts[sort], metres)
             self._lay(scene, row, scene.town.sorts[sort], fails)
             row["rating"] = scene.draws.between(*(stars if fails else _STARS["right"])) / 10
             stars = stars if fails else _STARS["behind"]
             self._world.tables["places"].append(row)
-            if scene.kind.tell == "deal":
-                title, valid = ("晚间洗剪", "每天") if scene.language == "zh" else ("Evening cut", "daily")
-                price = row["price_yuan"] * scene.draws.between(70, 85) // 100
-                deal = {"title": title, "price_yuan": price, "was_yuan": row["price_yuan"], "valid": valid}
-                self._world.tables["deals"].append({"place_id": row["id"], **deal})
             yield row, fails
             metres += scene.draws.between(*_FARTHER)
 
@@ -391,7 +466,7 @@ class Scenes:
             "lat": lat,
             "hours": "24h",
             "rating": draws.between(*_STARS["nearer"]) / 10,
-            "price_yuan": draws.between(sort.price[0], sort.price[1]) if sort.price else None,
+            "price_yuan": draws.between(sort.price[1] * _LEAST // 10, sort.price[1]) if sort.price else None,
             "phone": f"000-556-{number % 10_000:04}",
             "indoor": draws.chance(50) if sort.indoor is None else sort.indoor,
             "step_free": True,
@@ -404,50 +479,46 @@ class Scenes:
             row["hours"] = f"{clock(opens)}-{clock(min(closes, _LATEST))}"
         return {name: value for name, value in row.items() if value is not None and value != []}
 
-    def _lay(self, scene: Scene, row: JsonObject, sort: Sort, fails: str) -> None:
-        """Set the traits of a place so that it meets every need of the scene except ``fails``; other traits are random."""
+    def _lay(self, scene: Scene, row: JsonObject, sort: Sort, fails: tuple[str, ...]) -> None:
+        """Set the traits of a place so that it meets every need of the scene except those of ``fails``; other traits are random."""
         wanted = {need.trait.name for need in scene.needs if need.trait}
         columns = {need.column for need in scene.needs}
         for either in sort.needs:
             trait = scene.draws.choice(either)
             lists = isinstance(trait.values[0], str)
             if trait.column != "hours" and trait.name not in wanted and (lists or trait.column not in columns):
-                trait.lay(row, scene.draws, has=scene.draws.chance(50))
+                trait.lay(row, scene.draws, has=trait.name in scene.kind.sure or scene.draws.chance(50))
         for need in scene.needs:
             if need.column == "hours":
-                row["hours"] = _hours(row["hours"], need, scene, has=need.name != fails)
+                row["hours"] = _hours(row["hours"], need, scene, has=need.name not in fails)
             else:
-                _meet(row, need, scene.draws, has=need.name != fails)
+                _meet(row, need, scene.draws, has=need.name not in fails)
 
     # Ways, lines and rides
 
-    def way(self, scene: Scene) -> None:
-        """Add four ways to a landmark: the quickest fails the weightiest need, the slowest, which is the shortest, is too late."""
+    def way(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
+        """Add four ways to a landmark: the quickest fails the weightiest need, the slowest may be too late."""
         draws, walking = scene.draws, scene.kind.mode == "walking"
         scene.goal = self._goal(scene, far=not walking)
         apart = metres_between(scene.here, (scene.goal["lon"], scene.goal["lat"]))
         quickest = apart * 13 // 10 // (75 if walking else 560) + 3
         slower = max(quickest // 10, 2)
-        minutes = [quickest, quickest + slower, quickest + 2 * slower]
-        limit = minutes[-1] + draws.between(1, slower)
-        minutes.append(limit + max(quickest // 4, 5))
-        scene.needs = [
-            need_of(scene.kind, at, scene.language, draws, limit if name == "in_time" else None)
-            for at, (name, _) in enumerate(scene.kind.needs)
-        ]
-        others = [need.name for need in scene.needs[1:] if need.name != "in_time"]
-        roads = draws.sample(scene.town.streets, 4)
-        lengths = [apart * (14 + at) // 10 + draws.below(40) for at in range(3)] + [apart * 12 // 10]
+        in_time = quickest + 3 * slower + draws.below(slower)
+        limits = {"in_time": in_time, "short_way": apart * 16 // 1000 * 100 + 100}
+        scene.needs = [need_of(scene, need, limits.get(need[0])) for need in needs]
+        failing = self._failing(scene)
+        roads = draws.sample(scene.town.streets, len(failing))
         rest = {"walking": {"steps": 0}, "driving": {"toll_yuan": 0}}[scene.kind.mode]
         goal = f"{scene.goal['lon']},{scene.goal['lat']}"
         ends = {"from": ",".join(map(str, scene.here)), "to": goal, "mode": scene.kind.mode}
-        fails_of = [scene.needs[0].name, others[0], "", "in_time"]
-        for fails, road, length, takes in zip(fails_of, roads, lengths, minutes, strict=True):
+        for at, (fails, road) in enumerate(zip(failing, roads, strict=True)):
+            takes = in_time + max(quickest // 4, 5) if "in_time" in fails else quickest + at * slower
+            length = apart * (20 if "short_way" in fails else 12 + at % 3) // 10 + draws.below(40)
             row: JsonObject = {**ends, "via": road, "distance_m": length, "duration_min": takes, **rest}
             _measure(row, scene, fails)
             scene.options.append((row, fails))
             self._world.tables["ways"].append(row)
-            scene.patches.append(self._state(scene, road, closed=fails == "clear"))
+            scene.patches.append(self._state(scene, road, closed="clear" in fails))
 
     def _state(self, scene: Scene, road: str, *, closed: bool) -> JsonObject:
         """Return the patch of ``roads`` that closes a road or makes it clear."""
@@ -459,26 +530,21 @@ class Scenes:
             state = {"status": "畅通" if zh else "clear", "event": "", "until": ""}
         return {"table": "roads", "where": {"city": scene.town.name, "road": road}, "set": state}
 
-    def line(self, scene: Scene) -> None:
-        """Add a stop for the user and four lines from it to a landmark; only the last one meets every need."""
+    def line(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
+        """Add a stop for the user and lines from it to a landmark, of which the right one is third or later."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
-        stem = coined_name(scene.language, draws)
+        stem = coined_name(scene.language, Draws("stop", self._world.seed, scene.id))
         scene.spot = f"{stem}站" if zh else f"{stem} Stop"
         stop, (lon, lat) = f"s-{scene.id}", scene.here
         row = {"id": stop, "name": scene.spot, "lon": lon, "lat": lat, "city": scene.town.name}
         self._world.tables["stops"].append(row)
         limit = draws.between(26, 38)
         limits: dict[str, int | str] = {"short_ride": limit, "still_runs": clock(scene.minute)}
-        scene.needs = [
-            need_of(scene.kind, at, scene.language, draws, limits.get(name))
-            for at, (name, _) in enumerate(scene.kind.needs)
-        ]
-        names = [need.name for need in scene.needs]
-        numbers = draws.sample(range(20, 99), 4)
-        rides = (draws.between(12, 16), draws.between(17, 19), draws.between(20, 22), draws.between(23, 25))
-        for at, fails in enumerate([names[0], names[1], names[2], ""]):
-            gone = fails == "still_runs"
+        scene.needs = [need_of(scene, need, limits.get(need[0])) for need in needs]
+        failing = self._failing(scene)
+        numbers = draws.sample(range(20, 99), len(failing))
+        for at, fails in enumerate(failing):
             row = {
                 "id": f"{scene.id}-{at}",
                 "city": scene.town.name,
@@ -487,31 +553,28 @@ class Scenes:
                 "line": f"{numbers[at]}路" if zh else f"Bus {numbers[at]}",
                 "kind": "公交" if zh else "bus",
                 "alight": scene.goal["name"],
-                **_timetable(scene, gone=gone),
-                "ride_min": limit + draws.between(4, 12) if fails == "short_ride" else rides[at],
+                **_timetable(scene, gone="still_runs" in fails),
+                "ride_min": limit + draws.between(4, 12) if "short_ride" in fails else 12 + 2 * at + draws.below(2),
                 "fare_yuan": 3,
                 "step_free": True,
-                "walk_to_stop_min": 1,
+                "walk_to_stop_min": draws.between(1, 3),
             }
             _measure(row, scene, fails)
-            if fails == "level_boarding":
-                row["step_free"] = False
             scene.options.append((row, fails))
             self._world.tables["lines"].append(row)
 
-    def ride(self, scene: Scene) -> None:
-        """Add five rides to a landmark in place of the town's own; the user's fare limit is set later, from the computed fares."""
+    def ride(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
+        """Add rides to a landmark in place of the town's own; the user's fare limit is set later, from the computed fares."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
-        scene.needs = [need_of(scene.kind, at, scene.language, draws) for at in range(2)]
-        names = [need.name for need in scene.needs]
-        calls = ["Compact", "Comfort", "Estate", "Minibus", "Saloon"]
+        scene.needs = [need_of(scene, need, 0 if need[0] == "fare" else None) for need in needs]
+        calls = ["Compact", "Comfort", "Estate", "Minibus", "Saloon", "Hatchback"]
         if zh:
-            calls = ["快车", "舒适车", "专车", "商务车", "豪华车"]
+            calls = ["快车", "舒适车", "专车", "商务车", "豪华车", "轻享车"]
         fares = [row["id"] for row in self._world.tables["fares"] if abs(row["lon"] - scene.here[0]) < 0.3]  # noqa: PLR2004  less than the towns lie apart
         scene.patches.append({"table": "fares", "where": {"id": fares}, "hide": True})
         added = []
-        for at, fails in enumerate([names[0], names[1], "fare", "", names[0]]):
+        for at, fails in enumerate(self._failing(scene)):
             row = {
                 "id": f"{scene.id}-{at}",
                 "lon": scene.here[0],
@@ -521,12 +584,12 @@ class Scenes:
                 "bags": 3,
                 "wheelchair": False,
                 "child_seat": False,
+                "per_person": False,
                 "wait_min": draws.between(2, 9),
-                "start_yuan": draws.between(6, 9) + (14 if fails == "fare" else at),
-                "yuan_per_km": (90 if fails == "fare" else draws.between(28, 31) + 3 * at) / 10,
+                "start_yuan": draws.between(6, 9) + 14 * ("fare" in fails),
+                "yuan_per_km": 9 if "fare" in fails else draws.between(28, 36) / 10,
             }
             _measure(row, scene, fails)
-            row |= {need.column: need.name != fails for need in scene.needs if "good" not in need.told}
             added.append(row)
             scene.options.append((row, fails))
         scene.patches.append({"table": "fares", "add": added})
@@ -535,7 +598,7 @@ class Scenes:
         """Return a landmark of the town: one of the two nearest, or with ``far`` one beyond them."""
         rows = [self._world.place(place) for place in scene.town.landmarks.values()]
         rows.sort(key=lambda row: (metres_between(scene.here, (row["lon"], row["lat"])), row["id"]))
-        return scene.draws.choice(rows[2:]) if far else scene.draws.choice(rows[:2])
+        return Draws("goal", self._world.seed, scene.id).choice(rows[2:] if far else rows[:2])
 
 
 def _moved(point: tuple[float, float], metres: int, wind: tuple[int, int]) -> tuple[float, float]:
@@ -562,18 +625,21 @@ def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> Non
         others = [text for text in row.get(trait.column, []) if text != trait.label]
         instead = need.told.get("else", {}).get(need.language, [])
         row[trait.column] = [trait.label, *others] if has else others or list(instead)
+    elif trait and trait.column == "price_yuan" and has:
+        row[trait.column] = draws.between(trait.values[0][1] * _LEAST // 10, trait.values[0][1])
     elif trait:
         trait.lay(row, draws, has=has)
 
 
-def _measure(row: JsonObject, scene: Scene, fails: str) -> None:
-    """Set the figures of an option that the needs are about: bad for the need ``fails``, good for the others."""
-    for need in (need for need in scene.needs if "good" in need.told):
-        low, high = need.told["bad" if need.name == fails else "good"]
-        if need.column == "max_height_m":
-            row[need.column] = scene.draws.between(round(low * 10), round(high * 10)) / 10
-        else:
-            row[need.column] = scene.draws.between(low, high)
+def _measure(row: JsonObject, scene: Scene, fails: tuple[str, ...]) -> None:
+    """Set the figures and flags of an option that the needs are about: bad for the needs ``fails``, good for the others."""
+    for need in scene.needs:
+        has = need.name not in fails
+        if isinstance(need.told.get("yes"), bool):
+            row[need.column] = need.told["yes"] == has
+        elif "good" in need.told:
+            figure = scene.draws.between(*need.told["good" if has else "bad"])
+            row[need.column] = figure / 10 if "tenths" in need.told else figure
 
 
 def _timetable(scene: Scene, *, gone: bool) -> JsonObject:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,15 +30,17 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import RecordedSandbox, Table
 from pytest_mapsat.sandbox.routes import Computed
-from pytest_mapsat.suite import to_yaml
+from pytest_mapsat.suite import asking, to_yaml
 
 from .places import DAYS, MadeUpWorld, tool_files, world_of
-from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, need_of, plan_data, schedule
+from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, plan_data, schedule
 
 #: A search goes so far, in metres.
 _RADIUS = 2000
 #: How the fare of the right ride and the user's own figure lie apart, in yuan.
 _SPARE = (2, 6)
+#: What the queries of a family ask for, where it is not called as the family is.
+_ASKED = {"outing": ("first", "second")}
 #: Every so many cases a question is worth while.
 _ASKS = 3
 
@@ -79,7 +84,7 @@ class Writer:
             },
             "visible": visible,
         }
-        truth = _Truth(scene, self._sandbox(scene, visible), visible["context"]["uid"])
+        truth = _Truth(scene, self._sandbox(scene, visible), visible)
         case["truth"] = truth.data(asks=number % _ASKS == 0)
         if scene.patches:
             case["world"] = {"rows": scene.patches}
@@ -122,19 +127,21 @@ class Writer:
 class _Truth:
     """Builds the truth of one case: requirements with evidence, tools, the user's answers and the oracle dialogue."""
 
-    def __init__(self, scene: Scene, sandbox: RecordedSandbox, uid: str) -> None:
-        self._scene, self._sandbox, self._uid = scene, sandbox, uid
+    def __init__(self, scene: Scene, sandbox: RecordedSandbox, visible: JsonObject) -> None:
+        self._scene, self._sandbox, self._uid = scene, sandbox, visible["context"]["uid"]
+        self._asking = asking(visible["query"], scene.language)
         self._zh = scene.language == "zh"
         self.calls: list[JsonObject] = []
         self.habits: list[JsonObject] = []
         self._figures: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
 
     def data(self, *, asks: bool) -> JsonObject:
         """Return the truth as JSON data; ``asks``: whether the case rewards a clarifying question."""
         scene = self._scene
         self._look_up()
-        hidden = [self._hidden(need, last=at == len(scene.needs) - 1) for at, need in enumerate(scene.needs)]
-        hidden.append(self._figure_requirement())
+        hidden = [self._hidden(need) for need in scene.needs]
+        hidden += [self._figure_requirement()] if scene.tell else []
         idle = scene.draws.choice(plan_data()["idle"][scene.language])
         self._habit((idle[0], idle[1]), 4, 9)
         truth: JsonObject = {
@@ -171,7 +178,7 @@ class _Truth:
         scene = self._scene
         self.calls.append({"tool": "get_user_profile", "arguments": {"uid": self._uid}})
         self.calls.append({"tool": "get_recent_activity", "arguments": {"uid": self._uid}})
-        if any(need.reason is plan_data()["reasons"]["rain"] for need in scene.needs):
+        if any("day" in need.reason for need in scene.needs):
             self._call("get_weather", city=scene.town.name, date=scene.day.isoformat())
         getattr(self, f"_look_up_{scene.kind.family}")()
 
@@ -180,23 +187,22 @@ class _Truth:
         """The user's position as an argument of tools: ``longitude,latitude``."""
         return f"{self._scene.here[0]},{self._scene.here[1]}"
 
-    def _search(self, sort: str) -> None:
-        """Note the oracle's search for places of a sort near the user."""
+    def _search(self, what: str) -> None:
+        """Note the oracle's search for places near the user of the plan's first or second sort, and keep their names."""
         lon, lat = self._scene.here
-        self._call("search_nearby", query=self._scene.town.sorts[sort].kind, lon=lon, lat=lat, radius_m=_RADIUS)
+        kind = self._scene.town.sorts[getattr(self._scene.kind, what)].kind
+        places = self._call("search_nearby", query=kind, lon=lon, lat=lat, radius_m=_RADIUS)["places"]
+        self._names[what] = [place["name"] for place in places if place["kind"] == kind]
 
     def _look_up_place(self) -> None:
         """Search for the place, look at every option, and keep the figures of the right one for the oracle's reply."""
         scene = self._scene
-        self._search(scene.kind.sort)
+        self._search("sort")
         for row, _ in scene.options:
             place = self._call("place_details", place_id=row["id"])
             if row is scene.right:
                 self._figures |= {name: place[name] for name in ("phone", "name", "address")}
                 self._figures |= {"closing": place["hours"][-5:], "price": f"{place.get('price_yuan')}"}
-        if scene.kind.tell == "deal":
-            (deal, *_) = self._call("search_deals", place_id=scene.right["id"])["deals"]
-            self._figures |= {"title": deal["title"], "deal": f"{deal['price_yuan']}"}
         if scene.kind.mode and scene.kind.family == "place":
             end, mode = _point(scene.right), scene.kind.mode
             (route, *_) = self._call("get_route", origin=self._here, destination=end, mode=mode)["routes"]
@@ -206,12 +212,18 @@ class _Truth:
         """Look up both places and the walk between them, and keep the figures for the oracle's reply."""
         scene = self._scene
         self._look_up_place()
-        self._search(scene.kind.second)
+        self._search("second")
         for row in scene.second:
             self._call("place_details", place_id=row["id"])
-        places: list[Json] = [scene.right["id"], scene.second[0]["id"]]
-        walks = self._call("plan_visit_order", start=self._here, place_ids=places)["walks"]
-        self._figures |= {"other": scene.second[0]["name"], "minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
+        first, second = scene.right, scene.second[0]
+        self._figures |= {"other": second["name"]}
+        if "order" in scene.asks:
+            for start, end, name in ((self._here, first, "minutes"), (_point(first), second, "later")):
+                found = self._call("get_route", origin=start, destination=_point(end), mode=scene.kind.mode)
+                self._figures[name] = f"{found['routes'][0]['duration_min']}"
+            return
+        walks = self._call("plan_visit_order", start=self._here, place_ids=[first["id"], second["id"]])["walks"]
+        self._figures |= {"minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
 
     def _look_up_way(self) -> None:
         """Look up the routes and the traffic on each, and keep the figures of the right one for the oracle's reply."""
@@ -237,26 +249,30 @@ class _Truth:
         scene, goal = self._scene, self._scene.goal
         options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
         right = next(option for option in options if option["kind"] == scene.right["kind"])
-        limit = int(right["price_yuan"]) + scene.draws.between(*_SPARE)
-        scene.needs.append(need_of(scene.kind, 2, scene.language, scene.draws, limit))
+        fails = {row["kind"]: failed for row, failed in scene.options}
+        most = max(option["price_yuan"] for option in options if "fare" not in fails[option["kind"]])
+        limit = int(most) + scene.draws.between(*_SPARE)
+        where: JsonObject = {"price_yuan": {"op": "between", "max": limit}}
+        scene.needs = [replace(need, limit=limit, where=where) if need.name == "fare" else need for need in scene.needs]
         self._figures |= {"name": right["kind"], "fare": f"{right['price_yuan']}", "wait": f"{right['wait_min']}"}
 
     # What is required
 
     def _asked(self) -> Iterator[JsonObject]:
         """Yield the requirements that the query itself states, from the templates of the plan's family."""
-        scene, asked = self._scene, plan_data()["asked"]
-        templates = list(asked[scene.kind.family])
-        if scene.kind.family == "place" and scene.kind.mode:
-            templates.append(asked["to"])
+        scene, tells = self._scene, plan_data()["tells"]
         pairs = (("kind", scene.kind.sort), ("second", scene.kind.second))
-        sorts = {name: scene.town.sorts[sort].kind for name, sort in pairs if sort}
-        for requirement in templates:
-            text, check = requirement[scene.language], requirement["check"]
-            yield {"id": requirement["id"], "kind": "asked", "text": filled(text, sorts), "check": filled(check, sorts)}
+        figures: dict[str, Any] = {name: scene.town.sorts[sort].kind for name, sort in pairs if sort}
+        figures |= {"kinds": self._names.get("sort"), "seconds": self._names.get("second")}
+        for name in (*_ASKED.get(scene.kind.family, (scene.kind.family,)), *scene.asks):
+            entry = plan_data()["asked"].get(name) or tells[name]
+            if entry.get("asking") in (None, *self._asking):
+                text, check = filled(entry[scene.language], figures), filled(entry["check"], figures)
+                own = f"asks-{name}".replace("_", "-") if name in tells else name
+                yield {"id": own, "kind": "asked", "text": text, "check": check}
 
-    def _hidden(self, need: PlannedNeed, *, last: bool) -> JsonObject:
-        """Return a need as a hidden requirement with evidence and check; the last need is soft, the others are hard."""
+    def _hidden(self, need: PlannedNeed) -> JsonObject:
+        """Return a need as a hidden requirement with evidence and check."""
         family = self._scene.kind.family
         noun = plan_data()["nouns"][family][self._scene.language]
         check: Any = {"kind": "recommends", "only": True, "where": need.where}
@@ -267,10 +283,10 @@ class _Truth:
             check = [{"kind": "calls", "tool": "get_traffic", "answered": True}, check]
         return {
             "id": need.name.replace("_", "-"),
-            "kind": "soft" if last else "hard",
+            "kind": "hard" if need.hard else "soft",
             "text": f"{noun}：{need.holds}" if self._zh else f"{noun} {need.holds}",
             "source": need.source,
-            "evidence": list(self._evidence(need, soft=last)),
+            "evidence": list(self._evidence(need, soft=not need.hard)),
             "check": check,
         }
 
@@ -287,7 +303,9 @@ class _Truth:
         if habit is None:
             return
         total = draws.between(10, 16)
-        counted = self._habit(habit, total * draws.between(5, 7) // 10 if soft else total - draws.below(2), total)
+        counted = self._habit(
+            habit, -(-total * draws.between(62, 85) // 100) if soft else total - draws.below(2), total
+        )
         times = f"{total}次里{counted['count']}次" if self._zh else f"{counted['count']} times of {total}"
         grade = {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
         yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted, **grade}
@@ -303,14 +321,14 @@ class _Truth:
     def _figure_requirement(self) -> JsonObject:
         """Return the soft requirement that the reply states the figure which this kind of user likes to hear."""
         scene = self._scene
-        tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
+        tell, total = plan_data()["tells"][scene.tell], scene.draws.between(10, 16)
         dimension, choice = tell["habit"][scene.language]
-        counted = self._habit((dimension, choice), total * scene.draws.between(5, 7) // 10, total)
+        counted = self._habit((dimension, choice), -(-total * scene.draws.between(62, 85) // 100), total)
         count = counted["count"]
         times = f"{total}次里{count}次：{choice}" if self._zh else f"{choice}: {count} times of {total}"
         evidence = {"text": times, **counted, "recency": "habit", "need": "related"}
         return {
-            "id": f"tells-{scene.kind.tell}",
+            "id": f"tells-{scene.tell}",
             "kind": "soft",
             "text": tell[scene.language],
             "source": "profile",
@@ -342,14 +360,18 @@ class _Truth:
 
     def _say(self) -> str:
         """Return the oracle's reply: the right option, the needs it meets and the figure the user likes to hear."""
-        scene, says = self._scene, plan_data()["says"]
+        scene, says, tells = self._scene, plan_data()["says"], plan_data()["tells"]
         plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
-        holds = ("，" if self._zh else " and ").join(plain)
-        tell = filled(plan_data()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
-        text: str = filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
+        joined = "，".join(plain) if self._zh else " and ".join(filter(None, (", ".join(plain[:-1]), *plain[-1:])))
+        figures = {**self._figures, "holds": joined}
+        figures["also"] = filled(says["also"][scene.language], figures) if plain else ""
+        figures["costs"] = plan_data()["costs"].get(scene.kind.sort, "人均")
+        told = [tells[name]["say"][scene.language] for name in (*scene.asks, scene.tell) if name in tells]
+        figures["tell"] = filled(("" if self._zh else " ").join(told), figures)
+        text: str = filled(says["ordered" if "order" in scene.asks else scene.kind.family][scene.language], figures)
         if scene.kind.family == "place" and scene.kind.mode:
-            text += filled(says["to"][scene.language][scene.kind.mode], self._figures)
-        return text
+            text += filled(says["to"][scene.language][scene.kind.mode], figures)
+        return " ".join(text.split())
 
 
 def _point(row: JsonObject) -> str:
@@ -369,10 +391,6 @@ def _slot(minute: int) -> str:
 _TOWNS, _MOST = 4, 1000
 #: How many places of a group of a world stand in the suite.
 _KEPT = 3
-_DAYS = {
-    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-    "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日"),
-}
 
 
 def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
@@ -405,8 +423,9 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     by_file: dict[str, list[JsonObject]] = {}
     for number, scene in enumerate(scenes):
         written = queries.get(scene.id)
-        query = wordings.query(scene) if written is None else written.noun.query
-        case = writer.case(scene, number, query, written=written is not None)
+        keeps = written is not None and fits(written.noun.query, scene)
+        query = written.noun.query if written and keeps else wordings.query(scene)
+        case = writer.case(scene, number, query, written=keeps)
         by_file.setdefault(f"{_rarest_domain(scene.kind)}/{scene.language}.jsonl", []).append(case)
     content = {f"tools/{name}": data for name, data in tool_files()}
     content |= {f"state/{name}.jsonl": lines_of(rows) for name, rows in world.tables.items()}
@@ -474,12 +493,16 @@ def _thin_out(world: MadeUpWorld) -> None:
 
 def _situation(scene: Scene) -> str:
     """Return a scene's brief for a writer of queries, in its language: time, place, situation and mood."""
-    situation = _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
+    told, kind, zh = wordings(scene.language), scene.kind, scene.language == "zh"
+    asks = [_tail(scene, ask) for ask in scene.asks]
+    asks += ["any"] if asks == ["walks"] else []
+    own = {**told["asks"], **told[kind.name]}
+    facts = [_named(own[name], scene) for name in ("situation", *asks)]
     mood = Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
-    day, time = _DAYS[scene.language][scene.day.weekday()], scene.now[11:16]
-    if scene.language == "zh":
-        return f"{day}{time}，{scene.town.name}，你在{scene.spot}。{situation}。语气：{mood}。"
-    return f"It is {day}, {time}. You are in {scene.town.name}, at {scene.spot}. {situation}. Mood: {mood}."
+    time = scene.now[11:16]
+    if zh:
+        return f"{time}，{scene.town.name}，你在{scene.spot}。{'。'.join(facts)}。语气：{mood}。"
+    return f"It is {time}. You are in {scene.town.name}, at {scene.spot}. {'. '.join(facts)}. Mood: {mood}."
 
 
 def _named(text: str, scene: Scene) -> str:
@@ -489,7 +512,7 @@ def _named(text: str, scene: Scene) -> str:
 
 
 class _Wordings:
-    """Picks a query for each case without a written one from the wordings of its kind; no query is used twice.
+    """Picks a query for each case without a written one from the wordings of its kind; no query is used twice, and none names what its case hides.
 
     Args:
         seed: the seed of the suite.
@@ -498,22 +521,37 @@ class _Wordings:
 
     def __init__(self, seed: int, taken: Iterable[str]) -> None:
         self._seed, self._taken = seed, set(taken)
-        self._turns: dict[tuple[str, str], int] = {}
 
     def query(self, scene: Scene) -> str:
         """Return an unused query for a scene. Raises UsageError when all wordings are used up."""
-        key = (scene.kind.name, scene.language)
-        own = wordings(scene.language)
-        texts = Draws(self._seed, "wordings", *key).sample(own[scene.kind.name]["queries"], 100)
-        turn = self._turns[key] = self._turns.get(key, -1) + 1
-        texts = texts[turn % len(texts) :] + texts[: turn % len(texts)]
-        for opener in ("", *own["openers"]):
-            for text in texts:
-                query: str = opener + _named(text, scene)
-                if query not in self._taken:
-                    self._taken.add(query)
-                    return query
+        told, zh = wordings(scene.language), scene.language == "zh"
+        own = told[scene.kind.name]
+        draws = Draws(self._seed, "wordings", scene.id)
+        parts = [own["ordered"] if "order" in scene.asks else own["queries"]]
+        parts += [told["tails"][name] for ask in scene.asks if (name := _tail(scene, ask)) in told["tails"]]
+        for texts in product(*(draws.sample(part, len(part)) for part in parts)):
+            query = _named(("" if zh else " ").join(texts), scene)
+            if query not in self._taken and fits(query, scene):
+                self._taken.add(query)
+                return query
         raise UsageError(f"--cases: there are no more wordings for cases of {scene.kind.name}")
+
+
+def _tail(scene: Scene, ask: str) -> str:
+    """Return under which name the wordings have what a query asks beside the option itself."""
+    return scene.kind.mode if ask == "to" else ask
+
+
+def fits(query: str, scene: Scene) -> bool:
+    """Return whether a query names nothing that its case hides, and asks for nothing that no check can hold a reply to."""
+    bare = query.casefold()
+    for name in (scene.goal.get("name", ""), scene.spot):
+        bare = bare.replace(name.casefold(), "") if name else bare
+    words = [word for need in scene.needs for word in need.told["words"][scene.language]]
+    named = (word in bare if scene.language == "zh" else re.search(rf"\b{re.escape(word)}", bare) for word in words)
+    entries = [entry for ask in scene.asks if (entry := plan_data()["asked"].get(ask) or plan_data()["tells"][ask])]
+    may = {entry["asking"] for entry in entries} | ({"way"} if scene.kind.family in ("way", "line", "ride") else set())
+    return not any(named) and may.issuperset(asking(bare, scene.language))
 
 
 def wordings(language: str) -> Any:
