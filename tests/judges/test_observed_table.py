@@ -1,4 +1,4 @@
-"""The table of docs/reference/checks.md, observed, check, outcome: each of its rows is judged, and comes out as it says."""
+"""The table of docs/internals/observed.md, observed, check, outcome: each of its rows is judged, and comes out as it says."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
-TABLE = PAGE.partition("## By example\n")[2].partition("\n## ")[0]
-ROWS = {row[0]: row[1:] for line in TABLE.splitlines()[3:] if len(row := line.strip("| ").split(" | ")) == 3}
+TABLE = (ROOT / "docs" / "internals" / "observed.md").read_text(encoding="utf-8").partition("\n| ")[2]
+ROWS = {row[0]: row[1:] for line in TABLE.splitlines()[2:] if len(row := line.strip("| ").split(" | ")) == 3}
 
 ORDERS = {
     order: {"id": order, "user": "u-1", "dish": dish, "price": price, "status": "open"}
