@@ -32,7 +32,7 @@ COMMANDS = {
     "import": "make a suite from the files of another benchmark or tool",
     "build": "make up a world from a seed, and cases in it",
     "show": "show dialogues of a saved run with their verdicts",
-    "compare": "tell what changed between two runs, and whether it may",
+    "compare": "compare two runs and check the allowed drops",
     "merge": "put the parts of a run together that several jobs ran",
     "regrade": "judge and score a saved run again, without an agent",
     "review": "label what a judge could not decide, or decide on proposals",
@@ -50,7 +50,8 @@ _MODULES = {
         "start": ("init", "import", "build", "draft", "cases"),
         "record": ("serve",),
         "compare": ("merge", "regrade"),
-        "show": ("report", *RARE),
+        "show": ("report", "cache"),
+        "schemas": ("schema",),
     }.items()
     for name in names
 }
@@ -104,7 +105,7 @@ def _overview(commands: Mapping[str, str]) -> argparse.ArgumentParser:
     """Return the parser that lists all commands and refuses unknown ones."""
     parser = _Parser(
         prog="mapsat",
-        description="Make, fill and check suites of benchmark cases, and look at what runs of them brought.",
+        description="Make, fill and check suites of benchmark cases, and look at the results of their runs.",
         epilog="Begin with: mapsat init, then pytest --mapsat-agent=my_agent:Agent",
     )
     parser.add_argument("--version", action="version", version=f"mapsat {__version__}")

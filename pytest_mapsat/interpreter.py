@@ -1,4 +1,4 @@
-"""What threads and rooms ask of Python itself: a turn to compute, memory at the end, names when they are first used."""
+"""Services of the interpreter for threads and rooms: a turn to compute, memory at the end, names when they are first used."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ _TABLE = (
     Option(
         "agent-build",
         "TEXT",
-        "what names the build of an agent whose code is elsewhere, such as a version or commit: mapsat compare tells by it whether two runs are of one build",
+        "name of the agent's build, such as a version or commit, if its code is elsewhere: mapsat compare shows by it whether two runs used the same build",
         changes="run",
     ),
     Option(
@@ -152,7 +152,7 @@ _TABLE = (
         "judge",
         "SPEC",
         "who judges: checks (rules, no model), llm:MODEL (a model for every label that needs reading), llm-lean:MODEL (a model for facts and for "
-        "what the checks do not pass), recorded:PATH or module:attr",
+        "labels that the checks do not pass), recorded:PATH or module:attr",
         default="checks",
         ini=True,
         changes="episode",
@@ -202,7 +202,7 @@ _TABLE = (
     Option(
         "unrecorded",
         "MODE",
-        "what answers a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite",
+        "answer to a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite",
         default="strict",
         changes="episode",
         fields=("on_miss",),
@@ -247,7 +247,7 @@ _TABLE = (
     Option(
         "fail-on",
         "LIST",
-        "what fails an item: asked, hard, facts, policies, soft, success, all or none",
+        "labels that fail an item: asked, hard, facts, policies, soft, success, all or none",
         default="asked,hard,facts",
         ini=True,
         suite="fail_on",
@@ -290,7 +290,7 @@ _TABLE = (
     Option(
         "inconclusive",
         "WORD",
-        "what a comparison that cannot tell means: pass, with a warning, or fail",
+        "result of an inconclusive comparison: pass, with a warning, or fail",
         kind="word",
         default="pass",
         words=("pass", "fail"),
@@ -330,7 +330,7 @@ _TABLE = (
     Option(
         "allow-hosts",
         "HOST,HOST:PORT",
-        "hosts that the agent may ask with --mapsat-model-cache and --mapsat-cache=only, which refuse all that is not kept",
+        "hosts that the agent may ask with --mapsat-model-cache and --mapsat-cache=only, which refuse everything that is not kept",
         ini=True,
     ),
     Option(
@@ -388,7 +388,7 @@ def refuse_ini(keys: Iterable[str]) -> str:
         option = OPTIONS.get(name)
         if key.startswith("mapsat_") and option is not None and not option.ini:
             suite = option.suite and f", or {option.suite} in suite.yaml"
-            return f"{key} is no key of an ini file: use --mapsat-{name} on the command line or in addopts{suite}"
+            return f"{key} is not a key of an ini file: use --mapsat-{name} on the command line or in addopts{suite}"
     return ""
 
 

@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.ExitCode, int | pytest.ExitCode | None]:
-    """Hold the status of a red run, whatever ends pytest: somebody's ``sys.exit(0)`` while it is summed up is no result."""
+    """Hold the status of a red run, whatever ends pytest: somebody's ``sys.exit(0)`` while it is summed up is not a result."""
     ended = None
     try:
         status = yield
@@ -159,13 +159,13 @@ def mapsat_agent(request: pytest.FixtureRequest) -> object:
 
 @pytest.fixture(scope="session")
 def mapsat_environment() -> object:
-    """What episodes act on in place of a sandbox: override it with a ``SqlEnvironment`` or another environment. None: what a hook or a file names, if any."""
+    """The environment of episodes in place of a sandbox: override it with a ``SqlEnvironment`` or another environment. None: that of a hook or a file, if any."""
     return None
 
 
 @pytest.fixture
 def mapsat_case(request: pytest.FixtureRequest) -> Case:
-    """Each benchmark case in turn, whole: what an agent may see, and the truth."""
+    """Each benchmark case in turn: the visible part and the truth."""
     return _active(request).case(request.param)
 
 

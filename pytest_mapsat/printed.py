@@ -1,4 +1,4 @@
-"""Texts on their way to people: whatever files, services and agents wrote steers no terminal there, and is no command of a CI service. Standard library only."""
+"""Texts on their way to people: whatever files, services and agents wrote steers no terminal there, and is not a command of a CI service. Standard library only."""
 
 from __future__ import annotations
 

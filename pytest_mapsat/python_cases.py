@@ -98,7 +98,7 @@ class Declaration:
 
     @staticmethod
     def place_of(name: str) -> tuple[str, ...]:
-        """Return the path at which a keyword of ``@case`` stands in the YAML form of the case."""
+        """Return the path of a keyword of ``@case`` in the YAML form of the case."""
         if name == "max_calls":
             return ("episode", "calls")
         return ("visible", name) if name in _VISIBLE else ("truth", name) if name in _TRUTH else (name,)
@@ -172,7 +172,7 @@ def case(
     def declare(function: _F) -> _F:
         """Note what ``@case`` was given for a test function and return it unchanged. Raises TypeError."""
         if not isinstance(function, FunctionType):
-            raise TypeError(f"@case belongs to a test function, and stands next to it: found {function!r:.80}")
+            raise TypeError(f"@case belongs to a test function, and must be next to it: found {function!r:.80}")
         if declared(function) is not None:
             raise TypeError(f"{function.__qualname__} has two @case: parametrize makes several cases of one function")
         _declared[function] = Declaration(given)
@@ -182,7 +182,7 @@ def case(
 
 
 def declared(function: Any) -> Declaration | None:
-    """Return what ``@case`` was given for a test function; None if the function is no case."""
+    """Return the arguments of ``@case`` for a test function; None if the function is not a case."""
     plain = getattr(function, "__func__", function)
     if not callable(plain):
         return None

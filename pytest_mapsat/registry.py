@@ -1,4 +1,4 @@
-"""What installed packages add, by entry point and name; and checks in Python, those that ``@mapsat.check`` has added in this process among them.
+"""Additions of installed packages, by entry point and name; and checks in Python, including those that ``@mapsat.check`` has added in this process.
 
 A conftest with a check is imported by every run of pytest, so the heavy modules are imported when a case needs a check.
 """
@@ -68,7 +68,7 @@ class AddedCheck(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the source of a check shows of its possible results.
+    """The possible results of a check, as far as its source shows them.
 
     Attributes:
         returns: whether it has a ``return VALUE``, so that None is no pass.
@@ -168,7 +168,7 @@ def check(function: Any = None, /, *, name: str = "") -> Any:
 
 
 def _check_of(name: str, function: Any) -> AddedCheck:
-    """Return a function as a check with a name. Raises TypeError if it is no plain function, ValueError for a bad name."""
+    """Return a function as a check with a name. Raises TypeError if it is not a plain function, ValueError for a bad name."""
     plain = unwrap(function) if callable(function) else function
     if not isinstance(plain, FunctionType):
         raise TypeError(
@@ -278,7 +278,7 @@ def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
     function = load_installed(points[0])
 
     def call(*args: Any) -> Any:
-        """Call the function and return its result. Raises MapsatError or UsageError for what it raises."""
+        """Call the function and return its result. Raises MapsatError or UsageError if the function raises."""
         try:
             return call_user_code(function, *args)
         except UserCodeError as broken:

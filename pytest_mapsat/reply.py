@@ -1,4 +1,4 @@
-"""What an agent may return besides a string, and what it raises where a service is down. Standard library only: agents import it."""
+"""The values that an agent may return besides a string, and the exception for a service that is down. Standard library only: agents import it."""
 
 from __future__ import annotations
 

@@ -170,10 +170,10 @@ class Store:
 
 
 class StoreEntry(Noun):
-    """What is kept under a name that its content gives."""
+    """An entry that is kept under a name derived from its content."""
 
     def key(self) -> str:
-        """Return the key that the content gives the entry: a digest of what was asked."""
+        """Return the key that the content gives the entry: a digest of the request."""
         raise NotImplementedError
 
 
@@ -251,7 +251,7 @@ def _packed(value: Json) -> bytes:
 def _unpacked(data: object) -> Json:
     """Return the value in compressed JSON. Raises ValueError if the data is not bytes, cut off, too large or no JSON."""
     if not isinstance(data, bytes):
-        raise ValueError("it is no text of ours")  # noqa: TRY004  all that is wrong with an entry is a ValueError
+        raise ValueError("it was not written by pytest-mapsat")  # noqa: TRY004  all that is wrong with an entry is a ValueError
     unpacker = zlib.decompressobj()
     text = unpacker.decompress(data, VALUE_BYTES + 1)
     if len(text) > VALUE_BYTES or not unpacker.eof:

@@ -10,9 +10,9 @@ FAULT = "AssertionError: assert not frozenset({('bookings', 'BK-1')})"
 
 
 def written(folder: Path, start: str) -> dict[str, str]:
-    """Write a start into a folder; return its files by their names."""
+    """Write a start into a folder; return its files by their names, without the schemas for editors."""
     assert main(["init", "--for", start, str(folder)]) == 0
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.parent.name != ".schemas")
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 

@@ -21,7 +21,7 @@ _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant tr
 
 
 class Dialogue(NamedTuple):
-    """What a baseline calls and says in one case, and the structured output of its last reply."""
+    """The calls and words of a baseline in one case, and the structured output of its last reply."""
 
     turns: tuple[OracleTurn, ...]
     output: JsonObject
@@ -29,7 +29,7 @@ class Dialogue(NamedTuple):
 
 @dataclass(frozen=True)
 class BaselineSource(AgentSource):
-    """One of the built-in baselines. ``dialogue``: what it says in the case that it is opened for; the oracle's stands in the case."""
+    """One of the built-in baselines. ``dialogue``: its words in the case that it is opened for; those of the oracle are in the case itself."""
 
     name: _Name
     dialogue: Dialogue | None = None

@@ -229,7 +229,7 @@ def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSou
 
 
 def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
-    """Return the adapter for what a factory has made; None where no adapter is for it and it is called as it is.
+    """Return the adapter for an object that a factory has made; None if there is no adapter for it and it is called directly.
 
     Raises:
         AgentFault: it is not what the spec says, or cannot be played.
@@ -245,7 +245,7 @@ def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
         except UsageError as error:
             raise AgentFault(str(error)) from None
         if refusal := adapter.refusal(product):
-            raise AgentFault(f"what the factory {source.spec!r} returned cannot be played: {refusal}")
+            raise AgentFault(f"the object of the factory {source.spec!r} cannot be played: {refusal}")
     return adapter
 
 
@@ -259,7 +259,7 @@ def _entry(target: object) -> Callable[..., Any] | None:
 
 
 def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """Return what to call of an object that a factory has made, and its arguments. Raises AgentFault if it is no agent."""
+    """Return the callable of an object that a factory has made, and its arguments. Raises AgentFault if it is not an agent."""
     function = None if inspect.isclass(product) else _entry(product)
     if function is None:
         raise AgentFault(
@@ -269,9 +269,9 @@ def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str,
         parameters = parameters_of(function)
         takes = arguments_taken(parameters)
     except WrongSignature as error:
-        raise AgentFault(f"what the factory {spec!r} returned cannot be called: {error}") from None
+        raise AgentFault(f"the object of the factory {spec!r} cannot be called: {error}") from None
     if not takes_message(parameters):
-        raise AgentFault(f"what the factory {spec!r} returned takes no 'message'")
+        raise AgentFault(f"the object of the factory {spec!r} takes no 'message'")
     return function, takes
 
 

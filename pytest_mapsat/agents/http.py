@@ -61,7 +61,7 @@ _ADVICE = {
     429: "run fewer episodes at once: --mapsat-concurrency=N",
 }
 _ADVICE_4XX = "does it want another form, or other fields? mapsat_http names the form or the service file"
-_ADVICE_5XX = "its own log tells more; run again what was lost with --mapsat-resume"
+_ADVICE_5XX = "its own log says more; run again what was lost with --mapsat-resume"
 _TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
 
 
@@ -80,7 +80,7 @@ def open_source(spec: SourceSpec) -> HttpSource:
     secret = next((name for name in names if is_obvious(name) or name == "key"), "")
     if secret:
         raise UsageError(
-            f"agent: an address with {secret}=... would stand in reports: take it as url: into a service file"
+            f"agent: an address with {secret}=... would appear in reports: take it as url: into a service file"
         )
     if spec.scheme in FORM_NAMES:
         url, form = spec.rest, spec.scheme
@@ -121,7 +121,7 @@ def _address(url: str, place: str, path: str) -> str:
     if not sound or not url.isprintable() or " " in url:
         raise UsageError(f"{place}: found {shown(url)}, {example}")
     if "@" in parts.netloc:
-        raise UsageError(f"{place}: an address with a password would stand in reports; {_ADVICE[401]}")
+        raise UsageError(f"{place}: an address with a password would appear in reports; {_ADVICE[401]}")
     whole = parts.path if parts.path.endswith(path) else parts.path.rstrip("/") + path
     return urlunsplit((parts.scheme, parts.netloc, whole or "/", parts.query, ""))
 
@@ -233,7 +233,7 @@ class HttpConversation(Conversation):
     # -- one request -----------------------------------------------------------------------
 
     def _post(self, body: Json, headers: Mapping[str, str]) -> ServiceAnswer:
-        """POST a JSON body and return the answer; retry if there was no connection or it says so. Raises ServiceFault."""
+        """POST a JSON body and return the answer; retry if there was not a connection or it says so. Raises ServiceFault."""
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._drop()
         for pause in (*_PAUSES, None):
@@ -274,7 +274,7 @@ class HttpConversation(Conversation):
             raise _broken(error, "before an answer came") from None
 
     def _wait_asked(self, response: BaseHTTPResponse) -> float | None:
-        """Return the seconds a busy service asks us to wait before a retry; None where there must be none."""
+        """Return the seconds to wait before a retry, as a busy service requests; None if there must be no retry."""
         after = response.headers.get("Retry-After", "")
         asked = response.status in _LATER and re.fullmatch(r"[0-9]{1,5}", after)
         if not asked or self._tools.used or int(after) >= seconds_left(self._session):
@@ -315,7 +315,7 @@ class HttpConversation(Conversation):
             try:
                 data = parse_json(text)
             except ValueError as error:
-                raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
+                raise ServiceFault(f"its answer is not JSON: {error}: {shown(text)}") from None
         (data,) = self._with_calls_and_builds_noted(response, [data])
         return ServiceAnswer(data)
 
@@ -469,11 +469,11 @@ def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
         except ValueError as error:
             if name == "error":
                 raise reported_error_fault(text) from None
-            raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
+            raise ServiceFault(f"an event of its stream is not JSON: {error}: {shown(text)}") from None
         if name == "error":
             raise reported_error_fault((data.get("error") if isinstance(data, Mapping) else None) or data)
         if not isinstance(data, dict):
-            raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
+            raise ServiceFault(f"an event of its stream is not a JSON object: {shown(text)}")
         yield data
 
 

@@ -103,7 +103,7 @@ class _Guarded:
         return self._ended
 
     def end(self) -> None:
-        """Have the guard kill the process, with all that it started."""
+        """Have the guard kill the process, with everything that it started."""
         with suppress(OSError):
             self._guard.send(b"k")
 

@@ -1,4 +1,4 @@
-"""What runs outside pytest's process: the keeper, for each agent a guard, and the agent itself.
+"""The processes outside of pytest's own: the keeper, a guard for each agent, and the agent itself.
 
 The keeper runs in an interpreter of its own. It loads what an agent's process needs and nothing of the agent, so that a fork costs milliseconds and
 every process begins alike. For each agent it forks a guard, which forks the agent's process, ends it at pytest's word or a moment after pytest has hung
@@ -388,7 +388,7 @@ def _set_up_agent_process(out: int, err: int, folder: str, memory: int) -> None:
 
 
 def _end() -> None:
-    """Exit an agent's process as Python would, but skip the teardown of what the keeper had loaded, which takes 0.1 s.
+    """Exit an agent's process as Python would, but skip the teardown of modules that the keeper had loaded, which takes 0.1 s.
 
     As where ``multiprocessing`` forks: threads are waited for, what was left to be done at the exit is done, what was printed goes out.
     """

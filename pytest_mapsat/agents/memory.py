@@ -1,4 +1,4 @@
-"""What agents remember of a user from task to task: the interactions that a memory keeps, and the text that it gives for a task.
+"""The memory of agents from task to task of a user: the interactions that it keeps, and the text that it gives for a task.
 
 Source: VitaBench 2.0, section 3.2 (UPDATE and RETRIEVE, equations 3, 7 and 8) and appendix C.2.4 (the figures).
 """
@@ -48,7 +48,7 @@ class Memory(Protocol):
         ...
 
     def update(self, interactions: Sequence[JsonObject]) -> object:
-        """Take in what has happened since the task before. A ``Reply`` may give the cost as ``usage``; any other return value is ignored.
+        """Take in the events since the previous task. A ``Reply`` may give the cost as ``usage``; any other return value is ignored.
 
         Args:
             interactions: in order of their dates: ``date``; ``behavior``, a list of ``type`` and ``content``; ``dialogue``, a list of ``role``
@@ -128,7 +128,7 @@ def _own_source(target: object, spec: str) -> MemorySource:
 
 
 def recollection(value: object) -> Reply:
-    """Return the result of a memory's ``retrieve`` as a Reply. Raises AgentFault if it is no text."""
+    """Return the result of a memory's ``retrieve`` as a Reply. Raises AgentFault if it is not text."""
     if not isinstance(value, str | Reply):
         raise AgentFault(f"retrieve() of the memory returned {shown(as_json(value))}; expected a text")
     return checked(value)
@@ -209,7 +209,7 @@ class FullMemory(_FreshMemory):
         self._lines: list[str] = []
 
     def update(self, interactions: Sequence[JsonObject]) -> None:
-        """Add the lines of what happened."""
+        """Add the lines of the events."""
         self._lines = latest([*self._lines, *lines_of(interactions)], FULL_TOKENS)
 
     def retrieve(self, query: str) -> str:
@@ -262,7 +262,7 @@ class ChunkMemory(_FreshMemory):
         return Reply("", usage=self.index(chunks).model_dump())
 
     def retrieve(self, query: str) -> Reply:
-        """Return the eight best chunks for a query, with what ranking them cost."""
+        """Return the eight best chunks for a query, with the cost of ranking them."""
         best, spent = self.ranked(query) if self.chunks else ([], Usage())
         return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=spent.model_dump())
 

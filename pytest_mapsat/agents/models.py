@@ -31,7 +31,7 @@ MOST_EQUAL_CALLS = 3
 _BEFORE = ("intent", "constraints", "plan")
 #: What of the context stands elsewhere in what the model reads.
 _ELSEWHERE = ("instructions", "output_schema", "locale")
-#: What is shown of arguments that are no JSON object, characters.
+#: What is shown of arguments that are not a JSON object, characters.
 _SHOWN = 200
 
 
@@ -62,23 +62,23 @@ class ToolSteps:
         raise NotImplementedError
 
     def _result_of(self, call: ToolCall) -> Json:
-        """Make a call and return its result; for arguments that are no JSON object, an error that says so."""
+        """Make a call and return its result; for arguments that are not a JSON object, an error that says so."""
         if call.arguments is None:
             shown = call.text[:_SHOWN]
-            self._session.think(f"{call.name} was to be called with arguments that are no JSON object: {shown}")
-            message = "the arguments are no JSON object; give one, as the tool's schema says"
+            self._session.think(f"{call.name} was to be called with arguments that are not a JSON object: {shown}")
+            message = "the arguments are not a JSON object; give one, as the tool's schema says"
             return {"status": "error", "message": message}
         return self._toolbox.call(call.name, call.arguments)
 
 
 def function_call(call: ToolCall) -> JsonObject:
-    """Return a tool call as a message holds it; arguments that are no JSON object become an empty one."""
+    """Return a tool call as a message holds it; arguments that are not a JSON object become an empty one."""
     arguments = "{}" if call.arguments is None else call.text
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 class ModelConversation(ToolSteps, Conversation):
-    """One episode with a model: what was said, what it called, and what came back."""
+    """One episode with a model: the messages, its calls and their results."""
 
     _source: ModelSource
 

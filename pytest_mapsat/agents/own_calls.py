@@ -1,4 +1,4 @@
-"""What a service does with tools of its own, as far as it can be seen from outside: its spans, and what goes through a proxy before its MCP server.
+"""The calls of a service's own tools, as far as they can be seen from outside: its spans, and the traffic through a proxy before its MCP server.
 
 Spans come in on a port of the loopback interface (OTLP over HTTP). Those are kept that bear the trace of a request of ours: each reply has a trace,
 which only the service learns. A process that does not get the port asks the one that has it, where this is another one of the run.
@@ -129,7 +129,7 @@ def _unpacked(body: bytes, packing: str) -> bytes:
     try:
         plain = unpacking.decompress(body, _MOST_BYTES) if packing == "gzip" else body
     except zlib.error:
-        raise ValueError("the body is no gzip") from None
+        raise ValueError("the body is not gzip") from None
     if len(body) > _MOST_BYTES or (packing == "gzip" and not unpacking.eof):
         raise ValueError(f"the body has more than {_MOST_BYTES:,} bytes, or is cut off")
     return plain
@@ -146,7 +146,7 @@ def _spans_of(body: bytes, *, protobuf: bool) -> list[OtlpSpan]:
     try:
         batches = MessageToDict(TracesData.FromString(body)).get("resourceSpans", [])
     except DecodeError as error:
-        raise ValueError(f"the body is no protobuf of OTLP: {error}") from None
+        raise ValueError(f"the body is not an OTLP protobuf: {error}") from None
     for span in (span for batch in batches for scope in batch.get("scopeSpans", ()) for span in scope.get("spans", ())):
         span |= {key: b64decode(span[key]).hex() for key in ("traceId", "spanId", "parentSpanId") if key in span}
     return spans_in({"resourceSpans": batches})

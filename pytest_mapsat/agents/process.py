@@ -234,7 +234,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def quoted(line: bytes | bytearray) -> str:
-    """Return an excerpt of what a process wrote, without secrets and paths, to be shown in a fault."""
+    """Return an excerpt of a process's output, without secrets and paths, to show in a fault."""
     return shown(scrubbed(line[:_PIECE].decode(errors="replace").strip(), 200))
 
 
@@ -255,7 +255,7 @@ def message_of(line: bytes, kinds: Mapping[str, tuple[str, ...]]) -> JsonObject:
     try:
         message = parse_json(line.decode(), depth=limits.RUN_DEPTH)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is one of the first
-        raise LostError(f"wrote what is no JSON ({scrubbed(str(error))}): found {quoted(line)}; {expected}") from None
+        raise LostError(f"wrote no valid JSON ({scrubbed(str(error))}): found {quoted(line)}; {expected}") from None
     kind = message.get("type") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(kind, str) or kind not in kinds:
         hint = hint_at(kind, kinds) if isinstance(kind, str) else ""
@@ -308,14 +308,14 @@ class ProcessConversation(Conversation):
             self._came_back.set()
 
     def cancel(self) -> None:
-        """Kill the process, with all that it started."""
+        """Kill the process, with everything that it started."""
         super().cancel()
         if self._process is not None:
             self._process.kill()
         self._came_back.wait(PATIENCE)
 
     def close(self) -> None:
-        """Kill the process with all that it started, and close its streams unless a thread still waits on them."""
+        """Kill the process with everything that it started, and close its streams unless a thread still waits on them."""
         if self._process is not None:
             self._process.kill()
             if self._came_back.is_set():
@@ -326,7 +326,7 @@ class ProcessConversation(Conversation):
         raise NotImplementedError
 
     def _fault(self, lost: LostError, errors: str) -> AgentFault:
-        """Return the fault of a process that was lost; ``errors``: what it wrote to standard error."""
+        """Return the fault of a process that was lost; ``errors``: its standard error."""
         raise NotImplementedError
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
@@ -438,7 +438,7 @@ def _meant(spec: SourceSpec, program: str) -> str:
     command = spec.rest if os.sep in program else f"./{spec.rest}"
     if os.access(file, os.X_OK):
         return f" (did you mean 'cmd:{command}'?)"
-    return f" (the file is there, but may not be executed: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
+    return f" (the file is not executable: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
 
 
 class CommandConversation(ProcessConversation):

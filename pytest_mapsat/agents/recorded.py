@@ -236,7 +236,7 @@ class _PublishedPart(BaseModel):
 
 
 class _Call(_PublishedPart):
-    """One call of a tool: what it was given and what it gave, as the file has them."""
+    """One call of a tool: its arguments and its result, as the file has them."""
 
     name: str
     arguments: dict[str, Any] = Field(validation_alias=AliasChoices("arguments", "args"))

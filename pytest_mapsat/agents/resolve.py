@@ -1,4 +1,4 @@
-"""From the text of ``--mapsat-agent``, or from an object at hand, to a source of trajectories, with errors that say what to do."""
+"""Resolves the text of ``--mapsat-agent``, or an object, to a source of trajectories, with errors that say what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back from an agent: a reply, data, or an exception, and what each of them means.
+"""The result of an agent: a reply, data or an exception, and its meaning.
 
 The harness never fails on any of it: the agent does, or the service that it could not reach.
 """
@@ -143,7 +143,7 @@ def described(error: BaseException) -> Fault:
     try:
         return call_user_code(_described, error)
     except UserCodeError:
-        return Fault(blame="agent", message="what the agent raised cannot be told")
+        return Fault(blame="agent", message="the agent raised an exception that cannot be printed")
 
 
 def _described(error: BaseException) -> Fault:
@@ -369,7 +369,7 @@ def _usage(usage: object) -> dict[str, Any] | None:
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a date, a decimal, an enum, a model and the like as JSON data. Raises AgentFault if it cannot be."""
+    """Return a date, a decimal, an enum, a model or a similar value as JSON data. Raises AgentFault if it cannot be converted."""
     try:
         return call_user_code(to_jsonable_python, value)
     except UserCodeError as broken:
@@ -385,7 +385,7 @@ def _is_data(value: object) -> bool:
 
 
 def _output(output: object) -> JsonObject:
-    """Return the output of a reply as a JSON object. Raises AgentFault if it is no structured data."""
+    """Return the output of a reply as a JSON object. Raises AgentFault if it is not a structured data."""
     if not _is_data(output):
         raise AgentFault(f"the agent returned a Reply whose output is {_with_article(output)}; expected a dict")
     plain = output if isinstance(output, Mapping) else _jsonable(output)

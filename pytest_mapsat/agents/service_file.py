@@ -1,4 +1,4 @@
-"""The file that describes a service: its address, the form it speaks, the body of a request, and where a reply stands in an answer."""
+"""The file that describes a service: its address, its protocol, the body of a request, and the place of the reply in an answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,13 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 class UsagePaths(Noun):
-    """Where an answer tells what the reply cost: a dotted path each, empty where it does not."""
+    """Where an answer states what the reply cost: dotted paths, empty where it does not.
+
+    Attributes:
+        input_tokens: path of the number of input tokens. Example: ``usage.input_tokens``
+        output_tokens: path of the number of output tokens. Example: ``usage.output_tokens``
+        cost: path of the cost in US dollars. Example: ``usage.cost``
+    """
 
     input_tokens: str = ""
     output_tokens: str = ""
@@ -48,17 +54,28 @@ class UsagePaths(Noun):
 
 
 class Complete(Noun):
-    """How a JSON answer says that it is a reply: what stands at ``path`` equals ``equals``, or one of them where that is a list."""
+    """How a JSON answer shows that the reply is complete.
+
+    Attributes:
+        path: dotted path of the value that shows it. Example: ``status``
+        equals: the value there of a complete reply, or a list of such values. Example: ``done``
+    """
 
     path: str = Field(min_length=1)
     equals: Json
 
 
 class CallPaths(Noun):
-    """Dotted paths to calls of the service's own tools in an answer: ``at`` to their list, the others in each call; may be empty.
+    """Where an answer lists the calls of the service's own tools: dotted paths.
 
-    ``error``: what stands there of a call that failed. ``at`` and ``tool`` may be empty in a form that has events or items of its own for such calls.
-    ``all``: an answer lists every call that the service made for this reply, or in the dialogue so far; what it does not list was not called. Empty: it may leave calls out.
+    Attributes:
+        at: path of the list of calls; may be empty in a form that reports calls itself. Example: ``calls``
+        tool: path of the tool's name in a call. Example: ``tool``
+        arguments: path of the arguments in a call; empty: they are unknown. Example: ``arguments``
+        result: path of the result in a call; empty: it is unknown. Example: ``result``
+        error: path of a value that only failed calls have; empty: no call is known to have failed. Example: ``error``
+        id: path of the id of a call, which identifies it if it is reported again. Example: ``id``
+        all: whether an answer lists every call: of this reply, or of the dialogue so far; a call that is not listed was then not made. Empty: calls may be missing.
     """
 
     at: str = ""
@@ -84,24 +101,40 @@ class CallPaths(Noun):
 
 
 class SpansPlace(Noun):
-    """Where the service exports its spans: to a port of the loopback interface. ``wait``: how long those of a reply may take after it, seconds."""
+    """Where the service exports its spans: a port of the loopback interface. ``true`` is short for the usual place.
+
+    Attributes:
+        port: port for OTLP over HTTP. Example: ``4318``
+        wait: how long the spans of a reply may take to arrive, in seconds, at most 60. Example: ``6``
+    """
 
     port: int = Field(default=4318, ge=1, le=65535)
     wait: float = Field(default=6.0, gt=0, le=60)
 
 
 class McpServer(Noun):
-    """The MCP server that has the tools of the service's own: its address, and headers that it is sent."""
+    """The MCP server with the service's own tools.
+
+    Attributes:
+        upstream: address of the server. Example: ``http://127.0.0.1:8001/mcp``
+        headers: headers sent to the server. Example: ``{"Authorization": "Bearer ${TOKEN}"}``
+    """
 
     upstream: str = Field(min_length=1)
     headers: dict[str, str] = Field(default_factory=dict)
 
 
 class ResponsePaths(Noun):
-    """Where the parts of a reply stand in a JSON answer: a dotted path each, empty for the usual names.
+    """Where a JSON answer has the parts of a reply: dotted paths, empty for the usual names.
 
-    ``session``: the id that the service gives the dialogue; from then on it is sent as ``$session``. ``complete``: how an answer says that it is a
-    reply; null: any answer without an error is.
+    Attributes:
+        text: path of the reply's text. Example: ``reply.text``
+        output: path of the structured output. Example: ``reply.data``
+        error: path of an error message; an answer with one is no reply. Example: ``error.message``
+        session: path of the id that the service gives the dialogue; later requests send it as ``$session``. Example: ``session_id``
+        usage: paths of tokens and cost.
+        complete: how an answer shows that the reply is complete; left out, any answer without an error is.
+        calls: paths of the calls of the service's own tools; left out, answers do not list them.
     """
 
     text: str = ""
@@ -114,16 +147,30 @@ class ResponsePaths(Noun):
 
 
 class BuildPlace(Noun):
-    """Where each answer names the build of the service: a header, or a dotted path into its JSON; both empty where it does not."""
+    """Where an answer names the build of the service: in a header or in its JSON.
+
+    Attributes:
+        header: name of the header; empty if there is none. Example: ``X-Version``
+        path: dotted path into the JSON; empty if there is none. Example: ``meta.version``
+    """
 
     header: str = ""
     path: str = ""
 
 
 class ServiceFile(Noun):
-    """What a YAML file says of a service.
+    """A YAML file that describes a service: its address, the form of requests and answers. Calls of its own tools are reported in one of ``response.calls``, ``spans`` and ``mcp``.
 
-    ``response.calls``, ``spans``, ``mcp``: where the calls of its own tools are told, one of them. ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``environment``: its endpoints for tests; null: it has none. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
+    Attributes:
+        url: address of the service; left out, it stands in --mapsat-agent. ``${VARIABLE}`` is filled from the environment. Example: ``http://127.0.0.1:8000/chat``
+        form: protocol of the service.
+        headers: headers of each request; they may contain ``$session``, ``$mcp_url``, ``$mcp_token`` and ``${VARIABLE}``. Example: ``{"Authorization": "Bearer ${TOKEN}"}``
+        request: body of a request, with placeholders such as ``$message``; left out, message, messages, session and context. With another form than json: further fields of its body. Example: ``{"text": "$message", "user": "$context.uid"}``
+        response: where an answer has the parts of a reply; left out, under the usual names.
+        build: where answers name the build of the service; left out, it is unknown.
+        spans: where the service exports spans that report its own calls; left out, it exports none.
+        mcp: MCP server with the service's own tools, which is then called through a proxy that reports the calls.
+        environment: test endpoints that give the service's state; left out, it has none.
     """
 
     url: str = ""
@@ -136,7 +183,7 @@ class ServiceFile(Noun):
     mcp: McpServer | None = None
     environment: EnvironmentTerms | None = None
 
-    @field_validator("spans", mode="before")
+    @field_validator("spans", mode="before", json_schema_input_type=SpansPlace | bool | None)
     @classmethod
     def _plain(cls, value: Json) -> Json:
         """Return the usual place (an empty mapping) for ``true``, None for ``false``, any other value as it is."""
@@ -239,7 +286,7 @@ def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLin
                 yield lines.problem(form, (place, *where), message, hint)
     yield from _header_problems(file, form, lines)
     if file.form != "json" and file.response.model_fields_set - {"calls"}:
-        yield lines.problem(form, ("response",), f"the form {file.form} says itself where a reply stands")
+        yield lines.problem(form, ("response",), f"the form {file.form} defines itself where a reply is")
     yield from _call_problems(file, form, lines)
     if not file.url and spec.rest == form:
         yield lines.problem(form, (), "has no url: add one, such as url: http://127.0.0.1:8000/chat")
@@ -253,17 +300,17 @@ def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterat
     """Yield the problems of the fields that say where to find the calls of the service's own tools."""
     paths, places = file.response.calls, file.tells_calls
     if len(places) > 1:
-        yield lines.problem(form, (), f"found {' and '.join(places)}, expected one of them: a call would be told twice")
+        yield lines.problem(
+            form, (), f"found {' and '.join(places)}, expected one of them: a call would be reported twice"
+        )
     if paths is not None and (bool(paths.at) != bool(paths.tool) or (not paths.at and file.form not in SHOWS_CALLS)):
         example = "response.calls: expected at and tool, as in {at: trace, tool: name, arguments: args, result: out}"
         yield lines.problem(form, ("response", "calls"), example)
     if paths is not None and paths.all and not (paths.at and paths.arguments and paths.result):
-        message = "response.calls.all: expected at, arguments and result, too: a list without them does not tell all"
+        message = "response.calls.all: expected at, arguments and result, too: a list without them is not complete"
         yield lines.problem(form, ("response", "calls", "all"), message)
     if file.mcp is not None and not wants_tools(file):
-        why = (
-            "mcp.upstream: nothing tells the service of the proxy: put $mcp_url and $mcp_token into request or headers"
-        )
+        why = "mcp.upstream: the service does not know the proxy: put $mcp_url and $mcp_token into request or headers"
         yield lines.problem(form, ("mcp",), why)
 
 
@@ -271,12 +318,14 @@ def _header_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iter
     """Yield the problems of the request headers and of the place of the build in answers."""
     for name, value in file.headers.items():
         if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
-            yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
+            yield lines.problem(
+                form, ("headers", name), f"{shown(name)} is not an HTTP header, or its value is invalid"
+            )
     header, path = file.build.header, file.build.path
     if "build" in file.model_fields_set and bool(header) == bool(path):
         yield lines.problem(form, ("build",), "build: expected a header or a path, as in {header: X-Version}")
     elif header and not _HEADER_NAME.fullmatch(header):
-        yield lines.problem(form, ("build", "header"), f"build.header: {shown(header)} is no header of HTTP")
+        yield lines.problem(form, ("build", "header"), f"build.header: {shown(header)} is not an HTTP header")
 
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a source of trajectories is, and what an agent is handed: made for it alone, from the visible half of the case."""
+"""Sources of trajectories, and the objects that an agent receives: made for it alone, from the visible half of the case."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AgentContext(dict[str, Any]):
 
 
 class KeptAgent:
-    """What of an agent outlives an episode, in a suite that carries dialogues: from one task of a user to the next.
+    """The parts of an agent that outlive an episode, from one task of a user to the next, in a suite that carries dialogues.
 
     Attributes:
         session: the id of its sessions; empty before the first.
@@ -139,7 +139,7 @@ def seconds_left(session: Session) -> float:
 
 
 def context_of(visible: Visible, memory: str = "") -> AgentContext:
-    """Return a new context for an agent from what a case shows and a memory's text; changes to it do not reach the case."""
+    """Return a new context for an agent from the visible part of a case and a memory's text; changes to it do not reach the case."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -174,7 +174,7 @@ def with_earlier(message: str, session: Session) -> str:
 
 
 class Conversation:
-    """An agent in one episode, with what ``AgentSource.open`` gives it. Most hold nothing that ``close`` must release.
+    """An agent in one episode, with the arguments of ``AgentSource.open``. Most hold nothing that ``close`` must release.
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
@@ -269,7 +269,7 @@ class SourceElsewhere(AgentSource):
 
     @property
     def agent(self) -> object:  # type: ignore[override]
-        """Return the source itself: the agent is no object of this process."""
+        """Return the source itself: the agent is not an object of this process."""
         return self
 
 
@@ -277,7 +277,7 @@ Source: TypeAlias = "AgentSource | RecordedSource"
 
 
 class SourceSpec(NamedTuple):
-    """What names a source, for the module that makes those of its scheme.
+    """The text that names a source, taken apart for the module of its scheme.
 
     Attributes:
         text: as the user wrote it, ``SCHEME:REST``.

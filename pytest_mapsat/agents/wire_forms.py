@@ -43,7 +43,7 @@ class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which nam
 
 
 class ServiceAnswer(NamedTuple):
-    """What a service answered: ``data`` is JSON, or the text of a plain one; ``events`` are those of a stream, each JSON, else None."""
+    """The answer of a service: ``data`` is JSON, or plain text; ``events`` are those of a stream, each JSON, else None."""
 
     data: Json
     events: Iterator[JsonObject] | None = None
@@ -51,7 +51,7 @@ class ServiceAnswer(NamedTuple):
 
 @dataclass
 class FormExchange:
-    """What a form needs of the episode under way.
+    """The data of the current episode that a form needs.
 
     Attributes:
         post: sends a body, with further headers, and returns the answer.
@@ -150,7 +150,7 @@ def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
 
 
 def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
-    """Return a tool call, its arguments read from an object or JSON text; None as arguments where they are no object."""
+    """Return a tool call, its arguments read from an object or JSON text; None as arguments where they are not object."""
     text = (arguments or "{}") if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     with suppress(ValueError):
         arguments = parse_json(text) if isinstance(arguments, str) else arguments
@@ -380,7 +380,7 @@ class ToolForm(ToolSteps, WireForm):
             raise ServiceFault(f"the agent called {call.name!r:.80}: {error}", "agent") from None
 
     def _hear(self, message: str) -> None:
-        """Add the user's message to what the next request sends."""
+        """Add the user's message to the next request."""
         raise NotImplementedError
 
 

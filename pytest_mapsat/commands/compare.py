@@ -53,7 +53,7 @@ def run_compare(options: argparse.Namespace) -> int:
     drops = parse_drops(manifest.options.max_drop if given is None else given, manifest.metrics)
     if options.aa:
         if not drops:
-            raise UsageError("--aa holds runs against rules: give some with --max-drop, as --max-drop=ar:0.02")
+            raise UsageError("--aa checks runs by rules: give some with --max-drop, as --max-drop=ar:0.02")
         alarms = false_alarms(sides, drops)
         return shared.respond(options, alarms, _alarm_lines(alarms))
     if len(sides) != _PAIR:
@@ -112,7 +112,7 @@ def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
     """Yield the result of ``--aa`` as lines: the false alarms in all, then by rule."""
     comparisons, ended = alarms["comparisons"], alarms["outcomes"]
     yield (
-        f"one agent held against itself, {comparisons} comparisons: {ended['failed']} failed "
+        f"one agent compared with itself, {comparisons} comparisons: {ended['failed']} failed "
         f"({ended['failed'] / comparisons:.1%}), {ended['inconclusive']} inconclusive, {ended['passed']} passed"
     )
     for rule in alarms["rules"]:
@@ -177,7 +177,7 @@ def add_regrade_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_regrade(options: argparse.Namespace) -> int:
-    """What is not given stays as it was in the run. Exit status 1 when the gate does not hold, or a case failed."""
+    """Options that are not given stay as they were in the run. Exit status 1 if the gate does not hold, or a case failed."""
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.llm import open_door
     from pytest_mapsat.pytest_plugin.regrading import with_bodies

@@ -1,4 +1,4 @@
-"""``mapsat doctor AGENT``: is the agent connected rightly? A few short episodes tell, before any benchmark is run or paid for."""
+"""``mapsat doctor AGENT``: checks the agent's connection in a few short episodes, before any benchmark is run or paid for."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Diagnosis(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """What an agent did in one episode, in a form that can be compared.
+    """The behaviour of an agent in one episode, in a form that can be compared.
 
     Attributes:
         replies: its texts.
@@ -203,13 +203,13 @@ def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Diag
 def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Diagnosis:
     """Check that the agent carries nothing from one case to the next; skipped if its answers vary anyway."""
     if kept := _kept(examination, reference, steady=steady, keeps=keeps):
-        advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
+        advice = "keep state in `session.state`, or make the agent a class or factory: it is created for each case"
         return Diagnosis("failed", kept, advice)
     if not steady:
         return Diagnosis("skipped", "not known: the answers vary anyway")
     if examination.source.shared or isinstance(examination.source, SourceElsewhere):
         return Diagnosis("skipped", "not known: no answer shows another case, and what else it keeps is not seen")
-    return Diagnosis("ok", "made anew for each case, and the same answers after another case")
+    return Diagnosis("ok", "created for each case, and the same answers after another case")
 
 
 def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> str:
@@ -359,14 +359,14 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     about = "the suite whose first cases are asked, if there is none that of mapsat init"
     shared.add_suite(parser, about, action="store")
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
-    about = f"what one episode may take (default: {_TIMEOUT:g})"
+    about = f"seconds that one episode may take (default: {_TIMEOUT:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=_TIMEOUT, help=about)
     shared.add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """It plays about 20 short episodes with your agent, offline but for what your agent itself asks. Exit status 1 when a check failed."""
+    """It plays about 20 short episodes with your agent, offline except for the agent's own requests. Exit status 1 if a check failed."""
     suite, plugins = _suite(options)
     suite.sandboxes = shared.load_added(plugins, [suite.root]).sandboxes
     cases = _cases(suite, options.case)
@@ -375,7 +375,7 @@ def run_doctor(options: argparse.Namespace) -> int:
         raise UsageError(f"{options.agent}: a file of dialogues cannot be asked; give an agent, such as mymod:agent")
     examination = Examination(options.agent, source, suite, cases, options.timeout)
     if not options.json:
-        lifetime = "one object for all cases" if source.shared else "made anew for each case"
+        lifetime = "one object for all cases" if source.shared else "created for each case"
         asked = " and ".join(case.id for case in cases)
         shared.write([f"{options.agent}: {lifetime}; asked about {asked}", ""])
     findings = []

@@ -61,7 +61,7 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="RUN", type=Path, help=about)
     about = "with --answers: write the suite's calibration.json"
     parser.add_argument("--calibrate", action="store_true", help=about)
-    about = "also play the baselines, and print what the suite is worth; nothing of it changes the exit status"
+    about = "also play the baselines, and print what the suite is worth; this never changes the exit status"
     parser.add_argument("--baselines", action="store_true", help=about)
     about = "with --baselines: write the suite's data card, in Markdown"
     parser.add_argument("--card", metavar="FILE", type=Path, help=about)
@@ -178,7 +178,7 @@ def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
         yield finding
         if others := list(where)[1:]:
             more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
-            yield f"    likewise {', '.join(others[:_PLACES])}{more}"
+            yield f"    also {', '.join(others[:_PLACES])}{more}"
     counts = Counter(finding.severity for finding in findings)
     yield ", ".join(shared.counted(counts[severity], severity) for severity in _SEVERITIES)
 
@@ -254,7 +254,7 @@ def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:
     old, new = there.splitlines(), text.splitlines()
     compared = unified_diff(old, new, "there", "now", n=0, lineterm="")
     changed = [line for line in compared if line[:2] not in ("--", "++")]
-    shared.tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
+    shared.tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it again")
     for line in changed[:_SHOWN_CHANGES]:
         shared.tell(line)
     return False
@@ -270,7 +270,7 @@ def _calibrate(suite: Suite, agreement: proof.Agreement) -> None:
         more = f", and {len(against) - 1} more" if len(against) > 1 else ""
         raise UsageError(
             f"--calibrate: answer {first.answer} to {first.case} labels {first.requirement} {first.should}, and its check, which reads no prose, says {first.said} "
-            f"({first.why}){more}: mend the label or the check first"
+            f"({first.why}){more}: correct the label or the check first"
         )
     judgings = [proof.judging_of(dialogue) for dialogue in agreement.held]
     counted = calibrate({suite.manifest.name: judgings})
@@ -281,7 +281,7 @@ def _calibrate(suite: Suite, agreement: proof.Agreement) -> None:
     enough = sum(sum(counts) >= own.least for counts in own.cells.values())
     shared.tell(
         f"{shown_path(path)}: {len(own.cells)} kinds of failures from {len(judgings)} answers; {enough} of them have the {own.least} failures that make them "
-        "count. Answers that the checks were mended on flatter: calibrate on fresh ones."
+        "count. Answers that the checks were corrected with flatter: calibrate on fresh ones."
     )
 
 

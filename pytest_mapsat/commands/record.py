@@ -227,7 +227,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """A client lists and calls them, and sees nothing else of the case. Each call is told on standard error with what answered it. Needs the extra mcp."""
+    """A client lists and calls them, and sees nothing else of the case. Each call is printed on standard error with the source of its answer. Needs the extra mcp."""
     suite, case = _case(options)
     with ExitStack() as stack:
         file = None if options.save is None else stack.enter_context(options.save.open("w", encoding="utf-8"))
@@ -281,7 +281,7 @@ def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
 
 @dataclass
 class _Calls:
-    """Answers the calls of an MCP client from a sandbox, and prints each on standard error with what answered it."""
+    """Answers the calls of an MCP client from a sandbox, and prints each on standard error with the source of its answer."""
 
     sandbox: Sandbox
     file: TextIO | None
@@ -307,7 +307,7 @@ class _Calls:
             return answer.result
 
     def _tell(self, step: Step) -> None:
-        """Print a call with what answered it, and write it to the file if there is one."""
+        """Print a call with the source of its answer, and write it to the file if there is one."""
         shared.tell(f"{cut(call_text(step.tool, step.arguments), _SHOWN)}  [{answered_by(step)}]")
         for note in call_notes(step):
             shared.tell(f"  {note}")

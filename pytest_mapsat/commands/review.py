@@ -1,4 +1,4 @@
-"""``mapsat review``: people label what a judge left open or got wrong, and decide on proposals; how good the judge of a run is, held against labels."""
+"""``mapsat review``: people label what a judge left open or got wrong, and decide on proposals; how good the judge of a run is, compared with labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OF_CASES = (".yaml", ".yml", ".jsonl", ".gz")
 _CHANGES = re.compile(r"(?:^|\s)(kind|text|value)=")
 #: What a proposed requirement may become.
 _KINDS = ("asked", "hard", "soft")
-_KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
+_KEYS = "p passed, f failed, s skip, q quit (a reason may follow p or f)"
 _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
 
@@ -56,7 +56,7 @@ def add_review_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--with-dialogues", action="store_true", help=about)
     parser.add_argument("--agreement", action="store_true", help="measure the judge of the run against --labels")
     about = (
-        "what the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
+        "least rates that the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
         "and of broken ones that it fails"
     )
     parser.add_argument("--require", metavar="RATES", type=_required, help=f"with --agreement: {about}")
@@ -84,7 +84,7 @@ def run_review(options: argparse.Namespace) -> int:
     suites = shared.suites_of(options)
     if options.agreement:
         if options.labels is None:
-            raise UsageError("--agreement needs --labels PATH: what is known to be true")
+            raise UsageError("--agreement needs --labels PATH: the labels that are known to be true")
         return _agreement(options, suites)
     for name in ("require", "save"):
         if getattr(options, name) is not None:
@@ -169,7 +169,7 @@ def _calls(calls: Sequence[Step]) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    """Return a text cut to what is shown, with the number of characters left out."""
+    """Return a text cut to the length that is shown, with the number of characters left out."""
     return text if len(text) <= _LONG else f"{text[:_LONG]} (and {len(text) - _LONG} more characters)"
 
 

@@ -1,4 +1,4 @@
-"""What several commands share: their options, how they load what others add, and how they print."""
+"""Helpers that several commands share: their options, the loading of additions by others, and printing."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def respond(options: argparse.Namespace, data: Any, lines: Iterable[object]) -> 
 
 
 def tell(message: object) -> None:
-    """Print a message that is no result, such as a warning, to standard error."""
+    """Print a message that is not a result, such as a warning, to standard error."""
     sys.stderr.write(f"mapsat: {printed(message)}\n")
 
 
@@ -186,7 +186,7 @@ def status_of(run: Run) -> int:
 
 
 class Added(NamedTuple):
-    """What packages and modules add: all metric sets by name, ours included, and the sandbox hooks."""
+    """The additions of packages and modules: all metric sets by name, including ours, and the sandbox hooks."""
 
     metric_sets: Mapping[str, MetricSet]
     sandboxes: tuple[SandboxHook, ...]

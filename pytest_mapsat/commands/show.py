@@ -1,4 +1,4 @@
-"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, reports; and the rarely used commands of ``python -m pytest_mapsat``: JSON Schemas, and what is kept of models' answers."""
+"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, reports; and the rarely used ``python -m pytest_mapsat cache``: the kept answers of models."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from collections import Counter
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pytest_mapsat import reports
 from pytest_mapsat.formats import is_journal, read_cards, read_run
-from pytest_mapsat.model import CommonRequirement, Run, Scorecard, Tool, UsageError, did_you_mean, shown
+from pytest_mapsat.model import Run, Scorecard, UsageError, did_you_mean, shown
 from pytest_mapsat.runs.saved import read_saved
-from pytest_mapsat.suite import WrittenCase
 
 from . import shared
 
@@ -26,7 +24,9 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat show``."""
     shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
-    parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
+    parser.add_argument(
+        "--full", action="store_true", help="whole thoughts and results, and reasons of requirements that are met"
+    )
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
     parser.add_argument("--json", action="store_true", help="print a list of episodes as JSON; with --by the means")
@@ -60,7 +60,7 @@ def _line(card: Scorecard) -> str:
 
 
 def _cards(saved: Run, case: str | None) -> list[Scorecard]:
-    """Return a run's scorecards of a case (all for None). Raises UsageError if the run has none of it."""
+    """Return a run's scorecards of a case (all for None). Raises UsageError if the run has no such case."""
     cards = [card for card in saved.cases if case in (None, card.id, f"{card.id}-t{card.trial}")]
     if not cards and case is not None:
         hint = did_you_mean(case, dict.fromkeys(card.id for card in saved.cases))
@@ -122,29 +122,6 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 
 
 # -- rarely used -------------------------------------------------------------------------------------------------------
-
-NOUNS = ("case", "report", "requirements", "run", "tools")
-
-
-def add_schema_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mapsat schema``."""
-    parser.add_argument("noun", metavar="NOUN", choices=NOUNS, help=f"one of: {', '.join(NOUNS)}")
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
-
-
-def run_schema(options: argparse.Namespace) -> int:  # noqa: D103  the help of all commands says it
-    from pydantic import TypeAdapter
-
-    nouns: dict[str, Any] = {
-        "case": WrittenCase,
-        "report": reports.Report,
-        "requirements": dict[str, CommonRequirement],
-        "run": Run,
-        "tools": Tool | list[Tool],
-    }
-    shared.write_json(TypeAdapter(nouns[options.noun]).json_schema())
-    return shared.OK
-
 
 _ABOUT = {
     "info": "say where answers are kept, how many, and of which models",

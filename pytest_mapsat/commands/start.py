@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,10 +18,10 @@ from pytest_mapsat.formats import add_files, printable, shown_path
 from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError, hint_at
 from pytest_mapsat.suite import import_formats, importer_of, new_folder, open_suite, write_manifest
 
-from . import shared
+from . import schemas, shared
 
 NEXT = (
-    ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: mend my_agent.py"),
+    ("pytest --mapsat-agent=my_agent:Agent", "two cases pass, one fails and says why: fix my_agent.py"),
     ("mapsat lint benchmark_cases", "what is wrong or missing in your cases; --mutants tries them"),
     ("pytest --mapsat-agent=my_agent:Agent --mapsat-judge=llm:MODEL", "once cases ask for prose: a model reads it"),
 )
@@ -31,13 +32,17 @@ _NEXT_FOR = (
 )
 
 
+#: What comes next after ``--assistant``.
+_NEXT_ASSISTANT = (("mapsat lint benchmark_cases", "what is wrong or missing in the cases that your assistant writes"),)
+
+
 #: What ``--for`` knows.
 _STARTS = ("service", "function", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
     """Return the template files of a start by target path; None: the suite of a small shop."""
-    home, alone = shared.starts(), start in (None, "service", "function")
+    home, alone = shared.starts(), start in (None, "service", "function", "assistant")
     folder = home / ((start or "shop") if alone else "framework")
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
     places = {file.relative_to(folder).as_posix(): file for file in files}
@@ -61,16 +66,20 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat init``."""
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
     about = "the smallest start for what you have, in place of a whole suite: a service with a database, a function, or an agent of a framework; one of: %(choices)s"
-    parser.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_STARTS, help=about)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_STARTS, help=about)
+    about = "write AGENTS.md alone: a page that teaches a coding assistant to write, run and fix cases"
+    group.add_argument("--assistant", dest="start", action="store_const", const="assistant", help=about)
     parser.add_argument("--json", action="store_true", help="print the files and the next commands as JSON")
 
 
 def run_init(options: argparse.Namespace) -> int:
     """Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there."""
     folder: Path = options.folder
-    places = _places(options.start)
-    _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
-    following = _NEXT_FOR if options.start else NEXT
+    places = _with_schemas(_places(options.start))
+    way = "--assistant " if options.start == "assistant" else f"--for {options.start} " if options.start else ""
+    _write(folder, places, f"mapsat init {way}benchmark")
+    following = {None: NEXT, "assistant": _NEXT_ASSISTANT}.get(options.start, _NEXT_FOR)
     steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
     steps += [command for command, _ in following]
     for note in _missing(options.start):
@@ -85,7 +94,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _missing(start: str | None) -> Iterator[str]:
-    """Yield notes on what a start of ``--for`` needs and is not installed."""
+    """Yield notes on packages that a start of ``--for`` needs and that are not installed."""
     if start == "service" and importlib.util.find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
@@ -97,14 +106,29 @@ def _missing(start: str | None) -> Iterator[str]:
             yield str(error)
 
 
-def _write(folder: Path, places: Mapping[str, Path], elsewhere: str) -> None:
+def _with_schemas(places: Mapping[str, Path]) -> dict[str, bytes]:
+    """Return the content of the files of a start by target path: each YAML file names its JSON Schema, which is added beside it, for editors."""
+    files: dict[str, bytes] = {}
+    for place, source in places.items():
+        files[place] = source.read_bytes()
+        folder, _, name = place.rpartition("/")
+        stem, _, ending = name.rpartition(".")
+        if ending == "yaml":
+            noun = stem if stem in schemas.NOUNS else "case"
+            schema = f".schemas/{noun}.json"
+            files[place] = f"# yaml-language-server: $schema={schema}\n".encode() + files[place]
+            files[f"{folder}/{schema}".lstrip("/")] = json.dumps(schemas.schema_of(noun)).encode() + b"\n"
+    return dict(sorted(files.items()))
+
+
+def _write(folder: Path, places: Mapping[str, bytes], elsewhere: str) -> None:
     """Write all files, or none. Raises UsageError, with ``elsewhere`` as a command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
-        there = f"{printable(str(folder / taken[0]))} is there already, and nothing is overwritten"
+        there = f"{printable(str(folder / taken[0]))} already exists, and nothing is overwritten"
         raise UsageError(f"{there}; name a new folder, as in: {elsewhere}")
     try:
-        add_files(folder, {place: source.read_bytes() for place, source in places.items()})
+        add_files(folder, places)
     except OSError as error:
         raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None
 
@@ -179,7 +203,7 @@ def run_build(options: argparse.Namespace) -> int:
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
-    """Return lines on what to do next with a new world without cases."""
+    """Return lines on the next steps with a new world without cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.kind == "city" else "no cases yet: write some"]
     of_logs = f"next: mapsat cases {logs} CASES makes cases of its logs"
@@ -195,20 +219,20 @@ def add_draft_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
     about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
     parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
-    about = "the id of the new case (default: what the log calls the conversation, else the file's name)"
+    about = "the id of the new case (default: the conversation's id in the log, else the file's name)"
     parser.add_argument("--id", metavar="ID", default="", help=about)
     about = "of a file with several conversations the one that is meant: its id, or its number from 1"
     parser.add_argument("--which", metavar="ID", default="", help=about)
-    about = "put an alias in the place of each telephone number, e-mail address, number plate, card number and home position"
+    about = "replace each telephone number, e-mail address, number plate, card number and home position with an alias"
     parser.add_argument("--redact", action="store_true", help=about)
-    about = "a model, as in openai/gpt-4o, that reads out of the user's words which fields decided, and what told it before; it is asked three times"
+    about = "a model, as in openai/gpt-4o, that finds in the user's words the fields that decided, and the earlier evidence for them; it is asked three times"
     parser.add_argument("--propose", metavar="MODEL", help=about)
     shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 
 def run_draft(options: argparse.Namespace) -> int:
-    """What the user did next becomes proposals, which mapsat review shows."""
+    """The user's next actions become proposals, which mapsat review shows."""
     if options.propose is None and (options.cache is not None or options.max_cost is not None):
         raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
     root, source = options.suite, options.source
@@ -226,7 +250,7 @@ def run_draft(options: argparse.Namespace) -> int:
         if options.json:
             shared.write_json({"case": None, "files": [], "personal": listed})
         nothing = f"nothing is written: the log has personal data in {shared.counted(len(listed), 'place')}"
-        for line in [*(() if options.json else listed), f"{nothing}; --redact puts an alias in the place of each"]:
+        for line in [*(() if options.json else listed), f"{nothing}; --redact replaces each with an alias"]:
             shared.tell(line)
         return shared.FINDINGS
     conversation = making.conversation_of(making.without_personal(log, personal) if personal.found else log)
@@ -269,7 +293,7 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
     about = "how many cases a user has for one kind of place (1)"
     parser.add_argument("--each", metavar="N", type=int, default=1, help=about)
     parser.add_argument("--cases", metavar="N", type=int, default=1000, help="how many cases are made, at most (1000)")
-    about = "put an alias in the place of personal data, and round where users were to about 100 m"
+    about = "replace personal data with aliases, and round positions of users to about 100 m"
     parser.add_argument("--redact", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -281,7 +305,7 @@ def run_cases(options: argparse.Namespace) -> int:
         places = parent.iterdir() if parent.is_dir() else ()
         folders = sorted(str(path) for path in places if path.is_dir() and not making.missing_files(path))
         here = ", ".join(folders) or "there is none here"
-        raise UsageError(f"{options.logs} is no folder of logs ({here}){hint_at(str(options.logs), folders)}")
+        raise UsageError(f"{options.logs} is not a folder of logs ({here}){hint_at(str(options.logs), folders)}")
     for name in ("each", "cases"):
         if (value := getattr(options, name)) < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")

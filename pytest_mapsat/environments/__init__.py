@@ -1,4 +1,4 @@
-"""What episodes act on where it is not our sandbox: a database, a service with endpoints for tests, or an object of the user's own.
+"""Environments that episodes change in place of our sandbox: a database, a service with endpoints for tests, or an object of the user's own.
 
 An environment has ``start(case, session)``, which resets it and returns the world of one episode; a world has ``tables()`` and ``close()``, and ``calls()`` where it
 knows the calls of the agent. The way of an episode:

@@ -1,4 +1,4 @@
-"""Services with endpoints for tests: one that tells the tables, one that resets them."""
+"""Services with endpoints for tests: one returns the tables, one resets them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class HttpEnvironment:
         return tables
 
     def _asked(self, what: str, method: str, address: str) -> bytes:
-        """Send a request and return the body of the answer. Raises InfrastructureError for failures and for answers that are no success."""
+        """Send a request and return the body of the answer. Raises InfrastructureError for failures and for answers with an error status."""
         import urllib3  # noqa: PLC0415  only where a service is asked
 
         place, until = f"environment.{what}: {redacted(address.partition('?')[0])}", monotonic() + _MOST_SECONDS

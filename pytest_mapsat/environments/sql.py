@@ -58,7 +58,7 @@ _Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class _WatchedTable:
-    """A watched table of the database, with what is needed to read and write it.
+    """A watched table of the database, with everything that is needed to read and write it.
 
     Attributes:
         name: as the user wrote it.
@@ -251,7 +251,7 @@ class SqlEnvironment:
         key = (given,) if isinstance(given, str) else tuple(given) or tuple(column.name for column in table.primary_key)
         if not key:
             what = f"give it one, name the columns that do, keys={{{name!r}: [...]}}, or leave it out"
-            raise UsageError(f"{name} has no primary key, so its rows cannot be told apart: {what}")
+            raise UsageError(f"{name} has no primary key, so its rows cannot be identified: {what}")
         types, updated = {column.name: column.type for column in table.columns}, self._updated.get(name, "")
         for column in filter(None, (*key, updated)):
             if column not in types or self._ignore.has(name, column) or self._hide.has(name, column):
@@ -411,7 +411,7 @@ def _engine_of(database: object) -> tuple[sql.Engine, bool]:
     except ModuleNotFoundError as error:
         raise UsageError(f"the driver {error.name} is not installed: install it, or name another one") from None
     except sql.exc.ArgumentError:  # also of a dialect that there is not
-        raise UsageError(f"found a database that is none, {_EXPECTED}") from None
+        raise UsageError(f"found an unknown database, {_EXPECTED}") from None
     if engine.dialect.is_async:
         raise UsageError(f"{url.drivername} needs asyncio: name a driver that does not; {_EXPECTED}")
     if engine.dialect.name == "sqlite" and url.database in (None, "", ":memory:"):

@@ -1,4 +1,4 @@
-"""What an environment is: tables as they were read, what differs between two readings, and one episode at a time on each, from the reset to what is left."""
+"""Environments: tables as they were read, the differences between two readings, and one episode at a time, from the reset to the end state."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class EpisodeWorld(Protocol):
 
 
 class Environment(Protocol):
-    """The interface of what episodes act on.
+    """The interface of environments, which episodes change.
 
     It may have ``name``: the address of what is acted on, which no two runs may do at once; ``parallel``: whether episodes do not see each other (False); ``settle``: seconds between two
     readings that must be equal before the end is read (0.1); ``same_start``: whether every reset leads to the same rows (False); ``hold()``: a context manager that keeps other runs out.
@@ -145,7 +145,7 @@ def seen(
         if not isinstance(row, Mapping):
             raise InfrastructureError(f"a row of {name} is {shown(row)}, expected an object of columns")
         if missing := next((column for column in key if row.get(column) is None), ""):
-            raise InfrastructureError(f"a row of {name} has no {missing}, by which rows are told apart")
+            raise InfrastructureError(f"a row of {name} has no {missing}, which identifies its rows")
         own = key_text(*(row[column] for column in key))
         if own in rows:
             raise InfrastructureError(f"two rows of {name} have the {', '.join(key)} {own}")
@@ -172,7 +172,7 @@ def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, SeenTable, SeenT
 
 
 def differing(first: Tables, other: Tables) -> list[str]:
-    """Return texts for what differs between two readings: table, row and columns; only the table if its rows are not known."""
+    """Return texts for the differences between two readings: table, row and columns; only the table if its rows are not known."""
     places = []
     for name, here, there in _pairs(first, other):
         ids = sorted(here.rows.keys() | there.rows.keys())
@@ -366,7 +366,7 @@ class Environments:
         return trajectory
 
     def tell(self, environment: object) -> None:
-        """Announce what is acted on, once, before anything is asked of it."""
+        """Announce the environment of the episodes, once, before it receives a request."""
         name = _shown(environment)
         if name not in self._named:
             self._named.add(name)

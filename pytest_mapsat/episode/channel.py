@@ -395,7 +395,7 @@ class Channel:
 
 
 class UserHands:
-    """What the user can do in one of its turns. ``tools``: those that it may call; ``steps``: the calls that it has made.
+    """The tools that the user can call in one of its turns. ``tools``: those that it may call; ``steps``: the calls that it has made.
 
     Args:
         channel: answers the calls.
@@ -544,7 +544,7 @@ _ERROR_KEYS, _ERROR_STATES = ("error", "errors", "isError", "is_error"), ("error
 
 
 class ReportedCalls:
-    """What one source has reported of the calls of an episode.
+    """The calls of an episode that one source has reported.
 
     Args:
         ask: returns its reports since it was last asked, in their order.

@@ -269,7 +269,7 @@ class _EpisodeDialogue:
         return _End("max_turns")
 
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
-        """Ask for a reply and add its turn; return the end that it brings, None where the dialogue goes on."""
+        """Ask for a reply and add its turn; return the resulting end, None if the dialogue goes on."""
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
@@ -299,7 +299,7 @@ class _EpisodeDialogue:
                 with leased() as worker:
                     reported += tuple(worker.run(reports.new, (*steps, *reported), timeout=_REPORTING))
         except Exception as error:  # noqa: BLE001  # an environment is code of the user's
-            slow = f"what reports the agent's calls did not answer within {_REPORTING:g} s"
+            slow = f"the source of the agent's calls did not answer within {_REPORTING:g} s"
             lost = InfrastructureError(slow) if isinstance(error, Overdue) else error
             if end is None or end.fault is None:
                 end = _End("infrastructure_error", _fault_of(lost, "infrastructure"))
@@ -334,7 +334,7 @@ class _EpisodeDialogue:
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:
-        """Return the end of an episode that is out of time: who is to blame depends on what was under way."""
+        """Return the end of an episode that is out of time: the party that was active is to blame."""
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
         slow = self._channel.slow_tool()
@@ -362,7 +362,7 @@ class _EpisodeDialogue:
                 )
 
     def _user_turn(self, worker: Worker) -> _End | None:
-        """Let the user move; return the end that it brings, None where the dialogue goes on."""
+        """Let the user move; return the resulting end, None if the dialogue goes on."""
         started = perf_counter()
 
         def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:

@@ -94,7 +94,7 @@ def _is_prose(text: str) -> bool:
 
 
 def arguments_of(value: Json) -> JsonObject | Unknown:
-    """Return a call's arguments from what an instrumentation recorded; UNKNOWN if that is no object of named arguments."""
+    """Return a call's arguments from the recorded attributes of an instrumentation; UNKNOWN if they are not an object of named arguments."""
     data = data_of(value)
     if not isinstance(data, dict):
         return UNKNOWN
@@ -264,7 +264,7 @@ def _joined_blocks(value: Json) -> Json:
 
 
 def result_of(value: Json) -> Json | Unknown:
-    """Return a tool's result from what an instrumentation recorded, unwrapped from the frameworks' message objects."""
+    """Return a tool's result from the recorded attributes of an instrumentation, unwrapped from the frameworks' message objects."""
     data = data_of(value)
     if isinstance(data, dict) and data.keys() == {
         "output",
@@ -346,6 +346,6 @@ def layout_of(path: Path, name: str) -> Layout:
 
 
 def layouts(lines: str, columns: Sequence[str]) -> str:
-    """Return a description of the supported layouts, for error messages; ``lines``: what is on a line; ``columns``: of a table."""
+    """Return a description of the supported layouts, for error messages; ``lines``: the content of a line; ``columns``: those of a table."""
     table = f"a CSV with the columns {', '.join(columns)}" if columns else "a CSV"
     return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), or {table}'

@@ -155,7 +155,7 @@ def _conversation(database: Connection, key: str, name: str) -> Gathered:
 
 
 def _insert(database: Connection, span: OtlpSpan) -> int:
-    """Store a span in the database unless its id is there already, in which case the repetition is noted; return 1."""
+    """Store a span in the database unless its id exists already, in which case the repetition is noted; return 1."""
     body = {name: getattr(span, name) for name in OtlpSpan.__slots__ if name not in ("line", "again")}
     case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
     case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
@@ -290,7 +290,7 @@ def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
 
 
 def _objects(value: Json) -> list[JsonObject]:
-    """Return the members of a list that are objects; empty if the value is no list."""
+    """Return the members of a list that are objects; empty if the value is not a list."""
     return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 

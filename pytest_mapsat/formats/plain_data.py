@@ -337,7 +337,7 @@ def _tag_words(model: type[BaseModel]) -> set[str]:
 
 
 _BLANKS = re.compile(r"\s*")
-_ONE_A_LINE = "JSON Lines: each case or recording stands on one line of its own, without a list around them"
+_ONE_A_LINE = "JSON Lines: each case or recording is on one line of its own, without a list around them"
 
 
 #: How files of other kinds begin, and what they are.
@@ -381,7 +381,7 @@ def decode(raw: bytes, path: str, first_line: int = 1) -> str:
         return raw.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = first_line + raw.count(b"\n", 0, error.start)
-        message = f"is not UTF-8: byte 0x{raw[error.start]:02x} cannot stand here"
+        message = f"is not UTF-8: byte 0x{raw[error.start]:02x} is not allowed here"
         raise SuiteError(Problem(path, line, message, "save the file as UTF-8 text")) from error
 
 
@@ -486,7 +486,7 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
     Raises:
         ValueError: for what is not JSON, or JSON that is refused.
     """
-    too_deep = f"lists and objects stand more than {depth} deep"
+    too_deep = f"lists and objects are nested more than {depth} deep"
     try:
         data = _DECODER.decode(text)
     except RecursionError:
@@ -539,7 +539,7 @@ def object_in(text: str) -> ObjectInText:
     except ValueError as error:
         return ObjectInText(None, f"its text has JSON that cannot be read: {error}")
     if not isinstance(data, dict):
-        return ObjectInText(None, "its text has JSON that is no object")
+        return ObjectInText(None, "its text has JSON that is not an object")
     return ObjectInText(data, alone=whole.strip() == text.strip())
 
 
@@ -563,7 +563,7 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         return data
     keys = [key for key, _ in pairs]
     twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-    raise ValueError(f"the key {shown(twice)} stands twice in one object")
+    raise ValueError(f"the key {shown(twice)} occurs twice in one object")
 
 
 def _refuse_constant(word: str) -> NoReturn:
@@ -588,7 +588,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_co
 _WORDS: dict[str, Json] = {"": None, "null": None, "true": True, "false": False}
 _NO_CHILDREN: dict[str | int, DocumentLines] = {}  # shared by all scalars, and never written to
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_TOO_DEEP = f"lists and mappings stand more than {limits.DEPTH} deep"
+_TOO_DEEP = f"lists and mappings are nested more than {limits.DEPTH} deep"
 
 
 def parse_yaml(raw: bytes, path: str) -> tuple[LocatedDocument, ...]:
@@ -693,7 +693,7 @@ class _YamlReader:
             if type(event).__name__ not in ("ScalarEvent", "AliasEvent"):
                 raise SuiteError(Problem(self._path, line, "a key is a list or a mapping", "keys are text"))
             if key in data:
-                message = f"the key {shown(key)} stands twice; first on line {lines[key].line}"
+                message = f"the key {shown(key)} occurs twice; first on line {lines[key].line}"
                 self._report(line, message, "keep one of the two")
             data[key], lines[key] = self._value(next(self._events), depth)
             lines[key].line = line  # a value in a mapping has the line of its key
@@ -868,7 +868,7 @@ def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint
     ]
     twice = [column for column in dict.fromkeys(columns) if column and columns.count(column) > 1]
     problems += [
-        Problem(name, 1, f"the column {shown(column)} stands twice", "keep one of the two") for column in twice
+        Problem(name, 1, f"the column {shown(column)} occurs twice", "keep one of the two") for column in twice
     ]
     raise_for_problems(problems)
 
@@ -991,7 +991,7 @@ def read_calibration(path: Path) -> Calibration:
         calibration = Calibration.model_validate(data)
     except (ValueError, TypeError, RecursionError) as error:
         what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise SuiteError(Problem(place, 0, f"is no calibration table: {what:.200}", again)) from error
+        raise SuiteError(Problem(place, 0, f"is not a calibration table: {what:.200}", again)) from error
     if signed(calibration).digest != calibration.digest:
         raise SuiteError(Problem(place, 0, "was changed by hand: its digest is another", again))
     return calibration

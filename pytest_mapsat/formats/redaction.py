@@ -1,4 +1,4 @@
-"""What must never stand in a file or a message: tokens, keys and passwords, by the variables and fields that hold them and by their looks."""
+"""Secrets, which no file or message may contain: tokens, keys and passwords, known by their variables and fields and by their form."""
 
 from __future__ import annotations
 

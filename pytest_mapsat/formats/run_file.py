@@ -177,7 +177,7 @@ def save_run(path: Path, run: Run) -> None:
 
 
 def is_complete_run(path: Path) -> bool | None:
-    """Return whether a file holds a finished run without lost episodes; None if it is no run file.
+    """Return whether a file holds a finished run without lost episodes; None if it is not a run file.
 
     Only its first lines are read, which is where a run file tells it.
     """
@@ -514,7 +514,7 @@ def read_journal(path: Path) -> JournalContent:
     if head is None or head[1].get("schema") != JOURNAL_SCHEMA or not isinstance(head[1].get("request"), dict):
         first_line = "an empty file" if head is None else f"line {head[0]}"
         raise SuiteError(
-            Problem(name, 0, f"this is no journal: found {first_line}", f"expected one of {JOURNAL_SCHEMA!r}")
+            Problem(name, 0, f"this is not a journal: found {first_line}", f"expected one of {JOURNAL_SCHEMA!r}")
         )
     notes: list[JsonObject] = []
     episodes: list[tuple[str, Scorecard]] = []

@@ -224,8 +224,8 @@ class _SpanReader:
         """Return why the conversation cannot be judged (a reply is missing); empty if it can."""
         replies = [turn for turn in self.turns if turn.role == "agent"]
         if untold := next((turn for turn in replies if turn.text is None), None):
-            return f"the reply of {_place(untold.span)} is not told: {_CAPTURE}"
-        return "" if replies else f"no span of the conversation of {place} tells a reply"
+            return f"the reply of {_place(untold.span)} is missing: {_CAPTURE}"
+        return "" if replies else f"no span of the conversation of {place} has a reply"
 
     def _leave_out_handoffs(self) -> None:
         """Remove the calls by which one agent hands over to another: they call no tool of the user's."""
@@ -246,7 +246,7 @@ class _SpanReader:
     def _note_oddities(self, span: OtlpSpan) -> None:
         """Note a span that is repeated, lacks its parent, or ends before it begins."""
         if span.again:
-            self._note(span, f"stands again on line {span.again}; the first one counts")
+            self._note(span, f"occurs again on line {span.again}; the first one counts")
         if span.parent and (span.trace, span.parent) not in self._spans and self._kinds[span.trace, span.id] != "other":
             self._note(span, f"the span around it, {shown(span.parent)}, is not among those of its conversation")
         if 0 < span.end < span.start:
@@ -336,7 +336,7 @@ class _SpanReader:
         turn.thoughts += message.thoughts
 
     def _read_output(self, span: OtlpSpan, *, inner: bool) -> None:
-        """Read the output of a model or agent; with ``inner`` its text is no reply, as it answers another agent."""
+        """Read the output of a model or agent; with ``inner`` its text is not a reply, as it answers another agent."""
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
@@ -717,12 +717,12 @@ def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
 
 
 def object_of(value: Json) -> JsonObject:
-    """Return a value as an object, also one in JSON text; empty if it is none."""
+    """Return a value as an object, also one in JSON text; empty if it is not an object."""
     data = data_of(value)
     return dict(data) if isinstance(data, dict) else {}
 
 
 def objects_of(value: Json) -> list[JsonObject]:
-    """Return the objects in a list, also one in JSON text; empty if it is no list."""
+    """Return the objects in a list, also one in JSON text; empty if it is not a list."""
     data = data_of(value)
     return [member for member in data if isinstance(member, dict)] if isinstance(data, list) else []

@@ -1,4 +1,4 @@
-"""A run held against an earlier one, case by case: what changed, how sure that is, and whether the agent may have got so much worse.
+"""A run compared with an earlier one, case by case: what changed, how sure that is, and whether the agent may have got so much worse.
 
 By default a rule is about these cases, which are fixed while trials are random: a merge asks about these cases. With ``@sampled`` it is about other
 cases like these: by the interval of the difference over cases, and by chance.
@@ -90,7 +90,7 @@ def compare(
     table = PairTable(pairs, ordered)
     rules = results_of_drops(table, [drop for drop in drops if covers(drop.domain)], baseline, new)
     gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
-    partly = (f"{difference_text(item)}: compared on what is common" for item in like.part)
+    partly = (f"{difference_text(item)}: compared on the common part" for item in like.part)
     return head.model_copy(
         update={
             "pairs": len(pairs),
@@ -216,7 +216,7 @@ class Trials(NamedTuple):
         if self.build:
             return f"both runs name the build {self.build}: chance makes the difference, or something besides the agent"
         if self.varies is None:
-            return f"{few} to tell the change from chance" if few else "undecided labels hide whether this agent varies"
+            return f"{few} to exclude chance" if few else "undecided labels hide whether this agent varies"
         return ""
 
 
@@ -308,7 +308,7 @@ def _change_text(drop: Drop, column: Column, verb: str, change: str, likely: str
 
 
 def _rule_result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured: object) -> RuleResult:
-    """Return the result of a rule, with what was measured."""
+    """Return the result of a rule, with the measured values."""
     rule = {"rule": str(drop), "metric": drop.metric, "domain": drop.domain, "drop": drop.most}
     return RuleResult.model_validate({**rule, "outcome": outcome, "reason": reason, **measured})
 
@@ -346,7 +346,7 @@ def _hints(drop: Drop, column: Column, trials: Trials, seen: float | None, neede
         yield _OPEN
     if trials.doubt and (trials.fewer == 1 or not trials.varies):
         unknown = trials.varies is None and trials.fewer == 1
-        yield trials.doubt + (f": --mapsat-trials={_SEVERAL} in both runs tells" if unknown else "")
+        yield trials.doubt + (f": --mapsat-trials={_SEVERAL} in both runs decides it" if unknown else "")
     if seen is not None:
         each = f"{counted(trials.fewer, 'trial')} of each case"
         yield f"a drop of {seen:.3f} would have been seen four times in five with {each}, a smaller one less often"
@@ -505,7 +505,7 @@ def _halves(run: Side) -> Iterator[tuple[Side, Side]]:
     trials = {card.trial for card in run.cards}
     if len(trials) <= 1:
         raise UsageError(
-            "one run of one trial cannot be held against itself: give several runs, or one with --mapsat-trials"
+            "one run of one trial cannot be compared with itself: give several runs, or one with --mapsat-trials"
         )
     for half in combinations(sorted(trials), len(trials) // 2):
         yield run.of_trials(half), run.of_trials(trials.difference(half))

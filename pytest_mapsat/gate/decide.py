@@ -177,7 +177,7 @@ def decide(
 
 
 def _gravest_first(findings: Sequence[GateFinding], cards: Sequence[Scorecard], thresholds: tuple[str, ...]) -> Gate:
-    """Return the gate that the findings decide, with the gravest reason first and hints last."""
+    """Return the gate that the findings decide, with the most serious reason first and hints last."""
     if not thresholds:
         alone = "" if findings else ", so the test results alone decide"
         findings = [*findings, GateFinding("passed", f"no threshold was given{alone}")]
@@ -375,7 +375,7 @@ def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scor
         return f"none of {_cases(aggregate)} has it ({classes})"
     if members(cards, rule.domain):
         if rule.metric.startswith("user_") and all(card.group is None for card in cards):
-            return "no case stands in a user's sequence of tasks"
+            return "no case is part of a user's sequence of tasks"
         if rule.metric.removeprefix("user_").startswith(("pass@", "pass^")):
             return f"no case ran as many trials as {rule.metric} needs"
         return f"no suite of these cases declares the metric {rule.metric}"
@@ -391,7 +391,7 @@ def _cases(aggregate: Aggregate) -> str:
 
 
 def _shown(mean: float, minimum: float) -> str:
-    """Return a mean with enough digits to tell it from the threshold."""
+    """Return a mean with enough digits to distinguish it from the threshold."""
     for digits in (4, 6, 9):
         text = f"{mean:.{digits}f}"
         if abs(mean - minimum) <= TOLERANCE or float(text) != minimum:
@@ -424,7 +424,7 @@ def _spent(card: Scorecard, metric: str) -> float | None:
 def _ceiling_finding(
     rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
 ) -> GateFinding:
-    """Return the finding on a ceiling; a relative one is a multiple of what the earlier run spent.
+    """Return the finding on a ceiling; a relative one is a multiple of the earlier run's cost.
 
     It is ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
     """

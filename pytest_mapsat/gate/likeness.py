@@ -133,7 +133,7 @@ def without_turns(card: Scorecard) -> Scorecard:
 
 
 class _Compared(Scorecard):
-    """A scorecard reduced to what every comparison reads; its full labels are kept as JSON."""
+    """A scorecard reduced to the fields that every comparison reads; its full labels are kept as JSON."""
 
     _labels: bytes = b""
 
@@ -144,7 +144,7 @@ _LABELS: TypeAdapter[tuple[Label, ...]] = TypeAdapter(tuple[Label, ...], config=
 
 
 def reduced_card(card: Scorecard) -> Scorecard:
-    """Return a scorecard reduced to what a comparison needs, which takes a fifth of the memory."""
+    """Return a scorecard reduced to the fields that a comparison needs, which take a fifth of the memory."""
     card = without_turns(card)
     fields = {
         **vars(card),
@@ -264,7 +264,7 @@ class Likeness(NamedTuple):
 
     @property
     def all(self) -> tuple[Unlike, ...]:
-        """Return all differences, the gravest first."""
+        """Return all differences, the most serious first."""
         return (*self.broken, *self.kind, *self.part)
 
     @property

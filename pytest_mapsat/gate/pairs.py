@@ -66,7 +66,7 @@ class CasePair:
 
     @property
     def cluster(self) -> str:
-        """Return the name of what the case is resampled with: its group, or the case itself."""
+        """Return the name of the unit in which the case is resampled: its group, or the case itself."""
         return cluster_of(self.new[0])
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:

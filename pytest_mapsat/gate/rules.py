@@ -1,4 +1,4 @@
-"""What ``--mapsat-fail-under`` and ``--mapsat-max-drop`` say: ``ar=0.65@95``, ``cost<=0.50``; ``ar:0.02``, ``flips:0``."""
+"""The rules of ``--mapsat-fail-under`` and ``--mapsat-max-drop``: ``ar=0.65@95``, ``cost<=0.50``; ``ar:0.02``, ``flips:0``."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _ceiling(piece: str, origin: Origin) -> Ceiling:
         hint = did_you_mean(metric.lower(), SPENDING)
         metrics = ", ".join(SPENDING)
         raise UsageError(
-            f"{_UNDER}: no ceiling can stand on {shown(metric)}; {hint + ' ' if hint else ''}known are {metrics}"
+            f"{_UNDER}: no ceiling can be set for {shown(metric)}; {hint + ' ' if hint else ''}known are {metrics}"
         )
     relative = right.endswith(("x", "X"))
     value = _number(right[:-1] if relative else right)
@@ -278,7 +278,7 @@ def _level(name: str, text: str) -> float:
 
 
 def _number(text: str) -> float | None:
-    """Return a text as a number; None if it is no number."""
+    """Return a text as a number; None if it is not a number."""
     try:
         return float(text)
     except ValueError:

@@ -23,7 +23,7 @@ from .findings import call_in_words, first_few
 from .stated import Item, RowFact, StatedRow, facts_of, hidden, leaves_of, singular, stated, unit_of
 
 _SHOWN = 200
-#: So many objects of one result may be rows that a call could mean; so many rows are told apart by more than their id.
+#: So many objects of one result may be rows that a call could mean; so many rows are identified by more than their id.
 _MOST_OBJECTS, _MOST_ROWS = 1000, 300
 #: No question stands in a longer message.
 _LONGEST = 6_000
@@ -34,7 +34,7 @@ _AROUND = 20
 
 
 class GoAheadReading(NamedTuple):
-    """What an answered question says of a call: surely about it (True), surely about something else (False), or unclear (None)."""
+    """The meaning of an answered question for a call: surely about it (True), surely about something else (False), or unclear (None)."""
 
     about: bool | None
     why: str
@@ -240,7 +240,7 @@ def _may_be_key(field: str, name: str, value: Json) -> bool:
 
 
 def _rows(results: Sequence[Sequence[Mapping[str, Json]]], field: str, value: Json) -> Mapping[str, Mapping[str, Json]]:
-    """Return the objects with fields like those of the one with this id, by id; empty where the field is no unique id."""
+    """Return the objects with fields like those of the one with this id, by id; empty where the field is not a unique id."""
     having = [[item for item in result if isinstance(item.get(field), (str, int))] for result in results]
     fields = {key for result in having for item in result if _same_id(item[field], value) for key in item}
     rows: dict[str, dict[str, Json]] = {}
@@ -495,7 +495,7 @@ class _Question:
         strange = [fact for fact in asked if not self._is_known(fact) and not any(map(fact.same, told))]
         words = (self._text[fact.start : fact.end] for fact in strange)
         word = next((word for word in words if not word.startswith("a ")), "")
-        why = f"{word!r} is no value of the called row, the call or the user's words"
+        why = f"{word!r} is not a value of the called row, the call or the user's words"
         return GoAheadReading(None, why) if word else None
 
     # The act.

@@ -1,4 +1,4 @@
-"""What a reply claims: each name, figure, time and identifier that it states as a fact, held against what the dialogue knew; and what checks and facts make of that.
+"""The claims of a reply: each name, figure, time and identifier that it states as a fact, compared with the dialogue's evidence; and the findings of checks on them.
 
 Only telephone numbers, hours and addresses are ever called wrong. Whatever else the evidence does not surely have of the thing is left to a person.
 """
@@ -207,7 +207,7 @@ class _ClaimJudge:
             case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
             case Quantity() | ClockTime() if statement.unread:
-                return "undecided", "it is only a part of what is written there", ()
+                return "undecided", "it is only a part of the text there", ()
             case Quantity():
                 return self._figure(statement)
             case ClockTime():

@@ -1,4 +1,4 @@
-"""What a check is judged from: one trajectory and the tools of its suite. Each reply is opened once and read for what the checks ask."""
+"""The material of a check: one trajectory and the tools of its suite. Each reply is opened once and read for all checks."""
 
 from __future__ import annotations
 
@@ -380,7 +380,7 @@ class JudgedDialogue:
 
     @cached
     def calls(self) -> tuple[Step, ...]:
-        """All calls of the dialogue; a last unknown one stands for any that the record lacks."""
+        """All calls of the dialogue; a last unknown one represents any that the record lacks."""
         return (*self.trajectory.calls, *([_LACKING] if self.trajectory.lacks_calls else []))
 
     def tool(self, step: Step) -> Tool | None:
@@ -393,7 +393,7 @@ class JudgedDialogue:
         return declared
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
-        """Return the tools with missed calls if none was answered (``tool``, or all that name things); else empty."""
+        """Return the tools with missed calls if none was answered (``tool``, or every tool that names things); else empty."""
         calls = self.calls
         tools = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
         answered = {call.tool for call in calls if call.status == "ok"}
@@ -425,7 +425,7 @@ class JudgedDialogue:
 
     @cached
     def _returned(self) -> Returned:
-        """An index of what the answered calls returned."""
+        """An index of the results of the answered calls."""
         return Returned(self.answered, self.tools, self.entities)
 
     def names_things(self, tool: str | None) -> bool:
@@ -462,14 +462,14 @@ class JudgedDialogue:
         return evidence(self.trajectory, self.tools, self.visible, self.money)
 
     def explained(self, document: Document) -> FigureExplainer:
-        """Return the object that says where a figure of this reply may come from, from what was known by then."""
+        """Return the object that finds sources for the figures of this reply in everything known by then."""
         if document.turn not in self._explained:
             self._explained[document.turn] = FigureExplainer(document, self.evidence, self.left_out)
         return self._explained[document.turn]
 
     @cached
     def claims(self) -> tuple[JudgedClaim, ...]:
-        """The factual claims of all replies, each judged by what was known by then."""
+        """The factual claims of all replies, each judged by everything known by then."""
         by_key = self.standings("any")
         return tuple(
             judged for document in self.replies for judged in weigh(document, self.explained(document), by_key)

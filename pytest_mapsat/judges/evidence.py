@@ -1,4 +1,4 @@
-"""What a dialogue knew, by thing and role, and whether a figure agrees with it: all that tools declare of their results, what the user said, and the context.
+"""The evidence of a dialogue, by thing and role, and whether a figure agrees with it: declared values of results, the user's words, and the context.
 
 Nothing is guessed from the name of a key: a value counts for what its tool declares it to be, and for the thing it stands with.
 """
@@ -135,7 +135,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownEvidence:
-    """All that was known in a dialogue, in the order in which it became known.
+    """Everything known in a dialogue, in the order in which it became known.
 
     Attributes:
         names: keys of the things that are known by name.
@@ -687,7 +687,7 @@ class Value(NamedTuple):
 
 
 class Returned:
-    """An index of what the answered calls returned, shared by all checks that point into it.
+    """An index of the results of the answered calls, shared by all checks that point into it.
 
     Args:
         answered: the calls that the sandbox answered, each with the index of its turn.
@@ -859,7 +859,7 @@ _ROUGHLY = 0.08
 
 
 class FigureExplainer:
-    """Says where the figures of one reply may come from, by what was known by then.
+    """Finds sources for the figures of one reply in everything known by then.
 
     Args:
         document: the reply.

@@ -211,7 +211,7 @@ def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
 def _side_by_side_calls(
     check: Calls, fits: Sequence[Sequence[bool]], steps: Sequence[Step]
 ) -> list[tuple[int | None, int | None]]:
-    """Return pairs of step and call for a comparison, None for what has no partner."""
+    """Return pairs of step and call for a comparison, None for a step or call without a partner."""
     if check.match == "any_order":
         call_of = matching(fits)
         rest = [call for call in range(len(steps)) if call not in call_of.values()]
@@ -557,7 +557,7 @@ def _without(which: WhichReply, context: JudgedDialogue) -> str:
 
 
 def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
-    """Return words for a path without values, with what is there instead of its first missing part."""
+    """Return words for a path without values, with the value in place of its first missing part."""
     parts = path.split(".")
     reached = max(
         count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)

@@ -306,7 +306,7 @@ def _unsaid(
     """Return the finding where no reply surely states such a figure."""
     others = [judgement for judgement in judgements if judgement.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
-        return unclear(_quotes(others), f"which seems to tell of {_read_as(others)}", wanted)
+        return unclear(_quotes(others), f"which seems to be about {_read_as(others)}", wanted)
     strange = [
         judgement
         for judgement in judgements
@@ -596,7 +596,7 @@ def _quotes(judgements: Sequence[_Judgement]) -> tuple[Quote, ...]:
 
 
 def _returned(bounds: Sequence[Bound], values: Iterable[str], context: JudgedDialogue) -> str:
-    """Return words for what the check's tools returned, or that they were never called."""
+    """Return words for the results of the check's tools, or that they were never called."""
     asked = list(dict.fromkeys(bound.tool for bound in bounds if bound.tool))
     called = {step.tool for step in context.calls}
     tools = " or ".join(tool for tool in asked if tool in called)
@@ -618,7 +618,7 @@ def _word(check: Number, context: JudgedDialogue) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a figure is compared with: returned values, a test whether one fits, and whether its thing is named by then."""
+    """The other side of a figure's comparison: returned values, a test whether one fits, and whether its thing is named by then."""
 
     values: Sequence[Value]
     fits: Callable[[Value], bool]
@@ -650,7 +650,7 @@ def belongs(
 
 
 def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check, JudgedDialogue], Finding]) -> Finding:
-    """Judge a check with ``of: proposed``, about the figures of what the replies propose.
+    """Judge a check with ``of: proposed``, about the figures of the things that the replies propose.
 
     One figure of what is surely proposed decides as ``quantifier`` says: one that fits, or one that does not. The other way it is decided only where it
     comes to the same whatever else is proposed.
@@ -686,7 +686,7 @@ def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check
     quotes = [
         document.quote(mention.span) for standing in there.values() for document, mention in standing.mentions[:1]
     ]
-    return unclear(quotes, "and it is unclear which figures belong to what is proposed", finding.wanted)
+    return unclear(quotes, "and it is unclear which figures belong to the proposed thing", finding.wanted)
 
 
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
@@ -872,7 +872,7 @@ def _among(known: Comparison, values: Sequence[Value], context: JudgedDialogue, 
 
 
 def lies_between(figure: Quantity, low: float, high: float) -> bool | None:
-    """Return whether all that a figure may mean lies between two bounds, inclusive; None where only a part of it does.
+    """Return whether all possible values of a figure lie between two bounds, inclusive; None if only some of them do.
 
     One that is said to be about something may lie just outside.
     """

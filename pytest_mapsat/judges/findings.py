@@ -1,4 +1,4 @@
-"""What one check says of one dialogue: the finding, which functions find, findings combined by three-valued logic (Kleene), checks and matches in words, and which failures stand.
+"""The result of one check on one dialogue: the finding, the functions that find it, three-valued logic (Kleene), checks and matches in words, and the failures that count.
 
 What is undecided stays so unless the known parts decide. The reasons and quotations that decided are kept.
 
@@ -272,7 +272,7 @@ def clock_of(minutes: int) -> str:
 
 
 def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
-    """Return words for what a number must be. ``returned``: what tools returned for it, in ``unit``."""
+    """Return words for the required range of a number. ``returned``: the results of tools for it, in ``unit``."""
     parts = []
     if check.min is not None or check.max is not None:
         words = range_in_words(check.min, check.max, unit)
@@ -285,7 +285,7 @@ def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
 
 
 def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
-    """Return words for what a time of day must be. ``returned``: what tools returned for it, minutes after midnight."""
+    """Return words for the required range of a time of day. ``returned``: the results of tools for it, minutes after midnight."""
     of = "of " if check.after == check.before else ""
     parts = [f"{of}{window_in_words(check)}"] if check.after or check.before else []
     if check.bounds:
@@ -303,7 +303,7 @@ def _sources(bounds: Sequence[Bound]) -> str:
 def thing_in_words(check: Number | ClockTime) -> str:
     """Return words for the role, thing and nearby phrases of the figure that a check looks for; empty where it sets none."""
     role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
-    of = " of what is proposed" if check.of == "proposed" else f" of {one_of(check.things)}" if check.of else ""
+    of = " of the proposed thing" if check.of == "proposed" else f" of {one_of(check.things)}" if check.of else ""
     near = f" in a sentence with {one_of(check.near)}" if check.near else ""
     return f"{role}{of}{near}"
 
@@ -339,7 +339,7 @@ def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Findin
     if not calls or (finding.passed is None and not finding.broken):
         return finding
     source = "report" if context.trajectory.calls_reported else "record"
-    why = f"the {source} does not tell the {part} of {first_few(sorted({tool or 'any tool' for tool in calls}))}"
+    why = f"the {source} does not have the {part} of {first_few(sorted({tool or 'any tool' for tool in calls}))}"
     return finding._replace(
         passed=None, why=why, broken=False, missed=(), compared=(), nothing_claimed=False, idle=False
     )
@@ -397,7 +397,7 @@ def cell_of(family: str, *, absent: bool, size: ReplySize) -> str:
 
 
 def suspicion(cell: str, calibration: Calibration) -> str:
-    """Return why failures in a cell are too unreliable to stand; empty where they stand."""
+    """Return why failures in a cell are too unreliable to count; empty if they count."""
     true, false = calibration.cells.get(cell, (0, 0))
     seen = true + false
     if seen < calibration.least:
@@ -432,7 +432,7 @@ def calibrate(sets: Mapping[str, Iterable[Judging]]) -> Calibration:
 
 
 def colour(judging: Judging, calibration: Calibration) -> Literal["green", "red", "open"]:
-    """Return whether an answer is red (a failure stands), open or green, by the calibration table."""
+    """Return whether an answer is red (a failure counts), open or green, by the calibration table."""
     standing = [failure for failure in judging.failed if not suspicion(failure.cell, calibration)]
     if standing or judging.sure:
         return "red"

@@ -176,7 +176,7 @@ def make_judge(
             f"--mapsat-judge={spec}: this judge is called llm now; use --mapsat-judge=llm:{rest or 'MODEL'}"
         )
     if spec != "checks" and kind not in ("recorded", *MODEL_JUDGES):
-        raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}{hint_at(kind, _KNOWN)}")
+        raise UsageError(f"--mapsat-judge={spec} is not a judge; {_EXPECTED}{hint_at(kind, _KNOWN)}")
     own = ChecksJudge(tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration))
     if spec == "checks":
         return own
@@ -208,7 +208,7 @@ BY_PEOPLE = "decision"
 
 
 class DialogueKey(NamedTuple):
-    """What labels of people are tied to: the case and digests of the replies and of the calls with their results."""
+    """The key of labels by people: the case and digests of the replies and of the calls with their results."""
 
     case: str
     reply: str
@@ -359,7 +359,7 @@ _ANY_TRIAL = 0
 
 
 class RecordedVerdict(Protocol):
-    """What somebody else's file of verdicts says about a case."""
+    """The verdict on a case in somebody else's file of verdicts."""
 
     @property
     def trajectory(self) -> str:
@@ -501,6 +501,6 @@ def _saved_label(requirement: Requirement, label: Label | None) -> Label:
         why = f"the saved run judges it as {label.kind}, the case has it as {requirement.kind}"
         return unevaluated(requirement, why, by=BY_FILE)
     if label.value is not None and not is_level(requirement, label.value):
-        why = f"the saved run gives {label.value:g}, which is no level of this requirement"
+        why = f"the saved run gives {label.value:g}, which is not a level of this requirement"
         return unevaluated(requirement, why, by=BY_FILE)
     return label

@@ -1,4 +1,4 @@
-"""From a check to a label: what becomes of the finding of the function that judges it; and who labels more than the requirements of a case.
+"""From a check to a label: the finding of the function that judges it, and judges that label more than the requirements of a case.
 
 Where a metric set asks for it, installed packages label the steps of replies, the things that replies name, and the quality of their words, too.
 """
@@ -97,7 +97,7 @@ def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
 
 
 def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
-    """Judge a check on what was recorded, and note the family of what was read of prose for it."""
+    """Judge a check on the recorded episode, and note the family of the prose that was read for it."""
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
     if finding.reading or not check.family:
         return finding
@@ -111,7 +111,7 @@ def _parts(checks: Sequence[Check], context: JudgedDialogue) -> list[Finding]:
     return [_evaluate(check, context) for check in checks]
 
 
-_LATE = "what was called when no reply was under way counts here"
+_LATE = "calls made when no reply was under way count here"
 #: What a fact without a check of its own is held to.
 _ALL_CLAIMS = Grounded(kind="grounded")
 #: How the reason of a label begins that the judge leaves open because words are unclear: no party is to blame, and it is neither 1 nor 0.

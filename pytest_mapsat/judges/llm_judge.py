@@ -1,4 +1,4 @@
-"""The judges ``llm:MODEL`` and ``llm-lean:MODEL``: what a machine decides without reading stands; a model is asked about the rest, or about those of the rest that are in doubt.
+"""The judges ``llm:MODEL`` and ``llm-lean:MODEL``: labels that a machine decides without reading are kept; a model decides the others, or the doubtful ones among them.
 
 Nothing turns on words that do not stand in the dialogue.
 """
@@ -249,7 +249,7 @@ def _opinion(
         )
     figures = list(_figures(entry, requirement, asked, context))
     if verdict == PASSED and (wrong := [shown for shown, outcome in figures if outcome == "misfit"]):
-        raise _BadEntryError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
+        raise _BadEntryError(f"it is called passed, but a figure is not as it must be: {wrong[0]}")
     if requirement.kind == "fact":
         verdict = _of_a_fact(verdict, figures, requirement, context)
     return Opinion(verdict, reason, quotes)
@@ -271,7 +271,7 @@ def _verdict(given: Any, requirement: Requirement) -> str:
 
 
 def _get(value: Any, key: str) -> Any:
-    """Return a key's value; None where it is missing or the container is no object."""
+    """Return a key's value; None where it is missing or the container is not an object."""
     return value.get(key) if isinstance(value, dict) else None
 
 
@@ -293,7 +293,7 @@ def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[FoundWords
         words = quote[:_LONGEST_TEXT] if isinstance(quote, str) else _text(quote, "words")
         place = material.find(words, _text(quote, "part").strip()) if words.strip() else None
         if place is None:
-            raise _BadEntryError(f"the quote {words[:_SHOWN]!r} stands in no part; copy it letter by letter")
+            raise _BadEntryError(f"the quote {words[:_SHOWN]!r} occurs in no part; copy it letter by letter")
         yield place
 
 
@@ -303,7 +303,7 @@ def speaks_to_a_model(text: str) -> bool:
 
 
 def _speaks_to_the_judge(quote: FoundWords) -> bool:
-    """Return whether a quote stands in a passage addressed to a judge, so that it proves nothing."""
+    """Return whether a quote is in a passage addressed to a judge, so that it proves nothing."""
     text = quote.part.text
     for words, ends in ((_TO_THE_JUDGE, ("\n\n",)), (_PRAISES_ITSELF, (*".!?。！？\n",))):
         start = max(text.rfind(end, 0, quote.start) for end in ends) + 1
@@ -316,7 +316,7 @@ def _speaks_to_the_judge(quote: FoundWords) -> bool:
 def _figures(
     entry: Mapping[str, Any], requirement: Requirement, asked: AskedRequirements, context: JudgedDialogue
 ) -> Iterator[tuple[str, Outcome]]:
-    """Yield each figure of an entry in words, with how it compares to what is known. Raises _BadEntryError."""
+    """Yield each figure of an entry in words, with the result of comparing it with known values. Raises _BadEntryError."""
     for given in _listed(entry, "figures", _MOST_FIGURES):
         figure = ClaimedFigure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
         words = figure.words[:_SHOWN]
@@ -324,7 +324,7 @@ def _figures(
             raise _BadEntryError(f"the figure {words!r} has no unit or relation of the form")
         place = asked.material.find(figure.words, kind="reply")
         if place is None:
-            raise _BadEntryError(f"the figure's words {words!r} stand in no reply; copy them letter by letter")
+            raise _BadEntryError(f"the figure's words {words!r} occur in no reply; copy them letter by letter")
         try:
             outcome = compare(figure, place, requirement, asked.material, context)
         except UncheckedError as unchecked:
@@ -343,11 +343,11 @@ def _of_a_fact(
     checks = [leaf for leaf in requirement.leaves if isinstance(leaf, Number | ClockTime)]
     outcomes = {outcome for _, outcome in figures}
     if verdict == FAILED and outcomes == {"fits"}:
-        raise _BadEntryError(f"it is called failed, but all its figures stand as they must: {figures[0][0]}")
+        raise _BadEntryError(f"it is called failed, but all its figures are as they must be: {figures[0][0]}")
     if verdict != PASSED:
         return verdict
     if "open" in outcomes:
-        raise _BadEntryError("it is called passed, but a figure has nothing known to be held against")
+        raise _BadEntryError("it is called passed, but a figure has nothing known to be compared with")
     if not checks or figures:
         return verdict
     units = {UNITS[check.unit][0] for check in checks if isinstance(check, Number)}

@@ -1,4 +1,4 @@
-"""What a model is shown of a dialogue, where words that it quotes stand in it, and how figures that it points at compare with what is known.
+"""The part of a dialogue that a model sees, the places of words that it quotes, and the comparison of figures that it cites with known values.
 
 It is shown named parts in fences that cannot stand in them, within a stated size.
 """
@@ -90,7 +90,7 @@ def _compacted(text: str) -> tuple[Folded, str, list[int]]:
 
 
 def _place_of(quote: str, text: str) -> tuple[int, int] | None:
-    """Return where a quote stands in a text, with ``...`` as a gap; None where it does not or is a single character."""
+    """Return where a quote occurs in a text, with ``...`` as a gap; None where it does not or is a single character."""
     pieces = [piece for part in _LEFT_BETWEEN.split(quote.strip(_ENDS)) if (piece := compact(part))]
     letters = "".join(pieces)
     if len(letters) < 2 or not any(map(str.isalnum, letters)):  # noqa: PLR2004  a pair
@@ -150,7 +150,7 @@ class FoundWords:
 
     @property
     def quote(self) -> Quote | None:
-        """The words as a quote of a turn; None where the part is no turn."""
+        """The words as a quote of a turn; None where the part is not a turn."""
         if self.part.turn < 0:
             return None
         return Quote(turn=self.part.turn, start=self.start, end=self.start + len(self.text), text=self.text)
@@ -257,7 +257,7 @@ def _turns(trajectory: Trajectory) -> list[DialoguePart]:
 
 
 def _cut(text: str, room: int) -> str:
-    """Return a text cut in the middle to so many characters, plus a note of how many are missing."""
+    """Return a text cut in the middle to a number of characters, plus a note of how many are missing."""
     if len(text) <= room:
         return text
     half = room // 2
@@ -282,7 +282,7 @@ class _Choice:
         return any(name in text for name in self.names)
 
     def rank(self, step: Step) -> int:
-        """Return a call's rank, 0 for what matters most: 2, less 1 for a tool and 1 for a thing that is mentioned."""
+        """Return a call's rank, 0 for the most important: 2, less 1 for a tool and 1 for a thing that is mentioned."""
         return 2 - (step.tool in self.tools) - self.names_one(step.result)
 
 
@@ -298,7 +298,7 @@ def _tools_named(value: object) -> Iterator[str]:
 
 
 def _call(step: Step, chosen: _Choice, room: int) -> str:
-    """Return a call with its result as text, cut to about so many characters."""
+    """Return a call with its result as text, cut to about a number of characters."""
     head = f"{step.tool}({_json(dict(sorted(step.arguments.items())))})"  # as an answer from the cache has them
     head = f"{step.tool}(arguments not recorded)" if "arguments" in step.unknown else head
     if "result" in step.unknown:
@@ -375,7 +375,7 @@ class UncheckedError(Exception):
 def compare(
     figure: ClaimedFigure, place: FoundWords, requirement: Requirement, material: Material, context: JudgedDialogue
 ) -> Outcome:
-    """Return whether a figure has its stated relation to what is known; ``open`` where nothing is known.
+    """Return whether a figure has its stated relation to the known values; ``open`` where nothing is known.
 
     Args:
         figure: the figure.
@@ -414,9 +414,9 @@ def _same_text(figure: ClaimedFigure, place: FoundWords, texts: Sequence[str]) -
     """Compare a text such as a phone number with the known one, by digits where it has enough, else by letters."""
     value, expected = _comparable_form(figure.value), _comparable_form(figure.known)
     if not value or value not in _comparable_form(place.text):
-        raise UncheckedError(f"the value {figure.value!r} does not stand in the words {figure.words!r}")
+        raise UncheckedError(f"the value {figure.value!r} does not occur in the words {figure.words!r}")
     if expected and not any(expected in _comparable_form(text) for text in texts):
-        raise UncheckedError(f"known {figure.known!r} stands nowhere in the data")
+        raise UncheckedError(f"known {figure.known!r} occurs nowhere in the data")
     return "open" if not expected else "fits" if value == expected else "misfit"
 
 
@@ -483,14 +483,14 @@ def _calculated(figure: ClaimedFigure, data: Collection[float], clocks: Collecti
     text = re.sub(r"(?<=\d),(?=\d{3})", "", text.translate(_SIGNS))
     shown = figure.known[:60]
     if not _FORMULA.fullmatch(text) or len(text) > _LONGEST:
-        raise UncheckedError(f"known {shown!r} is no number and no calculation: write digits and + - * / only")
+        raise UncheckedError(f"known {shown!r} is neither a number nor a calculation: write digits and + - * / only")
     if figure.unit == "clock" and len(_CLOCK.findall(text)) != 1:
         raise UncheckedError(f"known {shown!r} is not one time of day, with minutes added or taken away")
     numbers: list[float] = []
     for clock, number in _OPERAND.findall(text):
         numbers.append(float(_minutes(*clock.split(":")) if clock else number))
         if not (numbers[-1] in clocks if clock else _has(data, numbers[-1])):
-            raise UncheckedError(f"known {figure.known!r}: {clock or number} stands nowhere in the data")
+            raise UncheckedError(f"known {figure.known!r}: {clock or number} occurs nowhere in the data")
     places = iter(range(len(numbers)))
     try:
         # Operands become names, so that what is parsed has nothing in it but names, signs and brackets.
@@ -505,7 +505,7 @@ def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
         return numbers[int(node.id[1:])]
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
         return _OPERATIONS[type(node.op)](_worked_out(node.left, numbers), _worked_out(node.right, numbers))
-    raise ValueError("this is no formula")
+    raise ValueError("this is not a formula")
 
 
 def _in_time(

@@ -1,4 +1,4 @@
-"""The checks on prose other than figures and claims: what is proposed (``recommends``), said, asked, how the user is sent, and where something is.
+"""The checks on prose other than figures and claims: on proposals (``recommends``), statements, questions, ways of travelling, and places.
 
 Words that are there and stand decide. That words are not there decides only where nothing else could say the same. What is not surely read decides nothing: where it
 could turn the result, the finding is undecided and says which words are unclear.
@@ -156,7 +156,7 @@ def travels(check: Travels, context: JudgedDialogue) -> Finding:
         quotes = tuple(document.quote(figure.span) for document, figure in other if figure.stance == stance)
         if quotes:
             modes = sorted({figure.mode for _, figure in other if figure.stance == stance})
-            return citing(passed, quotes, f"which tells of going by {one_of(modes)}", wanted)
+            return citing(passed, quotes, f"which is about going by {one_of(modes)}", wanted)
     groups = pack_of(context.language, context.vocabulary).groups
     asked_in = [turn.text for turn in context.trajectory.turns if turn.role == "user"]
     ways = [
@@ -256,7 +256,7 @@ def _surely(document: Document, mention: Mention) -> bool | None:
 
 
 def _denied_before(document: Document, mention: Mention, start: int) -> bool:
-    """Return whether a negation stands between a position and the words; a comma after it makes it an answer ("No, it has gone")."""
+    """Return whether a negation is between a position and the words; a comma after it makes it an answer ("No, it has gone")."""
     denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
     return any(document.text[span.end : span.end + 1] not in (",", "，") for span in denials)
 
@@ -362,7 +362,7 @@ def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
 
 
 def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[Document, Span, bool]]:
-    """Yield the first of the names found in each sentence, and whether it stands outside questions and negations."""
+    """Yield the first of the names found in each sentence, and whether it is outside questions and negations."""
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
@@ -572,7 +572,7 @@ def _none_proposed(
     if nothing or context.silent(check.turn):
         return absent(check.if_absent, "no reply recommends anything that a tool returned", wanted)
     if not context.named.isdisjoint(thing.key for thing in matches):
-        return unclear(_quotes(matches), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
+        return unclear(_quotes(matches), f"and no result says whether it {_holds(check.any_of, check.where)}", wanted)
     if matches:
         why = f"{cited(_quotes(matches))}, which no tool returned"
         return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(matches))
@@ -739,7 +739,7 @@ def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _rank(things: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
-    """Return the reply of the first mention, and the first and last mention, of what is proposed."""
+    """Return the reply of the first mention, and the first and last mention, of the proposed thing."""
     mentions = [pair for thing in things for pair in thing.mentions]
     (document, first), (_, last) = mentions[0], mentions[-1]
     return document, first, last
@@ -863,7 +863,7 @@ def _described(
     *,
     fit: bool,
 ) -> Finding:
-    """Return the finding that things fit the check or do not, with what a single one has instead."""
+    """Return the finding that things fit the check or do not, with the values of a single one that does not."""
     key = deciding[0].key
     if fit or len(deciding) > 1:
         which = "which" if len(deciding) == 1 else "each of which" if fit else "none of which"
@@ -886,7 +886,7 @@ def _attributes(where: Mapping[str, Match]) -> str:
 
 
 def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> str:
-    """Return words for what a thing has instead of the wanted attributes: ``: its hours are '09:00-18:00'``; may be empty."""
+    """Return words for a thing's values in place of the wanted attributes: ``: its hours are '09:00-18:00'``; may be empty."""
     quotes = []
     for path, match in where.items():
         if records and _has(records, {path: match}, calls) is False:

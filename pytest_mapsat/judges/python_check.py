@@ -1,4 +1,4 @@
-"""Checks in Python and cases in Python: the episode as they, or tests of one's own, read it, and what they say of it.
+"""Checks and cases in Python: the episode as they read it, and their findings.
 
 The body of a case in Python is called by pytest, once, with an ``Episode`` that has blocks; each block comes to a finding. Functions of others are called with the
 episode and never trusted to answer well, or at all.
@@ -136,7 +136,7 @@ class Blocks:
                 return RequirementBlock(self, requirement)
         texts = [requirement.text for requirement in self._requirements.values() if requirement.kind == kind]
         raise UsageError(
-            f"the case has no {kind} requirement {name or text!r}{hint_at(text, texts)}: where the text is no literal of the function's own source, "
+            f"the case has no {kind} requirement {name or text!r}{hint_at(text, texts)}: where the text is not a literal in the function's own source, "
             "@case names it in requirements="
         )
 
@@ -193,7 +193,7 @@ class Blocks:
         """Return the finding of a block from the error that ended it, if any; None where the function itself broke."""
         decided: Finding | None = None
         if error is None:
-            decided = Finding(True, "what it asserts holds")
+            decided = Finding(True, "its assertions hold")
         elif self._fails(error):
             decided = Finding(False, reason_of(error))
         elif isinstance(error, MapsatError):
@@ -204,7 +204,7 @@ class Blocks:
 
 
 class RequirementBlock:
-    """The context manager of one requirement in a Python case: what is asserted inside decides it."""
+    """The context manager of one requirement in a Python case: the assertions inside decide it."""
 
     def __init__(self, blocks: Blocks, requirement: Requirement) -> None:
         self._blocks = blocks
@@ -273,7 +273,7 @@ class _PartlyTold(Call):
     def __getattribute__(self, name: str) -> Any:
         if name in _PARTS and name in object.__getattribute__(self, "untold"):
             tool = object.__getattribute__(self, "tool")
-            raise NotRecordedError(f"the record does not tell the {name} of a call of {tool}")
+            raise NotRecordedError(f"the record does not have the {name} of a call of {tool}")
         return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
@@ -339,12 +339,12 @@ class Episode:
 
     @cached
     def query(self) -> str:
-        """What the user asked for first."""
+        """The user's first message."""
         return self._visible.query if self._visible else self._trajectory.turns[0].text
 
     @cached
     def context(self) -> Context:
-        """What the agent was shown besides: ``now``, ``location``, ``city``, ``history``, ``uid``, ``locale``, ``details``, ``profile``."""
+        """The agent's context: ``now``, ``location``, ``city``, ``history``, ``uid``, ``locale``, ``details``, ``profile``."""
         shown = self._visible.context if self._visible else Context()
         return shown.model_copy(update={"details": frozen(shown.details), "profile": frozen(shown.profile)})
 
@@ -449,7 +449,7 @@ class Episode:
     def _calls(self, tool: str, arguments: dict[str, object], *, agreed: bool) -> Holds:
         """Return whether a tool was called with these arguments and, if ``agreed``, with the user's agreement."""
         if self._context is None:
-            raise self._unknown("what was called is not judged here")
+            raise self._unknown("calls are not judged here")
         tools, called = self._context.tools, {step.tool for step in self._context.calls}
         if tool not in {*tools, *called}:
             if tools:
@@ -499,15 +499,15 @@ class Episode:
     # -- blocks of a case in Python --------------------------------------------------------------
 
     def asked(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002 (as in YAML)
-        """Begin a block of a case in Python: what the query states. ``id``: that of the requirement; empty: made of the text."""
+        """Begin a block of a case in Python: a requirement that the query states. ``id``: its id; empty: derived from the text."""
         return self._block("asked", text, id)
 
     def hard(self, text: str, /, *, id: str = "", weight: float | None = None) -> RequirementBlock:  # noqa: A002
-        """Begin a block: what the user wants without exception."""
+        """Begin a block: an unstated requirement that must hold."""
         return self._block("hard", text, id, weight)
 
     def soft(self, text: str, /, *, id: str = "", weight: float | None = None) -> RequirementBlock:  # noqa: A002
-        """Begin a block: what the user would like."""
+        """Begin a block: an unstated requirement that should hold."""
         return self._block("soft", text, id, weight)
 
     def fact(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002
@@ -584,7 +584,7 @@ def python_check(check: PythonCheck, context: JudgedDialogue) -> Finding:
 
 
 def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
-    """Return the finding for what a check raised: failed, undecided or broken."""
+    """Return the finding for an exception of a check: failed, undecided or broken."""
     if isinstance(error, AssertionError):
         return Finding(False, reason_of(error))
     if isinstance(error, NotRecordedError):

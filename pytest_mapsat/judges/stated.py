@@ -1,4 +1,4 @@
-"""What words state of rows: dates, times, codes, figures and texts in any notation that is read, and which rows have each."""
+"""Statements about rows: dates, times, codes, figures and texts in any notation that is read, and the rows that have each."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
 
 @lru_cache(maxsize=1024)
 def unit_of(noun: str) -> str:
-    """Return the unit that a noun after a figure stands for, such as people for ``guests``; empty where it has none."""
+    """Return the unit that a noun after a figure means, such as people for ``guests``; empty if it means none."""
     nouns = noun if noun.endswith("s") else f"{noun}s"
     quantities = read(f"2 {nouns}", language="en", lexicon=lexicon_of(())).quantities
     return next((figure.unit for figure in quantities if figure.unit != "count"), "")
@@ -252,7 +252,7 @@ class Item(NamedTuple):
 
     @property
     def tells(self) -> bool:
-        """Whether it can tell rows apart: some row has it and it is no small whole number."""
+        """Whether it can distinguish rows: some row has it and it is not a small whole number."""
         value = self.fact.value[0] if self.fact and self.kind == "number" else _SMALL
         return bool(self.rows) and not (isinstance(value, (int, float)) and value < _SMALL and value == int(value))
 

@@ -305,7 +305,7 @@ def _glued(char: str, other: str) -> bool:
 
 
 def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callable[[str], bool]) -> Iterator[Span]:
-    """Yield the span of each name that nothing known has and that stands next to a proposed thing.
+    """Yield the span of each name that nothing known has and that is next to a proposed thing.
 
     It is joined to the thing by a word, or heads an item or a row of a list in which as many are headed by proposed things.
 

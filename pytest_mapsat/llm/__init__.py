@@ -1,4 +1,4 @@
-"""The door to models: what is asked, what comes back, what it may cost. Nothing of a model's library is imported before a call.
+"""The door to models: requests, answers and costs. Nothing of a model's library is imported before a call.
 
 A module is loaded when one of its names is first used.
 """

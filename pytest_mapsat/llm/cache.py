@@ -1,4 +1,4 @@
-"""Answers of models, kept by what they depend on: those to our own requests, with an export and the JSON Lines of batch services as ways in and out, and those to calls that agents make by themselves. No fault is ever kept."""
+"""The cache of models' answers: those to our own requests, with an export and import for batch services, and those to calls that agents make by themselves. Faults are not kept."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _LINE_BYTES = 16 * limits.MIB
 
 
 class Answered(StoreEntry):
-    """One answer with what was asked, as it is kept and as a line of an exported file."""
+    """One answer with its request, as it is kept and as a line of an exported file."""
 
     request: Request
     answer: Answer
@@ -74,7 +74,7 @@ class Answered(StoreEntry):
 
 
 class Taken(NamedTuple):
-    """What became of a file of answers: those that were taken, requests that had one already, and what is wrong with lines."""
+    """The result of reading a file of answers: the answers taken, requests that had one already, and problems of lines."""
 
     taken: int
     known: int
@@ -245,7 +245,7 @@ def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> int:
 
 
 def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
-    """Keep the answers to some requests that a file of batch results has; rows that are no use become problems.
+    """Keep the answers to some requests that a file of batch results has; rows that cannot be used become problems.
 
     Args:
         path: the results, JSON Lines.
@@ -277,7 +277,7 @@ def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
             answers[key] = answer
         elif answers.get(key) != answer:
             answers.pop(key, None)
-            twice = f"custom_id {key} stands on line {first} too, with another answer; neither counts"
+            twice = f"custom_id {key} is on line {first}, too, with another answer; neither counts"
             problems.append(Problem(name, line.number, twice))
     answered = {key for key in asked if cache.find(asked[key]) is not None}
     taken = [key for key in answers if key not in answered]

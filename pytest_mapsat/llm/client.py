@@ -52,7 +52,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class SpendingLimits:
-    """What a run may ask of models.
+    """The limits of a run's requests to models.
 
     Attributes:
         requests_a_minute: of all processes together; 0: any number.
@@ -387,7 +387,7 @@ def _price(litellm: ModuleType, response: Any, model: str) -> float | None:
 
 
 def _fault(litellm: ModuleType, error: BaseException, request: Request) -> ModelError:
-    """Return the error for what litellm raised: its kind, and its words without secrets."""
+    """Return the error for an exception of litellm: its kind, and its words without secrets."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         raise error
     kinds = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)

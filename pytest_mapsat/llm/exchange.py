@@ -1,4 +1,4 @@
-"""What is asked of a model, and what comes back: plain values, the same for a live call, the cache and a batch file; or why there is no answer."""
+"""Requests to a model and its answers: plain values, the same for a live call, the cache and a batch file; or the reason for a missing answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Request(Noun):
     purpose: Purpose = "agent"
 
     def key(self) -> str:
-        """Return a digest of all that an answer depends on: the name of the answer in the cache and in a batch."""
+        """Return a digest of everything that an answer depends on: the name of the answer in the cache and in a batch."""
         return digest({**self.body(), "trial": self.trial, "vote": self.vote}, size=40)
 
     def body(self) -> JsonObject:
@@ -75,7 +75,7 @@ class Request(Noun):
 
 
 class ToolCall(Noun):
-    """A tool that the model wants called. ``arguments``: null where they are no JSON object; ``text`` has them as they came."""
+    """A tool that the model wants to call. ``arguments``: null if they are not a JSON object; ``text`` has them as they came."""
 
     id: str
     name: str
@@ -84,7 +84,7 @@ class ToolCall(Noun):
 
 
 class Answer(Noun):
-    """What a model answered.
+    """The answer of a model.
 
     ``data``: what the text holds, where a schema was asked for: a JSON object, not yet held against the schema; of embeddings an object with
     ``embeddings``, a list of vectors in the order of the texts. ``finish``: why the
@@ -104,7 +104,7 @@ class ModelClient(Protocol):
     """The way to models."""
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:
-        """Return the model's answer, from the cache where it is there.
+        """Return the model's answer, from the cache if it has one.
 
         Args:
             request: what is asked.
@@ -334,7 +334,7 @@ _SPELLINGS = {
 
 
 def usage_of(data: Json) -> dict[str, float]:
-    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are no numbers are left out."""
+    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are not numbers are left out."""
     if not isinstance(data, Mapping):
         return {}
     amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}

@@ -1,4 +1,4 @@
-"""What suites are made of: cases out of what happened, reviewed by people, and made-up worlds with the cases in them.
+"""Suites made from other data: cases from conversations and logs, reviewed by people, and made-up worlds with cases in them.
 
 A module is loaded when one of its names is first used.
 """

@@ -1,4 +1,4 @@
-"""One conversation of an agent with a user, out of whatever recorded it: what was said where, the query, and the reply that a case judges."""
+"""One conversation of an agent with a user, from any kind of record: the messages, the query, and the reply that a case judges."""
 
 from __future__ import annotations
 
@@ -744,7 +744,7 @@ class _ChatReader:
 
 
 def _call(of: str, name: str, arguments: JsonObject | Unknown, place: str, notes: list[str]) -> Step:
-    """Return a logged tool call as a step with no result yet; notes arguments that are no JSON object."""
+    """Return a logged tool call as a step with no result yet; notes arguments that are not JSON object."""
     untold = isinstance(arguments, Unknown)
     if untold:
         notes.append(f"{place}: the arguments of {name or 'a call'} are no JSON object: no recording is made of it")

@@ -217,7 +217,7 @@ def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[Js
 
 
 def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
-    """Yield scripted answers: what the user answered to the agent's questions before the judged reply."""
+    """Yield scripted answers: the user's answers to the agent's questions before the judged reply."""
     before = conversation.lines[conversation.query_at : conversation.reply_at]
     lines = [line for line in before if line.role != "system"]
     for question, answer in pairwise(lines):
@@ -442,7 +442,7 @@ _VALUES = {"equal": "value", "one_of": "values", "contains": "text", "open_at": 
 
 
 class ProposalDecision(Noun):
-    """What a person decided on one proposal: a line of ``labels/proposals.jsonl``, or of a file of decisions.
+    """A person's decision on one proposal: a line of ``labels/proposals.jsonl``, or of a file of decisions.
 
     ``proposal``: the id of the requirement, or ``answer-`` and a digest of what the user says. ``kind``, ``text`` and ``value``, of a changed one: another kind of
     requirement, other words, and another value of the field that its check is about. ``was``: what had been proposed.

@@ -1,4 +1,4 @@
-"""Evidence for a condition in what stood before a reply: words and values that support it, each with its quote and its place."""
+"""Evidence for a condition in the text before a reply: words and values that support it, each with its quote and its place."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _open_at = lru_cache(maxsize=100_000)(open_at)
 
 
 def opens(value: Json, clock: str) -> bool | None:
-    """Return whether opening hours include a time of day; None if the value is no opening hours or the time is empty."""
+    """Return whether opening hours include a time of day; None if the value is not opening hours or the time is empty."""
     return _open_at(value, clock) if isinstance(value, str) and clock else None
 
 
@@ -144,7 +144,7 @@ class FieldDifference(FieldCondition):
         return needs_of(self.text) if self.text else self.needs
 
     def kept_by(self, thing: RecordThing) -> bool | None:
-        """Return whether a thing satisfies the condition; None where its records do not tell."""
+        """Return whether a thing satisfies the condition; None if its records do not say."""
         fits = any_true(map(self.match.fits, thing.values.get(self.field, (None,))))
         return fits if fits is None or not self.forbids else not fits
 

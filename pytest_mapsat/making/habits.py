@@ -1,4 +1,4 @@
-"""Habits: conditions that a user's choices keep more often than what was there to choose from explains, and no other condition does."""
+"""Habits: conditions that a user's choices keep more often than chance among the available places explains, and no other condition does."""
 
 from __future__ import annotations
 
@@ -618,7 +618,7 @@ class UserSessions:
 
 @dataclass(frozen=True)
 class QueryMoment:
-    """The query of a session, with what was known when it was asked.
+    """The query of a session, with everything known when it was asked.
 
     Attributes:
         user: who asked.

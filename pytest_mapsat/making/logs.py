@@ -313,7 +313,7 @@ def _text(data: JsonObject, names: Iterable[str]) -> str:
 
 
 def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
-    """Return the longitude and latitude of a line; None if it has neither. Raises SuiteError if they are no degrees."""
+    """Return the longitude and latitude of a line; None if it has neither. Raises SuiteError if they are not degrees."""
     lon, lat = data.get("lon"), data.get("lat")
     if lon is None and lat is None:
         return None

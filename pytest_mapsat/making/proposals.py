@@ -1,4 +1,4 @@
-"""What a user's next step shows: what was refused, what was taken in its place, and the needs that tell the two apart, by rules or as a model reads them."""
+"""Proposals from a user's next step: the refused thing, the one taken instead, and the needs that distinguish the two, by rules or by a model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ProposingModel:
 
 @dataclass(frozen=True)
 class Proposals:
-    """What a conversation proposes for its case: draft requirements, draft answers of the user, labels and notes.
+    """The proposals of a conversation for its case: draft requirements, draft answers of the user, labels and notes.
 
     Attributes:
         requirements: needs that could have been known before the reply, with their evidence.
@@ -332,7 +332,7 @@ def _answer(refusal: _Refusal, condition: FieldDifference, talk: _ReadConversati
 
 
 class _ReadConversation:
-    """A conversation with what its replies recommend, what the user refused and what the user took."""
+    """A conversation with the recommendations of its replies, and the things that the user refused and took."""
 
     def __init__(self, conversation: LoggedConversation, tools: Mapping[str, Tool]) -> None:
         self.conversation = conversation
@@ -420,7 +420,7 @@ class _ReadConversation:
 
     @cached_property
     def _replies(self) -> tuple[_Refusal, ...]:
-        """The replies from the judged one up to the accepted one, each with what it recommends and the user's next words."""
+        """The replies from the judged one up to the accepted one, each with its recommendations and the user's next words."""
         start, end = self.conversation.reply_at, self._taken_at
         if end is None and self.conversation.accepted_at is not None:
             return ()  # the user took what the reply that is judged says
@@ -518,7 +518,7 @@ class _ReadConversation:
         return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
 
     def _has_nameless_rows(self, step: Step) -> bool:
-        """Return whether a call returned rows, and its tool declares no named things and is no profile."""
+        """Return whether a call returned rows, and its tool declares no named things and is not a profile."""
         tool = self._tools.get(step.tool)
         rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
         return rows and tool is not None and not tool.entities and not tool.profile
@@ -640,13 +640,13 @@ def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: boo
 
 
 def _record(thing: RecordThing) -> JsonObject:
-    """Return a thing's values by field, with lists and texts cut to what the model is shown."""
+    """Return a thing's values by field, with lists and texts cut to the length that the model sees."""
     fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
 
 
 def _cut(value: Json) -> Json:
-    """Return a text or list cut to what the model is shown; any other value unchanged."""
+    """Return a text or list cut to the length that the model sees; any other value unchanged."""
     if isinstance(value, list):
         return [_cut(member) for member in value[:_VALUES]]
     return value[:_CHARS] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Tools that a suite lacks, described by what a log tells: their schema, how calls may differ, and what their results mean."""
+"""Tools that a suite lacks, described from a log: their schema, how calls may differ, and what their results mean."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _partner(name: str, properties: Iterable[str]) -> str | None:
-    """Return the latitude parameter that belongs to a longitude parameter; None if it is no longitude or has no partner."""
+    """Return the latitude parameter that belongs to a longitude parameter; None if it is not a longitude or has no partner."""
     parts = _parts(name)
     wanted = [[lat if part == lon else part for part in parts] for lon in _LON if lon in parts for lat in _LAT]
     return next((other for pair in wanted for other in properties if _parts(other) == pair), None)

@@ -62,7 +62,7 @@ class PassRule:
         return self.needed < self.trials
 
     def outcome(self, passed: int, failed: int) -> Outcome:
-        """Return how a case ends with so many passed and failed trials; its other trials are unknown."""
+        """Return how a case ends with these numbers of passed and failed trials; its other trials are unknown."""
         if passed >= self.needed:
             return "passed"
         return "failed" if failed > self.trials - self.needed else "unevaluated"
@@ -445,7 +445,7 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
 
 
 def cluster_of(card: Scorecard) -> str:
-    """Return the name of what a case is resampled with: its group, or the case itself."""
+    """Return the name of the unit in which a case is resampled: its group, or the case itself."""
     return f"case {card.id}" if card.group is None else f"group {card.group.name}"
 
 

@@ -123,7 +123,7 @@ _GRAVEST = ("not_applicable", "error", "unevaluated", None)
 
 
 def _worst(measures: Sequence[Measure]) -> Measure:
-    """Return a measure without a value, for the gravest reason among the measures."""
+    """Return a measure without a value, for the most serious reason among the measures."""
     worst = min(measures, key=lambda measure: _GRAVEST.index(measure.outcome_class))
     return Measure(None, worst.outcome_class, worst.why)
 
@@ -512,7 +512,7 @@ def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
 
 
 def _number(metric: Metric, value: object) -> float:
-    """Return a value as a float. Raises _BadMetricError if it is no finite number, or gated and not from 0 to 1."""
+    """Return a value as a float. Raises _BadMetricError if it is not a finite number, or gated and not from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not math.isfinite(value):
         raise _BadMetricError(f"{metric.name} is {shown(value)}, expected a number")
     if metric.gated and not 0 <= value <= 1:
@@ -581,7 +581,7 @@ class _MetricSets(Mapping[str, MetricSet]):
         return self._sets[name]
 
     def add(self, metric_set: object) -> None:
-        """Add a metric set. Raises UsageError if it is no metric set, or a name is already taken."""
+        """Add a metric set. Raises UsageError if it is not a metric set, or a name is already taken."""
         if not isinstance(metric_set, MetricSet):
             raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
         name = metric_set.name
@@ -691,7 +691,7 @@ def _without(case: Case, kind: str) -> Measure:
 
 
 def nothing_asked(case: Case) -> str:
-    """Return why nothing can tell whether the user is satisfied; empty if the case has requirements."""
+    """Return why it is unknown whether the user is satisfied; empty if the case has requirements."""
     if case.truth.asked or case.truth.implicit:
         return ""
     return "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"

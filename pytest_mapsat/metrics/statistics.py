@@ -214,7 +214,7 @@ def draw(columns: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> tupl
 
 
 def _scale(column: Sequence[float]) -> float:
-    """Return the power of two that brings a column to whole numbers below 2^30."""
+    """Return the power of two that turns a column into whole numbers below 2^30."""
     magnitude = math.frexp(max(abs(min(column)), abs(max(column))))[1]
     return math.ldexp(1.0, min(_SCALE_BITS - magnitude, _LARGEST_EXPONENT))
 

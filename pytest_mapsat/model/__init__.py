@@ -35,7 +35,7 @@ else:
             "opening_hours parsed_json point_of refuse_oversized says_nothing text_similarity tokens word_pattern"
         ),
         "schema": "limits_broken mismatches schema_problem unknown_types",
-        "checks": "KINDS leaves",
+        "checks": "KINDS as_list leaves",
         "tool": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
             "RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "

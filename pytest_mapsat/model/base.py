@@ -1,4 +1,4 @@
-"""What all nouns share: frozen, closed, plain data; the words of figures; one canonical text and its digest; the errors a user may see."""
+"""The basis of all nouns: frozen, closed, plain data; the words of figures; one canonical text and its digest; the errors a user may see."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
 #: What a soft requirement can reach (3.3).
 SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+#: Words that somebody says. Editors that read YAML 1.1 take yes and no for booleans, which we do not.
+Spoken = Annotated[str, Field(json_schema_extra={"type": ["string", "boolean"]})]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
 #: Metric names stand in run files, thresholds (``domain.metric=0.6``) and properties: lower case, no dot.
@@ -78,6 +80,9 @@ class Noun(BaseModel):
     #: Names that fields once had, each with the one of today: an old name is refused with the new one.
     renamed: ClassVar[Mapping[str, str]] = {}
 
+    #: The field that a bare word stands for, where one may be written in place of the object.
+    word: ClassVar[str] = ""
+
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -106,7 +111,12 @@ class Noun(BaseModel):
 
 
 class Membership(Noun):
-    """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""
+    """A place in a sequence of cases that belong together: one user's tasks, with memory between them.
+
+    Attributes:
+        name: name of the sequence, the same in all of its cases. Example: ``anna``
+        order: position in the sequence, from 0; cases run in this order. Example: ``0``
+    """
 
     name: Identifier
     order: int = Field(ge=0, strict=True)

@@ -1,4 +1,4 @@
-"""A case: what an agent may see, and the truth that only the judge and the simulated user hold; and the manifest of its suite.
+"""A case: the part that an agent may see, and the truth for the judge and the simulated user; and the manifest of its suite.
 
 Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground truth G = (E, Z, C, T, F)) and A.2 (weights).
 """
@@ -26,6 +26,7 @@ from .base import (
     MetricName,
     Noun,
     RequirementKind,
+    Spoken,
     Text,
     did_you_mean,
 )
@@ -45,7 +46,13 @@ Date = Annotated[str, Field(pattern=DATE_PATTERN)]
 
 
 class Location(Noun):
-    """A point in the suite's coordinate system, in degrees."""
+    """A point in the suite's coordinate system.
+
+    Attributes:
+        lon: longitude in degrees, -180 to 180. Example: ``8.5402``
+        lat: latitude in degrees, -90 to 90. Example: ``47.3782``
+        name: name of the place, shown to the agent; empty if it has none. Example: ``Zurich main station``
+    """
 
     lon: Longitude
     lat: Latitude
@@ -53,10 +60,17 @@ class Location(Noun):
 
 
 class Context(Noun):
-    """The spatio-temporal environment g and the interaction context c: all of it is shown to the agent.
+    """The situation that a query is asked in (g and c of the paper); the agent sees all of it.
 
-    ``now``: null where the case stands at no time. ``details``: whatever else the agent is told, as a JSON object. ``profile``: what is known of the user
-    beforehand; with ``--mapsat-give-profile`` what the profile tools would return.
+    Attributes:
+        now: local date and time of the case, ISO 8601; left out, the case has no time. Example: ``2026-05-07T18:30``
+        location: where the user is; left out, the place is unknown.
+        city: city that the user is in; empty if it does not matter. Example: ``Zurich``
+        history: earlier actions of the user that the agent may see, one line each. Example: ``["searched for ramen on May 2"]``
+        uid: id of the user, as the tools know it; empty for an unknown user. Example: ``u-1``
+        locale: language and region of the user, as a BCP 47 tag; empty if it does not matter. Example: ``en-GB``
+        details: anything else that the agent may see, as an object. Example: ``{"membership": "gold"}``
+        profile: what is known of the user beforehand; the agent sees it only with --mapsat-give-profile. Example: ``{"diet": "vegetarian"}``
     """
 
     now: Moment | None = None
@@ -70,28 +84,49 @@ class Context(Noun):
 
 
 class Message(Noun):
-    """A message that was exchanged before the query."""
+    """A message that was exchanged before the query.
+
+    Attributes:
+        role: who wrote it: user or agent.
+        text: words of the message. Example: ``I would like to eat out tonight.``
+    """
 
     role: Literal["user", "agent"]
     text: Text
 
 
 class Behavior(Noun):
-    """Something that a user did outside of dialogues. ``type``: the suite's own word, such as ``order`` or ``search``."""
+    """Something that a user did outside of dialogues.
+
+    Attributes:
+        type: kind of action, in the suite's own word; empty if it has none. Example: ``order``
+        content: description of the action. Example: ``Ordered a veggie burger for 12 EUR``
+    """
 
     type: str = ""
     content: Text
 
 
 class Utterance(Noun):
-    """What the user or an assistant said in an earlier dialogue."""
+    """A message of the user or an assistant in an earlier dialogue.
+
+    Attributes:
+        role: who said it: user or assistant.
+        content: words that were said. Example: ``No peanuts for me, please.``
+    """
 
     role: Literal["user", "assistant"]
     content: Text
 
 
 class Interaction(Noun):
-    """What a user did, and talked about with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2)."""
+    """A user's actions, and dialogue with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2).
+
+    Attributes:
+        date: ISO 8601 date, or date and time. Example: ``2026-03-14``
+        behavior: actions of the user on that day; an interaction has these, a dialogue or both. Example: ``[{"type": "order", "content": "Ordered a veggie burger"}]``
+        dialogue: messages between the user and an assistant on that day. Example: ``[{"role": "user", "content": "No peanuts for me, please."}]``
+    """
 
     date: Date
     behavior: tuple[Behavior, ...] = ()
@@ -108,10 +143,13 @@ class Interaction(Noun):
 class Visible(Noun):
     """The half of a case that an agent may see.
 
-    ``messages``: what was said before the query, first to last: an agent is given it as the earlier part of the dialogue; no metric counts it.
-    ``interactions``: what passed between the user and the world since the task before (H_i), by date. An agent meets it through its memory alone.
-    ``instructions``: how the agent is to go about it, in words, beside the query. ``output_schema``: a JSON Schema (an object) of the structured output that
-    its replies are asked for.
+    Attributes:
+        messages: messages exchanged before the query, oldest first; the agent receives them as the earlier dialogue, and no metric counts them. Example: ``[{"role": "user", "text": "Hello"}]``
+        query: first message of the user, to which the agent replies. Example: ``Please cancel my noodle soup.``
+        context: situation of the user: time, place, user id; left out, the agent sees only the query.
+        interactions: what the user did since the previous task (H_i), by date; it reaches an agent only through its memory. Example: ``[{"date": "2026-03-14", "behavior": [{"type": "order", "content": "Ordered a veggie burger"}]}]``
+        instructions: instructions to the agent beside the query; left out, those of the suite apply. Example: ``Answer in one sentence.``
+        output_schema: JSON Schema, of type object, for the structured output of each reply; left out, no output is requested. Example: ``{"type": "object", "properties": {"total": {"type": "number"}}}``
     """
 
     messages: tuple[Message, ...] = Field(default=(), max_length=1000)
@@ -134,12 +172,21 @@ class Visible(Noun):
 
 
 class Evidence(Noun):
-    """What supports a hard or soft requirement before the response; the weight is computed from it (A.2).
+    """Support for a hard or soft requirement before the reply; the weight is computed from it (A.2). A factor that is left out is neutral (1.0).
 
-    Strength S is one of: ``count`` of ``total`` choices in one decision dimension; ``ratio`` from a profile; ``relevance`` of a basic
-    attribute. Recency R: ``habit`` or ``recent``. Momentum M: ``early`` and ``late`` counts of behaviour, or ``long_ratio`` and ``short_ratio``.
-    Current need: ``need``. Each part that is not given is neutral (1.0). ``at``: where it stands in the log that the case was made of, such as
-    ``events.jsonl:120`` or ``span 5b8e``.
+    Attributes:
+        text: the evidence in words; it does not change the weight. Example: ``7 of 8 dinners were vegetarian``
+        at: where it stands in the log that the case comes from. Example: ``["events.jsonl:120"]``
+        count: strength: number of choices that follow the preference, out of total. Example: ``7``
+        total: number of all choices that were looked at; goes with count. Example: ``8``
+        ratio: strength as a share from a profile, 0 to 1; instead of count and relevance. Example: ``0.8``
+        relevance: strength of a basic attribute: strong or weak; instead of count and ratio.
+        recency: whether the preference is a habit or recent.
+        early: momentum: number of actions in the earlier period; goes with late. Example: ``2``
+        late: momentum: number of actions in the later period; goes with early. Example: ``5``
+        long_ratio: momentum: long-term share, 0 to 1; goes with short_ratio. Example: ``0.4``
+        short_ratio: momentum: short-term share, 0 to 1; goes with long_ratio. Example: ``0.9``
+        need: how the evidence relates to the current need.
     """
 
     text: str = ""
@@ -171,7 +218,12 @@ class Evidence(Noun):
 
 
 class LevelRule(Noun):
-    """A soft requirement reaches ``level`` when ``check`` holds; rules are tried from the top."""
+    """A soft requirement reaches ``level`` when ``check`` holds; rules are tried from the top.
+
+    Attributes:
+        level: value of the requirement if the check holds: 0.25, 0.5, 0.75 or 1. Example: ``0.5``
+        check: the check that decides whether this level is reached.
+    """
 
     level: float
     check: Check
@@ -188,11 +240,17 @@ class LevelRule(Noun):
 class Requirement(Noun):
     """A requirement: a statement about the dialogue that holds or does not; a soft one may hold in part.
 
-    ``kind``: ``asked`` is E of the paper, ``hard`` and ``soft`` are Z, ``fact`` is F; a ``policy`` is judged and shown beside them.
-    ``scope``: what it is about: the answer, the whole trajectory (a policy always, a tool rule), or the state the sandbox ends in.
-
-    The other fields are those of hard and soft requirements. ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any.
-    ``levels``: what a soft one may have in place of ``check``. ``draft``: it is a proposal that no person has accepted yet.
+    Attributes:
+        id: name of the requirement, unique in the case; labels and reports use it. Example: ``cancelled``
+        kind: asked: the query states it (E). hard: unstated, must hold (Z). soft: unstated, may hold in part (Z). fact: true if the reply states it (F). policy: a rule for the agent's way of working.
+        text: the requirement in words, as reports and a judging model show it. Example: ``The order of noodle soup is cancelled``
+        check: check that decides it without a model; left out, a model or a person must judge it, and without either it is undecided.
+        scope: what it is about: the answer, the whole trajectory (always so for a policy), or the outcome, the state in which the sandbox ends. Only kinds hard and soft also have source, weight, evidence and levels.
+        source: where the agent could learn it: context, profile, environment or unstated.
+        weight: weight in the metrics, at least 0; left out, it is computed from evidence, and is 1 without any. Example: ``1.5``
+        evidence: observations before the reply that support the requirement. Example: ``[{"count": 7, "total": 8}]``
+        levels: for a soft requirement, in place of check: the levels it can reach, highest first. Example: ``[{"level": 1, "check": {"kind": "says", "any": ["window seat"]}}]``
+        draft: true for a proposal that no person has accepted yet; a case with a draft counts in no run.
     """
 
     id: Identifier
@@ -224,13 +282,13 @@ class Requirement(Noun):
 
     @model_validator(mode="after")
     def _judgeable(self) -> Self:
-        """Raise ValueError if levels stand on a hard requirement, next to a check, or not from highest to lowest."""
+        """Raise ValueError if a hard requirement has levels, or levels come with a check or are not listed from highest to lowest."""
         if self.levels and self.kind == "hard":
             raise ValueError("a hard requirement holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
             raise ValueError("give a check or levels, not both")
         if self.levels and list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
-            raise ValueError("levels stand from the highest to the lowest")
+            raise ValueError("levels are listed from the highest to the lowest")
         return self
 
     @property
@@ -246,9 +304,12 @@ class Requirement(Noun):
 
 
 class Clarification(Noun):
-    """The clarification policy C.
+    """How many questions to the user are useful in this case (C).
 
-    ``max_turns``: how many clarification turns are useful; ``reference_turns``: the case's own reference for Eff (agent replies), if it has one.
+    Attributes:
+        max_turns: number of useful clarification turns, 0 to 100. Example: ``1``
+        reference_turns: number of agent replies that an efficient dialogue needs, for the metric eff; left out, it follows from max_turns, else from the oracle. Example: ``2``
+        note: remark for readers; it has no effect. Example: ``The date is missing``
     """
 
     max_turns: int = Field(default=0, ge=0, le=100)
@@ -257,26 +318,37 @@ class Clarification(Noun):
 
 
 class RowsFound(Noun):
-    """Evidence that a result must hold: a row that fits ``where``, a match each by its column or a dotted path below one."""
+    """A row that a tool's result must contain.
+
+    Attributes:
+        where: match for each column, or dotted path below one, that the row must satisfy. Example: ``{"status": "open"}``
+    """
 
     where: dict[str, Match] = Field(min_length=1)
 
 
 class ExpectedTool(Noun):
-    """One expected tool of T; where the search takes several steps, one hop.
+    """One call that the agent is expected to make (T); in a search of several steps, one hop.
 
-    ``required``: names the agent must itself give; ``match``: rules a machine can check, by parameter; ``prose``: rules in words, by
-    parameter (several may stand on one), reported as unchecked.
-
-    ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries of which each must be fulfilled by a
-    call before it. ``evidence``: ids of the requirements that rest on what it returns, and rows that it must return.
+    Attributes:
+        name: name of the tool. Example: ``list_orders``
+        id: name of this entry, needed where several entries have the same tool; left out, it is the tool's name. Example: ``second-search``
+        after: ids of entries that must be fulfilled by an earlier call. Example: ``["list_orders"]``
+        evidence: ids of the requirements that rest on its result, and rows that the result must contain. Example: ``["cancelled"]``
+        required: names of parameters that the agent must give. Example: ``["user"]``
+        match: match for each argument that a machine checks, by parameter. Example: ``{"user": "u-1"}``
+        prose: pairs of a parameter and a rule in words; reports list them as unchecked. Example: ``[["query", "mentions the cuisine"]]``
     """
 
     name: Identifier
     id: Identifier | None = None
     after: tuple[Identifier, ...] = ()
     evidence: Annotated[
-        tuple[Identifier | RowsFound, ...], BeforeValidator(lambda value: [value] if isinstance(value, dict) else value)
+        tuple[Identifier | RowsFound, ...],
+        BeforeValidator(
+            lambda value: [value] if isinstance(value, dict) else value,
+            json_schema_input_type=RowsFound | tuple[Identifier | RowsFound, ...],
+        ),
     ] = ()
     required: tuple[str, ...] = ()
     match: dict[str, Match] = Field(default_factory=dict)
@@ -300,14 +372,23 @@ class ExpectedTool(Noun):
 
 
 class PlannedCall(Noun):
-    """A tool call that a case sets down."""
+    """A tool call that a case specifies.
+
+    Attributes:
+        tool: name of the tool. Example: ``cancel_order``
+        arguments: arguments of the call, by parameter. Example: ``{"order_id": "A1"}``
+    """
 
     tool: Identifier
     arguments: JsonObject = Field(default_factory=dict)
 
 
 class ScriptedCall(PlannedCall):
-    """A call that the scripted user makes. ``id``: the name by which its words quote the result; the tool's where it has none."""
+    """A call that the scripted user makes.
+
+    Attributes:
+        id: name by which the user's words quote the result; left out, it is the tool's name. Example: ``order``
+    """
 
     id: Identifier | None = None
 
@@ -317,18 +398,24 @@ class ScriptedCall(PlannedCall):
         return self.id or self.tool
 
 
-class ScriptedAnswer(Noun):
-    """One thing that the simulated user can say when asked, and what it does before.
+_Said = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000)]
 
-    ``asked``: phrases, any of which in a question of the agent, or in what it asks the user to do, asks for it. ``calls``: the calls of its own tools that it makes first; ``say``: the words,
-    in which ``{name.path}`` is a value of the result of the call of that name. ``otherwise`` (``else``): the words where a call fails, or has no such value; else they are the result's own message.
-    It is said once; with calls, as often as it is asked for: the world may have changed. ``draft``: it is a proposal that no person has accepted yet.
+
+class ScriptedAnswer(Noun):
+    """One thing that the simulated user can say when the agent asks for it, and the calls that it makes first.
+
+    Attributes:
+        asked: phrases; the answer is given if a question or request of the agent contains one of them. Example: ``["what time", "when"]``
+        calls: calls of the user's own tools, made before it answers; with calls, the answer can be given more than once. Example: ``[{"tool": "check_signal"}]``
+        say: words of the answer; ``{name.path}`` is replaced by a value from the result of the call of that name. Example: ``At seven, please.``
+        else: words if a call fails or has no such value; left out, the result's own message is used. Example: ``I cannot see it.``
+        draft: true for a proposal that no person has accepted yet; a case with a draft counts in no run.
     """
 
-    asked: tuple[Text, ...] = Field(min_length=1)
+    asked: tuple[_Said, ...] = Field(min_length=1)
     calls: tuple[ScriptedCall, ...] = Field(default=(), max_length=50)
-    say: Text
-    otherwise: str = Field(default="", alias="else")
+    say: _Said
+    otherwise: Spoken = Field(default="", alias="else")
     draft: bool = Field(default=False, strict=True)
 
     @model_validator(mode="after")
@@ -338,7 +425,7 @@ class ScriptedAnswer(Noun):
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two calls are known as {twice!r}: give one an id")
         if self.otherwise and not self.calls:
-            raise ValueError("else says what the user tells where a call fails, and there are no calls")
+            raise ValueError("else is what the user says if a call fails, and there are no calls")
         for name, _ in self.quoted:
             if name not in names:
                 hint = did_you_mean(name, names, "its calls:")
@@ -355,11 +442,20 @@ class ScriptedAnswer(Noun):
 
 
 class Confirms(Noun):
-    """How the user answers a request for a go-ahead: ``say`` agrees; with ``when`` only a request that names all of these, and ``otherwise`` (``else``) declines the rest; empty: the language's own words."""
+    """How the user answers a request for a go-ahead.
 
-    say: str = ""
-    when: tuple[Text, ...] = ()
-    otherwise: str = Field(default="", alias="else")
+    Attributes:
+        say: words of agreement; empty: those of the language. Example: ``Yes, go ahead.``
+        when: the user agrees only to a request that contains all of these phrases; left out, to any request. Example: ``["noodle soup"]``
+        else: words that decline any other request; empty: those of the language. Example: ``No, leave that one.``
+    """
+
+    say: Spoken = ""
+    when: tuple[_Said, ...] = ()
+    otherwise: Spoken = Field(default="", alias="else")
+
+
+_GoAhead = Literal["yes", "no"] | Confirms | None
 
 
 def _yes_or_no(value: object) -> object:
@@ -368,17 +464,21 @@ def _yes_or_no(value: object) -> object:
 
 
 class UserScript(Noun):
-    """What the scripted user knows how to answer, and its stock phrases (the language's own where not given). Written as a list it is its answers.
+    """The answers of the simulated user, and its stock phrases. A list is short for its answers.
 
-    ``confirms``: what it answers to any request for a go-ahead; null: it hangs up on none and agrees to none.
-    ``leaves``: it ends the dialogue once all its answers are given, whatever it is asked then.
-
-    Of a user that is a model. ``may``: what it may do besides answering: ``volunteer`` what it was not asked, ``act`` with its own tools, ``go_on`` to further requests.
-    ``prompt``: what it is told besides persona, intent and answers.
+    Attributes:
+        answers: answers, each given when the agent asks for it. Example: ``[{"asked": ["when"], "say": "At seven."}]``
+        confirms: answer to any request for a go-ahead: yes, no, or an object with words and conditions; left out, the user neither agrees nor declines.
+        no_preference: reply to a question without an answer; empty: that of the language. Example: ``I do not mind.``
+        cannot_act: reply to a request for an action that the user cannot take; empty: that of the language. Example: ``I cannot do that from here.``
+        goodbye: last words; empty: those of the language. Example: ``Thanks, bye.``
+        leaves: true: the user ends the dialogue once all answers are given, whatever the agent asks.
+        may: for a user that is a model, what it may do besides answering: volunteer facts, act with its tools, go_on to further requests.
+        prompt: for a user that is a model, further instructions. Example: ``You are in a hurry.``
     """
 
     answers: tuple[ScriptedAnswer, ...] = ()
-    confirms: Annotated[Literal["yes", "no"] | Confirms | None, BeforeValidator(_yes_or_no)] = None
+    confirms: Annotated[_GoAhead, BeforeValidator(_yes_or_no, json_schema_input_type=bool | _GoAhead)] = None
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""
@@ -388,17 +488,31 @@ class UserScript(Noun):
 
 
 class OracleTurn(Noun):
-    """One reply of an agent that knows everything: the calls it makes, then what it says."""
+    """One reply of an ideal agent: the calls it makes, then its words.
+
+    Attributes:
+        calls: tool calls before the reply, in order. Example: ``[{"tool": "list_orders", "arguments": {"user": "u-1"}}]``
+        say: words of the reply. Example: ``The noodle soup is cancelled.``
+    """
 
     calls: tuple[PlannedCall, ...] = ()
     say: Text
 
 
 class Truth(Noun):
-    """The half of a case that only the judge and the simulated user hold.
+    """The half of a case that only the judge and the simulated user see.
 
-    ``preferences``: what the user likes at this task, in words. ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
-    ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
+    Attributes:
+        intent: what the user wants, in words, for a user that is a model and for readers. Example: ``Cancel the noodle soup and nothing else``
+        persona: who the user is, for a user that is a model. Example: ``A busy parent``
+        preferences: what the user likes in this task, one line each. Example: ``["prefers quiet places"]``
+        requirements: statements that a good dialogue satisfies. Example: ``[{"id": "cancelled", "kind": "asked", "text": "The order is cancelled"}]``
+        clarification: how many questions to the user are useful; left out, none.
+        tools: calls that the agent is expected to make, for the tool metrics. Example: ``[{"name": "list_orders"}]``
+        output: structured output of a right answer, by the names of the case's output_schema. Example: ``{"total": 15.5}``
+        user: script of the simulated user; left out, it knows no answers.
+        oracle: replies of an ideal agent, which mapsat lint plays to prove that the case can be solved. Example: ``[{"say": "The noodle soup is cancelled."}]``
+        end: reference for the check same_end: calls to play on a fresh sandbox, or ``oracle`` for those of the oracle.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {
@@ -503,7 +617,7 @@ class Truth(Noun):
         return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
 
     def __copy__(self) -> Self:
-        """Return a copy without what was told of these requirements: they may be others in it."""
+        """Return a copy without values cached for these requirements: they may be others in it."""
         copied = super().__copy__()
         for name in copied.__dict__.keys() - type(self).model_fields:
             del copied.__dict__[name]
@@ -511,23 +625,41 @@ class Truth(Noun):
 
 
 class World(Noun):
-    """Where a case begins: what all cases of the suite start from, with ``rows`` laid over it, then ``calls`` played on it. Nothing of it counts as a change."""
+    """The differences of a case's starting state from the suite's. They do not count as changes by the agent.
+
+    Attributes:
+        rows: changes to rows of the suite's tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
+        calls: calls that are played after that, before the dialogue starts. Example: ``[{"tool": "cancel_order", "arguments": {"order_id": "A1"}}]``
+    """
 
     rows: tuple[RowPatch, ...] = Field(default=(), max_length=10_000)
     calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
 
 
 class EpisodeTerms(Noun):
-    """What an episode of a case may use: ``calls`` of tools in all, whatever becomes of them; null: as many as it likes."""
+    """Limits of one episode.
+
+    Attributes:
+        calls: most tool calls in an episode, whatever their results; left out, there is no limit. Example: ``20``
+    """
 
     calls: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
 
 
 class Case(Noun):
-    """One benchmark case.
+    """One case of a benchmark.
 
-    ``world``: where it begins, which no agent is told. ``domains``: one or more of the suite's domains; ``attributes``: further grouping, plain text by name (sub-task, locality, time slot, ...).
-    ``episode``: its limits, those of the suite where it has none of its own.
+    Attributes:
+        id: name of the case, unique in the suite: letters, digits and ``_.-``, at most 80. Example: ``cancel-noodles``
+        domains: domains of the suite that the case belongs to; left out, the folder's name or the suite's only domain. Example: ``["orders"]``
+        difficulty: difficulty, in the suite's own word; reports group by it. Example: ``hard``
+        language: language of the case, as a BCP 47 tag; left out, that of the suite. Example: ``en``
+        attributes: further groups for reports and samples, text by name. Example: ``{"time": "evening"}``
+        group: sequence of tasks of one user that the case belongs to; left out, it is on its own.
+        episode: limits of the episode; left out, those of the suite apply.
+        visible: what the agent sees.
+        truth: what only the judge and the simulated user see.
+        world: starting state of the case, where it differs from that of the suite; the agent does not see it.
     """
 
     id: Identifier
@@ -549,9 +681,12 @@ _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 
 
 class EpisodeDefaults(EpisodeTerms):
-    """What an episode of the suite's cases may use by default; null: what is usual.
+    """Default limits for the episodes of a suite.
 
-    ``calls``: those of cases that do not give their own. ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
+    Attributes:
+        max_turns: most agent replies in an episode; left out, 10. Example: ``10``
+        timeout: wall time of an episode in seconds; left out, 300. Example: ``300``
+        user: who plays the user: scripted, or silent (it never answers); left out, scripted.
     """
 
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000, strict=True)
@@ -562,8 +697,9 @@ class EpisodeDefaults(EpisodeTerms):
 class SampleTerms(Noun):
     """How a sample of the suite's cases is drawn.
 
-    ``by``: attributes that it is spread over, or ``domain``, ``difficulty``, ``language``, ``group``: equally over the values of the first, in proportion over the
-    others. ``seed``: draws another sample.
+    Attributes:
+        by: attributes to spread the sample over, or domain, difficulty, language, group: equally over the values of the first, in proportion over the others. Example: ``["domain"]``
+        seed: another seed draws another sample. Example: ``0``
     """
 
     by: Annotated[tuple[_Word, ...], Field(max_length=20)] = ()
@@ -574,7 +710,7 @@ class SampleTerms(Noun):
     def _once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names unchanged. Raises ValueError if one occurs twice."""
         if len(set(names)) < len(names):
-            raise ValueError("an attribute stands here twice")
+            raise ValueError("an attribute is listed twice")
         return names
 
     def __str__(self) -> str:
@@ -583,7 +719,12 @@ class SampleTerms(Noun):
 
 
 class Window(Noun):
-    """Windows of a dialogue in which a model judges it: how many messages each has, and how many of them stand in the one before, too."""
+    """Windows of a dialogue in which a model judges it.
+
+    Attributes:
+        messages: number of messages in a window, at least 2. Example: ``20``
+        overlap: number of messages that two neighbouring windows share; less than messages. Example: ``4``
+    """
 
     messages: int = Field(ge=2, le=1000, strict=True)
     overlap: int = Field(default=0, ge=0, strict=True)
@@ -597,12 +738,14 @@ class Window(Noun):
 
 
 class JudgeTerms(Noun):
-    """What the suite says to judges, and asks of them.
+    """Information for judges about the suite, and the rates that they must achieve.
 
-    ``about``: a sentence that a model which judges is shown with each dialogue. ``window``: the windows in which a model follows requirements of scope
-    trajectory, policies apart; null: it is shown the whole. ``tpr``, ``tnr``: what a judge must reach before its verdicts decide a gate: the share
-    of kept requirements that it passes, and of broken ones that it fails, each by its lower bound; null: nothing is asked. ``labels``: how many labelled
-    requirements that must rest on, kept and broken together.
+    Attributes:
+        about: a sentence on the domain, shown to a judging model with each dialogue. Example: ``Customers of a food shop talk to its assistant.``
+        window: windows in which a model judges requirements of scope trajectory (not policies); left out, it sees the whole dialogue.
+        tpr: least share of satisfied requirements that a judge must pass (lower bound) before its verdicts decide a gate; left out, none. Example: ``0.9``
+        tnr: least share of broken requirements that a judge must fail (lower bound) before its verdicts decide a gate; left out, none. Example: ``0.9``
+        labels: least number of labelled requirements that tpr and tnr must rest on. Example: ``100``
     """
 
     about: str = Field(default="", max_length=400)
@@ -618,10 +761,19 @@ class JudgeTerms(Noun):
 
 
 class CommonRequirement(Noun):
-    """A requirement that several cases take with ``use``, or a group of such requirements, which has nothing but ``use``.
+    """A requirement that several cases share by ``use``, or a group of such requirements. ``{{name}}`` in its texts is filled from the case's ``vars``.
 
-    ``kind``: as in a case. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
-    fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
+    Attributes:
+        kind: kind of the requirement, as in a case; left out for a group.
+        use: for a group: ids of its requirements; a group has no other key. Example: ``["asks-first", "no-other-change"]``
+        id: id in the case; left out, the name under which it is used. Example: ``asks-first``
+        text: the requirement in words, or one text for each language. Example: ``The customer agrees before an order is cancelled``
+        source: where the agent could learn it, as in a case. Example: ``unstated``
+        weight: weight in the metrics, as in a case. Example: ``1``
+        evidence: observations that support it, as in a case. Example: ``[{"count": 7, "total": 8}]``
+        scope: what it is about, as in a case. Example: ``answer``
+        check: check that decides it, as in a case. Example: ``{"kind": "unchanged"}``
+        levels: levels of a soft requirement, as in a case. Example: ``[{"level": 1, "check": {"kind": "says", "any": ["window seat"]}}]``
     """
 
     kind: RequirementKind | None = None
@@ -650,11 +802,18 @@ class CommonRequirement(Noun):
 
 
 class EnvironmentTerms(Noun):
-    """A service with endpoints for tests that episodes act on.
+    """A service whose test endpoints give the state that episodes change.
 
-    ``state``: how its tables are asked for, as ``GET http://127.0.0.1:8000/test/state``; ``reset``: how it is reset before each episode, empty: it is not. Both may have ``${VARIABLE}``, and so may ``headers``.
-    ``keys``: the columns that tell the rows of a table apart, where it is not ``id``. ``ignore``, ``hide``: columns that do not count, or that count and reach no file. ``hosts``: where it may be besides
-    this machine. ``settle``: seconds between two readings that must be equal. ``parallel``: whether episodes do not see each other.
+    Attributes:
+        state: request that returns its tables: method and address; ``${VARIABLE}`` is filled from the environment. Example: ``GET http://127.0.0.1:8000/test/state``
+        reset: request that resets it before each episode; left out, it is not reset. Example: ``POST http://127.0.0.1:8000/test/reset``
+        headers: headers of both requests; ``${VARIABLE}`` is filled from the environment. Example: ``{"Authorization": "Bearer ${TOKEN}"}``
+        keys: by table, the column or columns that identify a row; left out, ``id``. Example: ``{"bookings": "number"}``
+        ignore: columns whose changes do not count. Example: ``["updated_at"]``
+        hide: columns that count but are written to no file. Example: ``["password"]``
+        hosts: hosts it may run on besides this machine. Example: ``["staging.example.org"]``
+        settle: seconds between two readings, which must be equal before the end state is taken; 0.1 by default. Example: ``0.1``
+        parallel: true if concurrent episodes do not see each other's changes.
     """
 
     state: Text
@@ -669,24 +828,34 @@ class EnvironmentTerms(Noun):
 
 
 class SuiteManifest(Noun):
-    """What ``suite.yaml`` says.
+    """The file ``suite.yaml``, which makes a folder a suite.
 
-    ``license``: under which others may use it; null: no one may, or it is not stated.
-    ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
-    a suite without places.
-    ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
-    ``metrics``: the metric sets that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
-    ``asserted`` (``fail_on`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
-    ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
-    ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
-    ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
-    ``environment``: a service that episodes act on in place of a sandbox; null: there is none, or a fixture or a hook gives one.
-    ``carry``: what an agent keeps of a user's earlier tasks besides the interactions that cases give: ``dialogues``, its own; null: nothing.
-    ``cases``: how many the suite has, so that one that is not found is told; null: they are not counted.
-    ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
-    ``misses``: whose fault a call is that no recording answers, where the case has recordings of its tool: the ``sandbox``'s, or the ``agent``'s.
-    ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
-    ``redact``: variables of the environment that hold secrets although their names do not say so.
+    Attributes:
+        name: name of the suite. Example: ``shop``
+        version: version of the suite, in quotes. Example: ``"1"``
+        license: SPDX id of the licence for others; left out, none is stated. Example: ``MIT``
+        schema_version: version of the file format, 1. Example: ``1``
+        coordinates: coordinate system of all places, which is never converted; left out, the suite has no places.
+        language: language of cases that do not state theirs, as a BCP 47 tag. Example: ``en``
+        domains: domains with a line on each; every domain becomes a pytest marker. Example: ``{"orders": "looking after orders"}``
+        description: one line on the suite. Example: ``What customers of a food shop ask its assistant``
+        instructions: instructions to the agent in cases without their own. Example: ``Ask before you change anything.``
+        common: requirements that cases share by ``use``, by id. Example: ``{"asks-first": {"kind": "hard", "text": "The customer agrees before an order is cancelled"}}``
+        currency: currency of all prices (ISO 4217); sums in another currency stay undecided.
+        metrics: metric sets to measure the cases by. Example: ``["msb"]``
+        success: metric of one case that is 1 if the case is solved; left out, none is. Example: ``ar``
+        fail_on: kinds of requirements whose failure fails a case; left out, asked, facts and hard. The command line and the ini file come first. Example: ``["asked", "hard"]``
+        episode: limits of an episode, and who plays the user; the command line and the ini file come first.
+        judge: what judges learn about the suite, and what they must achieve before they decide a gate.
+        sample: how --mapsat-sample draws cases of this suite.
+        sandbox: options that the suite's Python sandbox must support; without such a sandbox the run is refused. Example: ``{"clock": "fixed"}``
+        environment: service whose state episodes change, in place of a sandbox; left out, there is none, or a fixture gives one.
+        arguments: tolerant: arguments that mean the same as the parameter's type are accepted (``"2"`` for 2). strict: they are refused.
+        misses: who is to blame for a call of a recorded tool that no recording answers.
+        carry: dialogues: an agent keeps its earlier dialogues with a user; left out, only the interactions of the cases.
+        cases: number of cases in the suite, so that a lost file is noticed; left out, they are not counted. Example: ``50``
+        vocabulary: words of the domain, by group of the language packs. Example: ``{"reject": ["fully booked"]}``
+        redact: environment variables that hold secrets although their names do not show it. Example: ``["SHOP_LOGIN"]``
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"assert": "fail_on"}
@@ -738,5 +907,5 @@ class SuiteManifest(Noun):
     def _once(cls, metric_sets: tuple[str, ...]) -> tuple[str, ...]:
         """Return the metric sets unchanged. Raises ValueError if one occurs twice."""
         if len(set(metric_sets)) < len(metric_sets):
-            raise ValueError("a metric set stands here twice")
+            raise ValueError("a metric set is listed twice")
         return metric_sets

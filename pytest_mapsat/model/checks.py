@@ -1,4 +1,4 @@
-"""Machine checks: what an answer or a trajectory must hold, as closed, typed, composable data.
+"""Machine checks: conditions on an answer or a trajectory, as closed, typed, composable data.
 
 A check is judged from a trajectory and the tables its sandbox started from. It ends as passed, failed, or not known, always with
 the reason and, where text decided it, the quotation. Checks on the end state, the calls and the structured output are decided exactly; those
@@ -18,7 +18,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
-from .base import Family, FigureRole, Identifier, Json, JsonObject, Latitude, Longitude, Mode, Noun, Text, TimeRole
+from .base import (
+    Family,
+    FigureRole,
+    Identifier,
+    Json,
+    JsonObject,
+    Latitude,
+    Longitude,
+    Mode,
+    Noun,
+    Spoken,
+    Text,
+    TimeRole,
+)
 from .match import Bound, Match
 from .schema import compiled_pattern
 
@@ -34,20 +47,20 @@ def _which(turn: object) -> object:
 WhichReply = Annotated[Literal["any", "first", "last"] | int, BeforeValidator(_which)]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 #: What is looked for in a reply: it has a letter or a digit at least, or nothing could be found.
-Phrase = Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"\w")]
+Phrase = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000, pattern=r"\w")]
 Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
-def _listed(value: object) -> object:
+def as_list(value: object) -> object:
     """Return a single text as a tuple of one, anything else unchanged."""
     return (value,) if isinstance(value, str) else value
 
 
 #: One of them, or a list of several.
-FigureRoles = Annotated[tuple[FigureRole, ...], BeforeValidator(_listed)]
-TimeRoles = Annotated[tuple[TimeRole, ...], BeforeValidator(_listed)]
-Names = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
-Modes = Annotated[tuple[Mode, ...], BeforeValidator(_listed)]
+FigureRoles = Annotated[tuple[FigureRole, ...], BeforeValidator(as_list)]
+TimeRoles = Annotated[tuple[TimeRole, ...], BeforeValidator(as_list)]
+Names = Annotated[tuple[Text, ...], BeforeValidator(as_list)]
+Modes = Annotated[tuple[Mode, ...], BeforeValidator(as_list)]
 #: Names of things, or the word ``proposed``: whatever the reply proposes.
 Things = Literal["proposed"] | Names
 Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
@@ -68,9 +81,15 @@ def _asks(message: str, *names: str) -> Any:
 class BaseCheck(Noun):
     """Base of all checks. The classes below it in this module are the kinds of checks there are; ``judges/`` has a function for each.
 
+    A check on the end state, the calls or the structured output (``family`` empty) is exact. Any other reads prose, and its failures are calibrated by family.
+
     Attributes:
-        kind: its name.
-        family: of a kind that reads prose, the family of its failures, by which they are calibrated; empty: it is decided exactly.
+        kind: name of the check; a name that is none of the built-in ones is a check in Python.
+        turn: replies that are read: any, first, last, or the number of one, counted from 1.
+        of: things that the figure must be about, by name, or ``proposed``: those that the reply proposes; left out, any. Example: ``["Luigi's"]``
+        near: phrases of which one must occur in the same sentence; left out, none is needed. Example: ``["to the airport"]``
+        quantifier: whether one matching figure must fit (any) or all of them (all).
+        if_absent: whether a reply without the statement fails, or passes because it claims nothing (counted as nothing_claimed).
     """
 
     family: ClassVar[Family] = ""
@@ -84,10 +103,16 @@ class BaseCheck(Noun):
 
 
 class Says(BaseCheck):
-    """Words of the agent's replies: one of ``any`` and each of ``all`` is said, and none of ``none``. What is denied is not said.
+    """The replies contain words: one of ``any``, each of ``all``, none of ``none``. A denied statement does not count as made.
 
-    That none of the words is there fails only where nothing else can say the same: the reply says nothing of its own, or has
-    none of the words of ``about``, without which it cannot be said. Else it is undecided.
+    Missing words fail the check only where no paraphrase is possible: the reply says nothing of its own, or has none of the words of ``about``. Otherwise the check is
+    undecided.
+
+    Attributes:
+        any: phrases of which one must occur. Example: ``["on its way", "too late"]``
+        all: phrases that must all occur. Example: ``["noodle soup"]``
+        none: phrases that must not occur. Example: ``["refund"]``
+        about: words without which the statement cannot be made; they let a missing statement fail for certain. Example: ``["dumplings"]``
     """
 
     family: ClassVar[Family] = "words"
@@ -106,15 +131,20 @@ _MEASURED, _ROUNDED = frozenset({"m", "km", "s", "min", "h", "d"}), 0.05
 
 
 class Number(BaseCheck):
-    """A number with a unit is said, and lies where it must.
+    """A reply states a number with a unit that lies between ``min`` and ``max``, or equals values that tools returned.
 
-    A figure counts when it is one of ``role``, is said of a thing of ``of`` (``proposed``: of what the reply proposes; with ``equals``, of what these tools
-    returned), belongs to a way of travelling of ``mode``, and stands in a
-    sentence with a phrase of ``near``; each that is empty asks nothing. A figure of which one of these is not sure decides nothing.
-    ``min`` and ``max`` bound it in ``unit``. ``equals`` holds it against values that tools returned (each multiplied by ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
-    are said. Units of length (m, km), time (s, min, h), money (``money``, that of the suite's currency; ``yuan`` where that is the yuan) and plain counts are converted.
-    ``tolerance`` is relative; unless given it is 0.05 for lengths and times, which are easily rounded, and 0 for all else.
-    ``if_absent``: what it means that no such number is said; ``nothing_claimed`` passes and is counted as such.
+    A figure counts only if it fits ``role``, ``of``, ``mode`` and ``near``, as far as they are given; one that may not fit decides nothing. Units of length, time, money and plain
+    counts are converted.
+
+    Attributes:
+        unit: unit of ``min`` and ``max``; ``money`` is the suite's currency.
+        role: what the figure states, one or several; left out, any. Example: ``price``
+        mode: way of travelling that the figure is about, one or several; left out, any. Example: ``walking``
+        min: least value, in ``unit``. Example: ``5``
+        max: greatest value, in ``unit``. Example: ``20``
+        equals: place in results of tools, or several: the figure must equal a value there, of the same thing and way of travelling. Example: ``{"op": "bound", "tool": "list_orders", "path": "orders.*.price"}``
+        times: factor for the values of ``equals``, above 0. Example: ``2``
+        tolerance: relative tolerance, 0 to 1; left out, 0.05 for lengths and times, 0 for all else. Example: ``0.05``
     """
 
     family: ClassVar[Family] = "figure"
@@ -153,9 +183,14 @@ class Number(BaseCheck):
 
 
 class ClockTime(BaseCheck):
-    """A clock time is said (``18:30``, ``6:30 pm``, ``下午6点半``) from ``after`` to ``before``, ends included.
+    """A reply states a clock time (``18:30``, ``6:30 pm``, ``下午6点半``) from ``after`` to ``before``, ends included.
 
-    ``role``, ``of``, ``near`` and ``equals`` are those of ``number``.
+    Attributes:
+        role: what the time states, one or several; left out, any. Example: ``departure``
+        after: earliest time, HH:MM. Example: ``18:00``
+        before: latest time, HH:MM. Example: ``19:30``
+        equals: place in results of tools, or several: the time must equal a value there. Example: ``{"op": "bound", "tool": "find_trains", "path": "trains.*.departure"}``
+        tolerance_min: allowed difference from ``equals``, in minutes; 1 by default. Example: ``1``
     """
 
     family: ClassVar[Family] = "figure"
@@ -185,9 +220,12 @@ class ClockTime(BaseCheck):
 
 
 class Travels(BaseCheck):
-    """The user is sent on no other way of travelling than those of ``by``.
+    """The reply sends the user on no other way of travelling than those of ``by``.
 
-    A way that is only compared or turned down does not count. A reply that says nothing of a way passes, as the calls made are a check of their own.
+    Ways that are only compared or turned down do not count. A reply that names no way passes; check the calls separately.
+
+    Attributes:
+        by: allowed ways of travelling, one or several. Example: ``["walking", "transit"]``
     """
 
     family: ClassVar[Family] = "travels"
@@ -197,16 +235,22 @@ class Travels(BaseCheck):
 
 
 class Recommends(BaseCheck):
-    """What the replies propose, turn down or leave out. What is only compared is not proposed.
+    """The replies propose, turn down or leave out certain things. A thing that is only compared is not proposed.
 
-    ``any_of``: one of these is proposed; ``none_of``: none of these; ``all_of``: each of these, or from ``at_least`` to ``at_most`` of
-    them; ``in_order``: all of these, in this order; ``turned_down``: one of these is said not to be had now (closed, gone, missed) or is
-    turned down, and none is proposed. An element of ``all_of`` and ``in_order`` lists synonyms.
+    ``where``, ``none_where``, ``only`` and ``tool`` are about things that tools returned; ``entities`` of a tool say where its results have them.
 
-    ``where`` maps a dotted path in the record of a thing to a match: what is proposed fits all of it; ``none_where``: nothing that is
-    proposed fits it. With ``only`` all that is proposed is one of ``any_of`` and fits ``where``; without it, one such thing is enough.
-    These, and ``tool``, speak of things that tools returned (each tool declares where in its result they stand); ``tool`` limits them to
-    those of one tool, or is ``any``. ``if_absent``: what it means that no such thing is proposed.
+    Attributes:
+        any_of: names of which one must be proposed. Example: ``["Luigi's", "Da Mario"]``
+        none_of: names that must not be proposed. Example: ``["Burger Bar"]``
+        all_of: names that must all be proposed; each may be a list of synonyms. Example: ``[["Luigi's"], ["City Museum", "Museum of the City"]]``
+        in_order: names that must all be proposed in this order; each may be a list of synonyms. Example: ``[["City Museum"], ["Luigi's"]]``
+        turned_down: names of which one must be called unavailable (closed, gone) or turned down, while none is proposed. Example: ``["Burger Bar"]``
+        where: match for each dotted path in a thing's data; what is proposed must satisfy all of them. Example: ``{"rating": {"op": "between", "min": 4.5}}``
+        none_where: matches by dotted path; nothing that is proposed may satisfy them. Example: ``{"status": "closed"}``
+        only: true: everything proposed must be in ``any_of`` and satisfy ``where``; left out, one such thing is enough.
+        tool: tool whose results list the things, or ``any``; left out, things of any tool count. Example: ``find_places``
+        at_least: least number of things of ``all_of``; left out, all of them. Example: ``2``
+        at_most: greatest number of things of ``all_of``; left out, no limit. Example: ``3``
     """
 
     family: ClassVar[Family] = "choice"
@@ -256,10 +300,16 @@ class Recommends(BaseCheck):
 
 
 class Located(BaseCheck):
-    """What the reply tells lies at most ``metres`` from ``lon``, ``lat`` (degrees, great circle); without a point, it tells any place.
+    """The reply gives a place at most ``metres`` from ``lon``, ``lat`` (great circle); without a point, any place.
 
-    A point that the reply gives counts before all words; the user's own is left aside. A name counts by the point that a tool returned of it;
-    ``words`` tell the place as well (its street and number). ``by_name``: whether a name alone tells it.
+    A point in the reply counts before words; the user's own point is ignored. A name counts by the point that a tool returned for it.
+
+    Attributes:
+        lon: longitude in degrees; goes with lat; left out, any place will do. Example: ``8.5402``
+        lat: latitude in degrees; goes with lon. Example: ``47.3782``
+        metres: greatest distance in metres; 1000 by default. Example: ``500``
+        words: words that identify the place as well, such as its street and number. Example: ``["12 Mill Lane"]``
+        by_name: false: a name alone does not give the place; true by default.
     """
 
     family: ClassVar[Family] = "choice"
@@ -280,10 +330,12 @@ class Located(BaseCheck):
 
 
 class Addressed(BaseCheck):
-    """A part of an address, such as the district, is the right one: one of ``names`` is told, as it is or as a part of a longer one.
+    """The reply names the right part of an address, such as the district.
 
-    ``endings``: how names of such parts end. Another name with one of them is not the right one; ``besides``: words with such an ending that say
-    nothing of it. Without ``names`` any such name will do.
+    Attributes:
+        names: right names; one of them must occur, alone or within a longer name; left out, any such name will do. Example: ``["Riverside"]``
+        endings: how names of such parts end; any other name with such an ending is wrong. Example: ``["side", "district"]``
+        besides: words with such an ending that name no part of an address. Example: ``["outside"]``
     """
 
     family: ClassVar[Family] = "choice"
@@ -295,7 +347,12 @@ class Addressed(BaseCheck):
 
 
 class CallPattern(Noun):
-    """A call of ``tool`` whose arguments match ``with``; parameters that ``with`` does not name may be anything. A plain name means any call of the tool."""
+    """A call of ``tool`` whose arguments match ``with``. The tool's name alone means any call of it.
+
+    Attributes:
+        tool: name of the tool. Example: ``list_orders``
+        with: match for each parameter; others may have any value. Example: ``{"user": "u-1"}``
+    """
 
     tool: Identifier
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
@@ -311,15 +368,17 @@ AnyCall = Annotated[
 
 
 class Calls(BaseCheck):
-    """The agent's calls: how often it called ``tool``, or the calls of ``steps`` that it made.
+    """The agent calls ``tool`` as often as required, or makes the calls of ``steps``.
 
-    With ``tool``: from ``at_least`` (once unless given) to ``at_most`` calls whose arguments match ``with``, a mapping of a parameter to a
-    match; the arguments are the agent's own, before defaults. ``at_most: 0``: no such call. ``answered``: which calls count: all of them
-    (``any``), only those that the sandbox answered (true), or only those that it did not: refused, an error, a miss (false).
-    ``agreed``: each such call comes after the user agreed to it.
-
-    With ``steps``: ``match`` is ``in_order`` (as a subsequence of the calls), ``any_order`` (each step is another call), or ``exact``
-    (these calls, in this order, and no others; without steps no call at all).
+    Attributes:
+        tool: name of the tool; give this or steps. Example: ``cancel_order``
+        with: match for each argument of the tool as the agent gave it; others may have any value. Example: ``{"order_id": "A1"}``
+        at_least: least number of such calls; left out, 1. Example: ``1``
+        at_most: greatest number of such calls; 0 forbids them; left out, no limit. Example: ``0``
+        answered: calls that count: any, only answered ones (true), or only refused, failed and missed ones (false).
+        agreed: true: the user must agree before each such call.
+        steps: calls that the agent must make: tools, or objects of tool and with. Example: ``["list_orders", {"tool": "cancel_order", "with": {"order_id": "A1"}}]``
+        match: in_order: the steps in this order, other calls between them allowed. any_order: in any order. exact: these calls and no others.
     """
 
     kind: Literal["calls"]
@@ -357,9 +416,13 @@ class Calls(BaseCheck):
 
 
 class EndState(BaseCheck):
-    """Rows of ``table`` that fit ``where`` at the end of the episode: ``count`` of them; each has ``has``.
+    """At the end of the episode, rows of ``table`` satisfy ``where`` and ``has``.
 
-    ``where`` and ``has`` map a column, or a dotted path below one, to a match. Without a count at least one row must fit. ``count: 0``: no such row.
+    Attributes:
+        table: name of the table. Example: ``orders``
+        where: match for each column that selects rows. Example: ``{"id": "A1"}``
+        has: match for each column that every selected row must satisfy. Example: ``{"status": "cancelled"}``
+        count: exact number of selected rows; 0: there must be none; left out, at least one. Example: ``1``
     """
 
     kind: Literal["state"]
@@ -375,7 +438,13 @@ class EndState(BaseCheck):
 
 
 class Exempt(Noun):
-    """Changes that ``unchanged`` allows: of rows of ``table`` that fit ``where``, before or after; ``columns``: in these only, else whole rows, new and removed ones too."""
+    """Changes that ``unchanged`` allows.
+
+    Attributes:
+        table: name of the table. Example: ``orders``
+        where: match for each column that selects the rows, before or after the change; left out, all rows. Example: ``{"id": "A1"}``
+        columns: columns that may change; left out, whole rows, including new and removed ones. Example: ``["status"]``
+    """
 
     table: Identifier
     where: dict[str, Match] = Field(default_factory=dict)
@@ -383,7 +452,11 @@ class Exempt(Noun):
 
 
 class Unchanged(BaseCheck):
-    """Nothing in the sandbox differs at the end from the start, but for what ``except`` allows."""
+    """At the end of the episode nothing differs from the start, except where ``except`` allows it.
+
+    Attributes:
+        except: changes that are allowed. Example: ``[{"table": "orders", "where": {"id": "A1"}, "columns": ["status"]}]``
+    """
 
     kind: Literal["unchanged"]
     exempt: tuple[Exempt, ...] = Field(default=(), alias="except")
@@ -399,14 +472,17 @@ class SameEnd(BaseCheck):
 
 
 class Output(BaseCheck):
-    """The structured output of a reply has, at ``path``, values that match ``equals``, or ids that ``tool`` returned; without both it fits ``visible.output_schema``.
+    """The structured output of a reply has the right values, or ids of the right rows; without both, it fits ``visible.output_schema``.
 
-    ``path`` is dotted; ``*`` stands for every element of a list or object: all values there must match, and an element in which the rest of
-    the path leads nowhere fits nothing but ``absent``.
+    With ``id`` and ``tool``, the entries at ``path`` must refer to rows that the tool returned earlier in the dialogue and that satisfy ``where``.
 
-    With ``id``, what stands at ``path`` is a list of entries, or one: the ``id`` of an entry, a name or dotted path, must be that of a row that ``tool``
-    returned earlier in the dialogue, and this row fits ``where``. The tool declares in ``entities`` where the ids of its rows stand. ``entry``: matches that
-    exactly one entry fits, and this one is looked up; without it all entries are: where one were enough, who hands over every row would be right.
+    Attributes:
+        path: dotted path into the output; ``*`` is every element; left out, the whole output. Example: ``orders.*.id``
+        equals: match that every value at the path must satisfy. Example: ``15.5``
+        entry: matches that select exactly one entry to look up; left out, all entries are looked up. Example: ``{"type": "main"}``
+        id: name or dotted path of the id in an entry; goes with tool. Example: ``order_id``
+        tool: tool that returned the row with this id; goes with id. Example: ``list_orders``
+        where: match for each column that the row must satisfy. Example: ``{"status": "open"}``
     """
 
     kind: Literal["output"]
@@ -433,7 +509,11 @@ class Output(BaseCheck):
 
 
 class Matches(BaseCheck):
-    """``pattern``, a regular expression in RE2's syntax, is found in the text of a reply. RE2 takes time in proportion to the text, whatever the pattern."""
+    r"""A regular expression is found in the text of a reply.
+
+    Attributes:
+        pattern: regular expression in RE2's syntax, at most 1000 characters. Example: ``\bBK-\d+\b``
+    """
 
     kind: Literal["matches"]
     pattern: Annotated[str, Field(min_length=1, max_length=1000)]
@@ -446,7 +526,13 @@ class Matches(BaseCheck):
 
 
 class Asked(BaseCheck):
-    """The agent asked the user from ``at_least`` to ``at_most`` questions about ``about`` (any subject when empty)."""
+    """The agent asks the user a number of questions about a subject.
+
+    Attributes:
+        about: phrases of the subject; left out, any subject. Example: ``["when", "what time"]``
+        at_least: least number of questions; 0 by default. Example: ``1``
+        at_most: greatest number of questions; left out, no limit. Example: ``2``
+    """
 
     family: ClassVar[Family] = "words"
     kind: Literal["asked"]
@@ -456,7 +542,11 @@ class Asked(BaseCheck):
 
 
 class Grounded(BaseCheck):
-    """Every factual claim of these types is borne out by results, context or the user's words."""
+    """Every factual claim of the replies agrees with results of tools, the context or the user's words.
+
+    Attributes:
+        claims: types of claims that are checked; left out, all.
+    """
 
     family: ClassVar[Family] = "claims"
     kind: Literal["grounded"]
@@ -470,7 +560,12 @@ class Grounded(BaseCheck):
 
 
 class PythonCheck(BaseCheck):
-    """A check in Python, added under ``name`` with ``@mapsat.check``. Written as ``check: NAME`` or ``{kind: NAME, argument: value}``."""
+    """A check in Python, registered with ``@mapsat.check``. Usually written as ``check: NAME`` or ``{kind: NAME, argument: value}``.
+
+    Attributes:
+        name: name under which it is registered. Example: ``total_is_that_of_the_orders``
+        arguments: arguments that the function receives. Example: ``{"tolerance": 0.01}``
+    """
 
     kind: Literal["python"]
     name: Identifier
@@ -478,21 +573,34 @@ class PythonCheck(BaseCheck):
 
 
 class All(BaseCheck):
-    """Every one of ``checks`` holds. Written as a list of checks, too."""
+    """All of several checks hold. A list of checks is short for this.
+
+    Attributes:
+        checks: checks that must all hold. Example: ``[{"kind": "unchanged"}, {"kind": "says", "any": ["too late"]}]``
+    """
 
     kind: Literal["all"]
     checks: tuple[Check, ...] = Field(min_length=1)
 
 
 class AnyOf(BaseCheck):
-    """At least one of ``checks`` holds."""
+    """At least one of several checks holds.
+
+    Attributes:
+        checks: checks of which one must hold. Example: ``[{"kind": "unchanged"}, {"kind": "says", "any": ["too late"]}]``
+    """
 
     kind: Literal["any"]
     checks: tuple[Check, ...] = Field(min_length=1)
 
 
 class AtLeast(BaseCheck):
-    """At least ``n`` of ``checks`` hold."""
+    """At least ``n`` of several checks hold.
+
+    Attributes:
+        n: least number of checks that hold. Example: ``1``
+        checks: checks that are counted. Example: ``[{"kind": "unchanged"}, {"kind": "says", "any": ["too late"]}]``
+    """
 
     kind: Literal["at_least"]
     n: int = Field(ge=1)
@@ -507,7 +615,11 @@ class AtLeast(BaseCheck):
 
 
 class Not(BaseCheck):
-    """``check`` does not hold."""
+    """A check does not hold.
+
+    Attributes:
+        check: check that must fail.
+    """
 
     kind: Literal["not"]
     check: Check

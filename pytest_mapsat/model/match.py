@@ -86,11 +86,10 @@ _TEXT_TYPES = _NUMBER_TYPES | {"string"}
 
 
 class Condition(Noun):
-    """What all matches share: whether a value satisfies it, how it reads, and which values never satisfy it.
+    """A match: how one value is compared with an expected one.
 
     Attributes:
-        op: its name.
-        takes: the types of JSON Schema of which a value can satisfy it; empty: any.
+        op: name of the match; a plain value is short for equal, a list for one_of.
     """
 
     takes: ClassVar[frozenset[str]] = frozenset()
@@ -146,7 +145,7 @@ class Condition(Noun):
         raise NotImplementedError
 
     def words(self) -> str:
-        """Return the match in words, to stand after a name: ``at least 4.5``."""
+        """Return the match in words that can follow a name: ``at least 4.5``."""
         raise NotImplementedError
 
     def impossible(self, schema: Json) -> Iterator[Reason]:
@@ -173,7 +172,11 @@ class Condition(Noun):
 
 
 class Equal(Condition):
-    """The value equals ``value`` after both are brought to one form (``"5"`` equals ``5``)."""
+    """The value equals ``value`` in any spelling (``"5"`` equals ``5``).
+
+    Attributes:
+        value: expected value. Example: ``open``
+    """
 
     op: Literal["equal"]
     value: Json
@@ -206,7 +209,11 @@ class Equal(Condition):
 
 
 class OneOf(Condition):
-    """The value equals one of ``values``."""
+    """The value equals one of ``values``.
+
+    Attributes:
+        values: expected values. Example: ``["open", "confirmed"]``
+    """
 
     op: Literal["one_of"]
     values: tuple[Json, ...] = Field(min_length=1)
@@ -228,11 +235,13 @@ class OneOf(Condition):
 
 
 class Bound(Condition):
-    """The value equals one found in an earlier result of the same dialogue.
+    """The value equals one from an earlier result in the same dialogue.
 
-    ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object, an empty path for the result itself.
-    ``call`` in place of ``tool``: only results of the calls that fulfil the expected tool with this id; it may stand in ``match`` of expected tools.
-    ``tolerance`` is relative, for numbers (0.05 = 5 %).
+    Attributes:
+        tool: tool whose results are read; give this or call. Example: ``list_orders``
+        call: id of an expected tool (truth.tools); only results of calls that fulfil it are read. Example: ``first-search``
+        path: dotted path into the result; ``*`` is every element; empty: the result itself. Example: ``orders.*.id``
+        tolerance: relative tolerance for numbers (0.05 is 5 %); 0 by default. Example: ``0.05``
     """
 
     op: Literal["bound"]
@@ -273,7 +282,12 @@ class Bound(Condition):
 
 
 class Contains(Condition):
-    """The value is text that contains ``text``, or a list that has it as an element. ``of``: one of the values that a result had there, in place of ``text``."""
+    """The value is text that contains ``text``, or a list with it as an element.
+
+    Attributes:
+        text: text to look for; give this or of. Example: ``noodle``
+        of: place in earlier results with the text, in place of text. Example: ``{"op": "bound", "tool": "list_orders", "path": "orders.*.dish"}``
+    """
 
     takes = _TEXT_TYPES | {"array"}
     op: Literal["contains"]
@@ -306,7 +320,12 @@ class Contains(Condition):
 
 
 class Similar(Condition):
-    """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1)."""
+    """The value is text similar to ``text``.
+
+    Attributes:
+        text: expected text. Example: ``noodle soup``
+        at_least: least similarity, 0 to 1; 0.8 by default. Example: ``0.8``
+    """
 
     takes = _TEXT_TYPES
     op: Literal["similar"]
@@ -324,7 +343,12 @@ class Similar(Condition):
 
 
 class Between(Condition):
-    """The value is a number (numeric text counts) from ``min`` to ``max``, ends included."""
+    """The value is a number (numeric text counts) from ``min`` to ``max``, ends included.
+
+    Attributes:
+        min: least value; left out, no lower limit. Example: ``4.5``
+        max: greatest value; left out, no upper limit. Example: ``20``
+    """
 
     takes = _TEXT_TYPES
     op: Literal["between"]
@@ -362,11 +386,13 @@ class Between(Condition):
 
 
 class WithinM(Condition):
-    """The value is a point at most ``metres`` from ``lon``, ``lat`` (great circle).
+    """The value is a point at most ``metres`` from ``lon``, ``lat`` (great circle): ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``.
 
-    A point is ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``. In an expected call the
-    match stands on the parameter that holds the point; where longitude and latitude are two
-    parameters it stands on the longitude and names the other in ``lat_from``.
+    Attributes:
+        lon: longitude in degrees. Example: ``8.5402``
+        lat: latitude in degrees. Example: ``47.3782``
+        metres: greatest distance in metres, above 0. Example: ``500``
+        lat_from: in an expected call with two parameters for a point: the match is on the longitude, and this names the latitude's parameter. Example: ``lat``
     """
 
     takes = frozenset({"string", "array", "object"})
@@ -387,9 +413,10 @@ class WithinM(Condition):
 
 
 class OpenAt(Condition):
-    """The value is opening hours (``"09:00-22:00"``, several joined by a comma or semicolon, ``"24h"``) open at ``time``.
+    """The value is opening hours (``"09:00-22:00"``, several joined by a comma or semicolon, ``"24h"``) that include ``time``; hours may run past midnight.
 
-    ``time`` is ``HH:MM``; hours may run past midnight (``"18:00-02:00"``).
+    Attributes:
+        time: time of day, HH:MM. Example: ``18:30``
     """
 
     takes = frozenset({"string"})
@@ -406,7 +433,7 @@ class OpenAt(Condition):
 
 
 class Present(Condition):
-    """The value is there and not null, empty text, ``[]`` or ``{}``."""
+    """The value exists and is not null, empty text, ``[]`` or ``{}``."""
 
     op: Literal["present"]
 
@@ -473,7 +500,7 @@ def values_at(data: Json, path: str, gap: Sequence[Any] = ()) -> list[Json]:
 
 
 def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
-    """Return the value under a name with its dots, else all values at the dotted path; None stands for each missing value."""
+    """Return the value under a name with its dots, else all values at the dotted path; None for each missing value."""
     return [record[path]] if path in record else values_at(record, path, (None,)) or [None]
 
 

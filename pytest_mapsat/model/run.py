@@ -17,11 +17,19 @@ Direction = Literal["worse", "better", "same", "unclear"]
 
 
 class ComparedRun(Noun):
-    """One of the two runs: what it was of, and how large.
+    """One of the two runs of a comparison.
 
-    ``agent_build``: what names the build of its agent; empty where that is not known.
-    ``digest``: of its episodes, which tells it from other runs of the same agent. ``suites``: each as ``name version fingerprint``. ``cases`` and
-    ``episodes`` are counted before anything was left out.
+    Attributes:
+        agent: agent of the run, as it was given. Example: ``my_agent:Agent``
+        agent_source: digest of the agent's files; empty where none can be read. Example: ``5b8e0c2d9f1a4763``
+        agent_build: name of the agent's build; empty where it is unknown. Example: ``2026-05-07.1``
+        suites: suites as name, version and fingerprint. Example: ``["shop 1 9f1a4763"]``
+        user: who played the user. Example: ``scripted``
+        judge: judge of the run. Example: ``checks``
+        versions: version of each package that affects results. Example: ``{"pytest-mapsat": "1.0"}``
+        digest: digest of its episodes, which identifies the run. Example: ``0c2d9f1a47635b8e``
+        cases: number of cases before any were left out. Example: ``50``
+        episodes: number of episodes before any were left out. Example: ``200``
     """
 
     agent: str
@@ -37,7 +45,13 @@ class ComparedRun(Noun):
 
 
 class Unlike(Noun):
-    """One thing that must be equal for two runs to be comparable, and is not; each side as text."""
+    """One thing that must be equal for two runs to be comparable, and differs.
+
+    Attributes:
+        what: name of the thing. Example: ``suites``
+        baseline: its value in the earlier run, as text. Example: ``shop 1``
+        new: its value in the new run, as text. Example: ``shop 2``
+    """
 
     what: str
     baseline: str
@@ -45,12 +59,20 @@ class Unlike(Noun):
 
 
 class Change(Noun):
-    """How one metric changed over the cases that both runs have: new minus baseline, so that below 0 is worse.
+    """How one metric changed over the cases that both runs have: new minus baseline.
 
-    ``dimension`` and ``group`` name the cases (``domain``, ``navigation``); both are empty for all of them. ``baseline``, ``new`` and ``difference`` are
-    the least and the most that the means come to, equal where every label is known; null where no case has the metric in both runs. ``p``: how
-    probable a difference at least as large, in either direction, is between two runs of one agent on these cases, corrected for all metrics and
-    groups of the comparison. ``n`` cases are decided, ``undecided`` ones stand in at their bounds, ``left_out`` ones have no value in one of the runs.
+    Attributes:
+        metric: code of the metric. Example: ``ar``
+        dimension: dimension of the group of cases; empty for all cases. Example: ``domain``
+        group: name of the group; empty for all cases. Example: ``navigation``
+        baseline: least and greatest possible mean of the earlier run; null if no case has the metric in both runs. Example: ``[0.6, 0.7]``
+        new: least and greatest possible mean of the new run; null if no case has the metric in both runs. Example: ``[0.5, 0.6]``
+        difference: least and greatest possible difference, new minus baseline; below 0 is worse. Example: ``[-0.2, 0.0]``
+        p: probability of a difference at least as large between two runs of one agent, corrected for all metrics and groups; null if unknown. Example: ``0.03``
+        direction: worse, better, same, or unclear: chance or undecided labels may explain the difference.
+        n: number of decided cases. Example: ``48``
+        undecided: number of undecided cases, which count at their bounds. Example: ``2``
+        left_out: number of cases without a value in one of the runs. Example: ``0``
     """
 
     metric: str
@@ -67,13 +89,23 @@ class Change(Noun):
 
 
 class RuleResult(Noun):
-    """What became of one rule of ``--mapsat-max-drop``.
+    """Result of one rule of ``--mapsat-max-drop``.
 
-    ``rule``: as it was written, ``navigation.ar:0.02``. ``p``: how probable so large a drop is between two runs of one agent, corrected for all rules;
-    null where nothing is known of chance, or the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for
-    all such rules together. ``settle``: what the answer is worth and what would decide an inconclusive rule, a line each. ``smallest``: the drop that so many
-    cases and trials show four times in five; ``trials``: how many trials of each case would show one as large as the rule's; ``cases``, with ``@sampled``:
-    how many cases would decide it.
+    Attributes:
+        rule: the rule as it was written. Example: ``navigation.ar:0.02``
+        metric: code of the metric. Example: ``ar``
+        domain: domain that the rule is for; empty for all cases. Example: ``navigation``
+        drop: greatest allowed drop. Example: ``0.02``
+        outcome: whether the rule holds.
+        reason: reason in words. Example: ``ar dropped by 0.05, more than 0.02``
+        difference: least and greatest possible difference, new minus baseline. Example: ``[-0.06, -0.04]``
+        p: probability of so large a drop between two runs of one agent, corrected for all rules; null if unknown, or if the agent does not vary. Example: ``0.01``
+        low: with @sampled: lower end of the 95 % interval for cases like these, for all such rules together. Example: ``-0.08``
+        high: with @sampled: upper end of that interval. Example: ``-0.01``
+        settle: lines on what the result is worth, and what would decide an inconclusive rule. Example: ``["4 trials of each case would show a drop of 0.02"]``
+        smallest: smallest drop that this number of cases and trials shows four times in five. Example: ``0.03``
+        cases: with @sampled: number of cases that would decide the rule. Example: ``400``
+        trials: number of trials of each case that would show the rule's drop. Example: ``4``
     """
 
     rule: str
@@ -93,9 +125,23 @@ class RuleResult(Noun):
 
 
 class RequirementChange(Noun):
-    """A requirement whose label is another than before, in the first trial where it is; quotes and reasons of both sides.
+    """A requirement whose label changed, in the first trial where it did.
 
-    ``baseline_trials`` and ``new_trials``: in how many trials it was met, and of how many.
+    Attributes:
+        requirement: id of the requirement. Example: ``cancelled``
+        kind: kind of the requirement. Example: ``asked``
+        direction: whether the change is for the worse.
+        baseline: label in the earlier run.
+        new: label in the new run.
+        baseline_value: value of that label, 0 to 1; null if unknown. Example: ``1``
+        new_value: value of the new label, 0 to 1; null if unknown. Example: ``0``
+        baseline_why: reason of the earlier label. Example: ``1 row of orders fits``
+        new_why: reason of the new label. Example: ``no row of orders fits``
+        wanted: what would satisfy the requirement. Example: ``status equal to 'cancelled'``
+        baseline_quotes: quotes behind the earlier label. Example: ``[{"turn": 1, "start": 0, "end": 4, "text": "Done"}]``
+        new_quotes: quotes behind the new label. Example: ``[{"turn": 1, "start": 0, "end": 4, "text": "Done"}]``
+        baseline_trials: number of trials of the earlier run that met it, and of all trials. Example: ``[4, 4]``
+        new_trials: number of trials of the new run that met it, and of all trials. Example: ``[1, 4]``
     """
 
     requirement: str
@@ -115,7 +161,15 @@ class RequirementChange(Noun):
 
 
 class CaseSide(Noun):
-    """A case in one of the runs: how it ended under the pass rule, in how many of its trials it passed, and its metrics, bounds each."""
+    """A case in one of the two runs.
+
+    Attributes:
+        outcome: outcome under the pass rule.
+        reason: reason in words; empty if the case passed. Example: ``cancelled: no row of orders fits``
+        passed: number of trials that passed. Example: ``3``
+        trials: number of trials. Example: ``4``
+        metrics: least and greatest possible value of each metric, by code. Example: ``{"ar": [0.5, 0.5]}``
+    """
 
     outcome: Outcome
     reason: str = ""
@@ -125,7 +179,18 @@ class CaseSide(Noun):
 
 
 class CaseChange(Noun):
-    """A case that is not as it was. ``flipped``: it passed and does not, or the other way round."""
+    """A case that changed between two runs.
+
+    Attributes:
+        id: id of the case. Example: ``cancel-noodles``
+        nodeid: pytest's name of its item. Example: ``benchmark_cases/cancel-noodles.yaml::cancel-noodles``
+        domains: domains of the case. Example: ``["orders"]``
+        direction: whether the change is for the worse.
+        flipped: true if it passed in only one of the two runs.
+        baseline: the case in the earlier run.
+        new: the case in the new run.
+        requirements: requirements whose labels changed. Example: ``[{"requirement": "cancelled", "kind": "asked", "direction": "worse", "baseline": "passed", "new": "failed"}]``
+    """
 
     id: str
     nodeid: str = ""
@@ -138,14 +203,26 @@ class CaseChange(Noun):
 
 
 class Comparison(Noun):
-    """A run held against an earlier one.
+    """A run compared with an earlier one.
 
-    ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
-    (``common``). ``only_baseline``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
-    first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round;
-    ``varies``: whether trials of a case in one run end differently (true), or both runs have several trials of each case and none does (false); null: neither. ``reasons``: one line each, the gravest first;
-    ``where``: the domains in which cases got worse, with the cases and their requirements.
-    ``inconclusive`` says whether an inconclusive comparison fails the gate.
+    Attributes:
+        baseline: the earlier run.
+        new: the new run.
+        unlike: differences that make the runs incomparable; if there are any, nothing is compared unless ``common`` is true. Example: ``[{"what": "suites", "baseline": "shop 1", "new": "shop 2"}]``
+        common: true if only the common part was compared, as requested.
+        only_baseline: ids of cases that only the earlier run has. Example: ``["old-case"]``
+        only_new: ids of cases that only the new run has. Example: ``["new-case"]``
+        pairs: number of cases in both runs. Example: ``50``
+        changes: changes of each metric, for all cases first, then by domain. Example: ``[{"metric": "ar"}]``
+        rules: results of the rules of --mapsat-max-drop. Example: ``[{"rule": "ar:0.02", "metric": "ar", "drop": 0.02, "outcome": "passed", "reason": "no drop"}]``
+        cases: cases that changed, worst first. Example: ``[{"id": "cancel-noodles", "direction": "worse", "baseline": {"outcome": "passed"}, "new": {"outcome": "failed"}}]``
+        flips: number of cases that passed and no longer do, and of those that pass now. Example: ``[2, 1]``
+        varies: true if trials of a case end differently; false if each case has several trials and none does; null if unknown.
+        outcome: result of the comparison; invalid: the runs cannot be compared.
+        inconclusive: whether an inconclusive comparison fails the gate.
+        reasons: reasons in words, most serious first. Example: ``["2 cases passed and fail now"]``
+        where: domains in which cases got worse, with cases and requirements. Example: ``["orders: cancel-noodles (cancelled)"]``
+        warnings: remarks on the comparison. Example: ``["the agent's build is unknown"]``
     """
 
     baseline: ComparedRun
@@ -168,7 +245,7 @@ class Comparison(Noun):
 
     @property
     def comparable(self) -> bool:
-        """Return whether the runs differ only in what is compared, or were compared on their common part."""
+        """Return whether the runs differ only in the compared parts, or were compared on their common part."""
         return not self.unlike or self.common
 
 
@@ -177,11 +254,16 @@ GateOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
 
 
 class Aggregate(Noun):
-    """A mean with its denominator, its bounds and its interval.
+    """The mean of a metric over a group of cases.
 
-    ``n`` cases are decided, ``undecided`` ones stand in at their bounds; ``left_out`` says how many are neither, by outcome class. ``bounds``: the least and
-    the most that the mean can come to, widened by the measured errors of a judge that reads prose by rules; null where no case counts. ``mean`` is that of what
-    was seen, null where a case is undecided. ``low`` and ``high`` hold the mean at 95 %: ``low`` of the least, ``high`` of the most.
+    Attributes:
+        mean: mean of the decided cases; null if a case is undecided or none counts. Example: ``0.72``
+        bounds: least and greatest possible mean, widened by the measured error of reading prose; null if no case counts. Example: ``[0.68, 0.76]``
+        n: number of decided cases. Example: ``48``
+        undecided: number of undecided cases, which count at their bounds. Example: ``2``
+        low: lower end of the 95 % interval of the least possible mean; null if there is none. Example: ``0.55``
+        high: upper end of the 95 % interval of the greatest possible mean; null if there is none. Example: ``0.85``
+        left_out: number of cases that do not count, by the reason. Example: ``{"not_applicable": 1}``
     """
 
     mean: float | None
@@ -194,9 +276,12 @@ class Aggregate(Noun):
 
 
 class Gate(Noun):
-    """What the gate decided, and on what.
+    """Decision of the gate and the reasons for it.
 
-    ``thresholds``: those it was asked to hold, as ``ar>=0.65``; without any, a passed gate says only that nothing was lost.
+    Attributes:
+        outcome: decision: passed, failed, inconclusive or invalid.
+        reasons: reasons in words. Example: ``["47 cases failed"]``
+        thresholds: thresholds that were set; without any, a passed gate only means that nothing failed or was lost. Example: ``["ar>=0.65"]``
     """
 
     outcome: GateOutcome
@@ -205,17 +290,28 @@ class Gate(Noun):
 
 
 class JudgeInfo(Noun):
-    """Which judge, and whether its verdicts are known to be about these trajectories (null: it judged them itself)."""
+    """Judge of a run.
+
+    Attributes:
+        spec: judge as it was given. Example: ``checks``
+        linked: whether recorded verdicts are known to be about these dialogues; null if the judge read them itself.
+    """
 
     spec: str
     linked: bool | None = None
 
 
 class SuiteInfo(Noun):
-    """A suite as part of the run's manifest.
+    """A suite in the manifest of a run.
 
-    ``labels``, ``decisions``, ``calibration``: digests of its labels of people, of those that come before every judge, and of its own calibration table, which
-    the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where they were not counted.
+    Attributes:
+        name: name of the suite. Example: ``shop``
+        version: version of the suite. Example: ``"1"``
+        fingerprint: digest of everything in the suite that affects results. Example: ``9f1a47635b8e0c2d``
+        cases: number of cases in the suite, whatever the run covers; 0 if unknown. Example: ``50``
+        labels: digest of the suite's labels by people; empty if it has none. Example: ``5b8e0c2d9f1a4763``
+        decisions: digest of decisions by people that override judges; empty if there are none. Example: ``5b8e0c2d9f1a4763``
+        calibration: digest of the suite's own calibration table; empty if it has none. Example: ``5b8e0c2d9f1a4763``
     """
 
     name: str
@@ -233,18 +329,30 @@ class SuiteInfo(Noun):
 
 
 class RunOptions(Noun):
-    """The options that decide what a run does and how it is graded.
+    """Options that decide what a run does and how it is graded.
 
-    ``timeout_seconds``: wall time per episode. ``asserted`` (``assert`` in a file): the kinds of requirements that fail an item, or ``none``
-    alone. ``fail_under``: thresholds as they were written, ``fail_under_from`` says where. ``max_drop``: the drops against an earlier run that fail, as they
-    were written; ``inconclusive``: what a comparison means that cannot tell. ``allow_undecided``: cases, or
-    with % their share, that may stay undecided. ``pass_rule``: how many trials of a case must pass, as ``3/4``; empty: all.
-    ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
-    ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
-    tools were asked for what no recording answered. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
-    ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
-    ``http``: how a service was spoken to; empty: as usual, or as the agent's spec says.
-    ``agent_memory``: the memory of an agent over a user's tasks.
+    Attributes:
+        trials: number of trials of each case. Example: ``4``
+        max_turns: most agent replies in an episode. Example: ``10``
+        timeout_seconds: wall time of an episode in seconds. Example: ``300.0``
+        assert: kinds of requirements whose failure fails an item, or none alone. Example: ``["asked", "facts", "hard"]``
+        fail_under: thresholds as they were written. Example: ``["ar=0.65"]``
+        fail_under_from: where the thresholds were set.
+        max_drop: greatest allowed drops against an earlier run, as they were written. Example: ``["ar:0.02"]``
+        max_drop_from: where the allowed drops were set.
+        inconclusive: whether an inconclusive comparison fails the gate.
+        pass_rule: number of trials of a case that must pass, such as 3/4; empty: all. Example: ``3/4``
+        sample: number of cases drawn from each suite; 0: all. Example: ``100``
+        sample_by: attributes that the sample is spread over. Example: ``["domain"]``
+        sample_seed: seed of the sample. Example: ``0``
+        shard: part of the cases that ran, such as 2/8; empty: all. Example: ``2/8``
+        allow_undecided: number or percentage of cases that may stay undecided. Example: ``5%``
+        on_miss: record if calls without a recording were made with the user's own tools and recorded; else strict. Example: ``strict``
+        judge_votes: evaluations of one dialogue by a judging model. Example: ``1``
+        profile: whether the agent was given the user's profile.
+        metrics: metric sets added to those of the suites. Example: ``["pipa"]``
+        http: form or service file for an HTTP service; empty: that of the agent's own text. Example: ``openai``
+        agent_memory: memory of the agent over a user's tasks. Example: ``none``
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -282,11 +390,16 @@ class RunOptions(Noun):
 
 
 class RunRequest(Noun):
-    """What a run was asked for: it goes into the manifest whole and comes back from it.
+    """The request for a run; it is a part of the manifest.
 
-    ``agent_source``: a digest of the files that make the agent and what is around it, empty where none can be read. ``agent_build``: what names its build: the text
-    that was given, or for an agent in Python its ``agent_source``; empty where its code is elsewhere. ``decisions``: a digest of the file of people's
-    decisions that was named; empty: each suite's own counts.
+    Attributes:
+        agent: agent, as it was given. Example: ``my_agent:Agent``
+        agent_source: digest of the agent's files; empty where none can be read. Example: ``5b8e0c2d9f1a4763``
+        agent_build: name of the agent's build: the text that was given, else agent_source; empty where it is unknown. Example: ``2026-05-07.1``
+        user: who played the user. Example: ``scripted``
+        judge: judge, as it was given. Example: ``checks``
+        decisions: digest of the file of people's decisions that was given; empty: each suite's own. Example: ``5b8e0c2d9f1a4763``
+        options: options of the run.
     """
 
     agent: str
@@ -299,11 +412,24 @@ class RunRequest(Noun):
 
 
 class RunManifest(Noun):
-    """What was run: all that must be equal for two runs to be comparable.
+    """The manifest of a run: everything that must be equal for two runs to be comparable.
 
-    ``metrics``: those that the suites declare, in the order of their metric sets. ``prompts``: version and digest of those that models were asked with.
-    ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
-    one that was read from a journal.
+    Attributes:
+        versions: version of each package that affects results. Example: ``{"pytest-mapsat": "1.0"}``
+        suites: suites of the run. Example: ``[{"name": "shop", "version": "1", "fingerprint": "9f1a47635b8e0c2d"}]``
+        agent: agent, as it was given. Example: ``my_agent:Agent``
+        agent_source: digest of the agent's files; empty where none can be read. Example: ``5b8e0c2d9f1a4763``
+        agent_build: name of the agent's build; empty where it is unknown. Example: ``2026-05-07.1``
+        user: who played the user. Example: ``scripted``
+        judge: judge of the run.
+        decisions: digest of the file of people's decisions that was given; empty: each suite's own. Example: ``5b8e0c2d9f1a4763``
+        options: options of the run.
+        metrics: metrics that the suites declare, in the order of their metric sets. Example: ``[{"name": "ar"}]``
+        prompts: version and digest of each prompt that a model was given. Example: ``{"judge": "3 5b8e0c2d"}``
+        partial: reasons why not the whole suite ran. Example: ``["deselected by -k"]``
+        broken: files that could not be collected. Example: ``["benchmark_cases/total.yaml"]``
+        unfinished: reason why the run is incomplete, for one read from a journal; empty if it is complete. Example: ``the run was interrupted``
+        warnings: remarks on the run. Example: ``["the suite has no licence"]``
     """
 
     versions: dict[str, str]
@@ -336,7 +462,13 @@ class RunManifest(Noun):
 
 
 class Lost(Noun):
-    """An episode that was collected and has no scorecard, and why."""
+    """An episode that was collected and has no scorecard.
+
+    Attributes:
+        id: id of the case. Example: ``cancel-noodles``
+        trial: number of the trial, from 1. Example: ``1``
+        reason: why it has no scorecard. Example: ``a worker crashed``
+    """
 
     id: str
     trial: int = Field(default=1, ge=1, strict=True)
@@ -344,10 +476,14 @@ class Lost(Noun):
 
 
 class Accounting(Noun):
-    """Where every collected item went: to a scorecard, or it was deselected, or it is lost.
+    """Where every collected item went: to a scorecard, deselected, or lost.
 
-    ``drafts``: cases that no person has accepted yet, left out before they became items. ``excused``: cases that fail no item of ours: only a test of the user's
-    own plays them, or a mark expects them to fail.
+    Attributes:
+        collected: number of collected items. Example: ``50``
+        deselected: number of deselected items. Example: ``0``
+        lost: episodes without a scorecard. Example: ``[{"id": "cancel-noodles", "reason": "a worker crashed"}]``
+        drafts: cases left out because no person has accepted them yet. Example: ``["new-case"]``
+        excused: cases that fail no item: a test of the user's own plays them, or a mark expects them to fail. Example: ``["known-bug"]``
     """
 
     collected: int = Field(default=0, ge=0, strict=True)
@@ -358,7 +494,15 @@ class Accounting(Noun):
 
 
 class RunTiming(Noun):
-    """When, where and on what; never compared."""
+    """When and where the run took place; never compared.
+
+    Attributes:
+        started: start of the run, ISO 8601, UTC. Example: ``2026-05-07T16:30:00Z``
+        seconds: wall time in seconds. Example: ``3.1``
+        workers: number of worker processes; 0: the run had none. Example: ``2``
+        python: version of Python. Example: ``3.12.4``
+        pytest: version of pytest. Example: ``9.0.1``
+    """
 
     started: str = ""
     seconds: float = 0
@@ -368,9 +512,20 @@ class RunTiming(Noun):
 
 
 class Run(Noun):
-    """All scorecards of a run, sorted by case id and trial, with aggregates and the gate's decision.
+    """All scorecards of a run, sorted by case id and trial, with means and the gate's decision.
 
-    ``starts``: the rows that tables of an environment had at the start of episodes, packed, by digest; not all where they are too many.
+    Attributes:
+        schema: format and version of the file.
+        manifest: what was run.
+        accounting: where every collected item went.
+        cases: scorecards, one for each episode. Example: ``[]``
+        summary: mean of each metric over all cases, by code. Example: ``{"ar": {"mean": 0.72, "n": 50}}``
+        groups: mean of each metric, by dimension, group and code. Example: ``{"domain": {"orders": {"ar": {"mean": 0.72, "n": 12}}}}``
+        comparison: comparison with an earlier run; null if none was requested.
+        anchor: comparison with a second earlier run, the anchor; null if none was requested.
+        gate: decision of the gate.
+        timing: when and where the run took place.
+        starts: rows of the tables at the start of episodes, packed, by digest; tables that are too large are missing. Example: ``{"5b8e0c2d9f1a4763": "eJyLjgUAARUAuQ=="}``
     """
 
     schema_: Literal["mapsat-run/1"] = Field(default=RUN_SCHEMA, alias="schema")

@@ -84,7 +84,7 @@ def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]
         yield (*place, "type"), f"{wrong}{f', {hint}' if hint else ''}"
     for keyword in schema:
         if keyword not in _KEYWORDS and (hint := did_you_mean(keyword, _KEYWORDS)):
-            yield (*place, keyword), f"is no keyword of JSON Schema, {hint}"
+            yield (*place, keyword), f"is not a keyword of JSON Schema, {hint}"
     for keyword in ("properties", "patternProperties", "$defs", "definitions"):
         schemas = schema.get(keyword)
         for name, part in schemas.items() if isinstance(schemas, Mapping) else ():
@@ -162,7 +162,7 @@ class _Reading:
         at = f"{place}: " if place else ""
         self._parts += 1
         if schema is False:
-            yield f"{at}nothing of this name is asked for"
+            yield f"{at}no field of this name is requested"
         if not isinstance(schema, Mapping) or self._depth >= _DEEPEST_READ or self._parts > _MOST_PARTS:
             return
         # Null is allowed beside a type: as OpenAPI 3.0 says it, or by the default.
@@ -205,7 +205,7 @@ class _Reading:
             elif keyword == "not" and fits:
                 yield f"{at}found {shown(value)}, which is ruled out"
             elif keyword == "oneOf" and fits > 1:
-                yield f"{at}found {shown(value)}, which is {fits} of what it may be, expected one"
+                yield f"{at}found {shown(value)}, which is {fits} of the allowed forms, expected one"
             elif keyword != "not" and not fits:
                 # That it might have been null is no help.
                 reasons = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
@@ -235,7 +235,7 @@ class _Reading:
             if name in properties or any(holds is not False for holds in matching.values()):
                 continue
             if other is False:
-                yield f"{here}: nothing of this name is asked for{hint_at(name, properties)}"
+                yield f"{here}: no field of this name is requested{hint_at(name, properties)}"
             else:
                 yield from self.mismatches(other, member, here)
 

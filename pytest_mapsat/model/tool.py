@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -38,11 +38,15 @@ WAY_NAME = "via"
 
 
 class Searched(Noun):
-    """The columns of a table by which a text means its rows.
+    """Columns of a table that a search text is compared with.
 
-    ``name``: columns with names (a list of texts is many names); ``sort``: columns that say what sort of thing a row is ("the airport");
-    ``also``: columns whose words count as qualifiers; ``words``: the table of words that mean the same and of words that may be absent;
-    ``lon``, ``lat``: columns with the point in degrees, for "near the station".
+    Attributes:
+        name: columns with names; a list of texts is several names. Example: ``["name", "also_known_as"]``
+        sort: columns with the kind of thing that a row is ("the airport"). Example: ``["category"]``
+        also: columns whose words count as qualifiers. Example: ``["tags"]``
+        words: table of synonyms, and of words that may be left out; left out, there are none. Example: ``words``
+        lon: column with the longitude in degrees, for searches such as "near the station". Example: ``lon``
+        lat: column with the latitude in degrees. Example: ``lat``
     """
 
     name: Columns = ()
@@ -54,10 +58,14 @@ class Searched(Noun):
 
 
 class Reference(Searched):
-    """How a value says which row of a table is meant: by id, by name, by a point that lies near.
+    """How a value refers to a row of a table: by id, by name, or by a point close to it.
 
-    ``table``: the table; ``id``: the column with the id; ``near_m``: how far from the user a thing may lie that is meant by name, metres; none: anywhere;
-    ``within_m``: how far a given point may lie from a row's, metres; ``here``: words for where the user is.
+    Attributes:
+        table: name of the table. Example: ``places``
+        id: column with the id; ``id`` by default. Example: ``id``
+        near_m: greatest distance in metres between the user and a thing that is referred to by name; left out, no limit. Example: ``5000``
+        within_m: greatest distance in metres between a given point and the row's; 150 by default. Example: ``150``
+        here: words for the user's own position. Example: ``["here", "my location"]``
     """
 
     table: str
@@ -68,9 +76,12 @@ class Reference(Searched):
 
 
 class EqualTo(Noun):
-    """The column has the parameter's value, in the form that the parameter's ``match`` gives both; a list in the column: one of them.
+    """The column equals the parameter, both in the form of the parameter's ``match``; a list in the column: one of its elements does.
 
-    ``context``: what of the case's context stands for a value that the call does not give.
+    Attributes:
+        op: name of the filter.
+        column: name of the column. Example: ``city``
+        context: part of the case's context that is used where the call gives no value.
     """
 
     op: Literal["equal"]
@@ -79,17 +90,24 @@ class EqualTo(Noun):
 
 
 class Words(Searched):
-    """The row is what a search text asks for: its name, or a sort of things, with or without qualifiers."""
+    """The row is what a search text asks for: its name, or its kind, with or without qualifiers.
+
+    Attributes:
+        op: name of the filter.
+        name: columns with names; a list of texts is several names. Example: ``["name"]``
+    """
 
     op: Literal["words"]
     name: Columns
 
 
 class Around(Noun):
-    """The row's point lies in the circle around the parameter's.
+    """The row's point (columns ``lon`` and ``lat``, degrees) lies in a circle around the parameter's. A centre with no row within 100 km is an error.
 
-    It stands in the columns ``lon`` and ``lat``, degrees; ``within``: the parameter with the radius, or metres. Centres with no row within 100 km are an error.
-    ``ends``: how a centre that is no point names a place.
+    Attributes:
+        op: name of the filter.
+        within: parameter with the radius in metres, or the radius itself. Example: ``radius``
+        ends: how a centre that is no point names a place; left out, it must be a point.
     """
 
     op: Literal["around"]
@@ -98,9 +116,13 @@ class Around(Noun):
 
 
 class Refers(Noun):
-    """The parameter says which row of some table is meant, and the column holds its id, or a list with it.
+    """The parameter refers to a row of some table, and the column holds its id, or a list with it.
 
-    ``unknown``: whether a value that means no row is an ``error``, or has ``nothing`` to return.
+    Attributes:
+        op: name of the filter.
+        to: how the parameter refers to a row.
+        column: column with the id. Example: ``shop_id``
+        unknown: error: a value that refers to no row is an error. nothing: it returns no rows.
     """
 
     op: Literal["refers"]
@@ -110,10 +132,11 @@ class Refers(Noun):
 
 
 class ColumnHolds(Noun):
-    """What the column holds fits the parameter.
+    """The column is compared with the parameter.
 
-    ``least``, ``most``: its figure is at least, or at most, the parameter's; ``open_at``: its opening hours hold the parameter's time of day; ``user``: it is the
-    case's own user, whom the parameter must name: no other user's rows are shown.
+    Attributes:
+        op: least, most: the figure in the column is at least, or at most, the parameter. open_at: opening hours include the parameter's time. user: the parameter must be the case's own user, whose rows are returned.
+        column: name of the column. Example: ``rating``
     """
 
     op: Literal["least", "most", "open_at", "user"]
@@ -121,9 +144,12 @@ class ColumnHolds(Noun):
 
 
 class OnDay(Noun):
-    """The column's date is the parameter's: a date in any usual form, or a word that counts days from the case's own.
+    """The column's date is the parameter's: a date in any usual form, or a word such as "tomorrow".
 
-    ``words``: word -> days from the case's own ("tomorrow": 1).
+    Attributes:
+        op: name of the filter.
+        column: name of the column. Example: ``date``
+        words: days from the case's own date, by word. Example: ``{"today": 0, "tomorrow": 1}``
     """
 
     op: Literal["day"]
@@ -135,23 +161,37 @@ RowFilter = Annotated[EqualTo | Words | Around | Refers | ColumnHolds | OnDay, F
 
 
 class MetresFrom(Noun):
-    """Metres between the row's point (its columns ``lon`` and ``lat``) and the parameter's, as the crow flies."""
+    """Metres between the row's point (columns ``lon`` and ``lat``) and the parameter's, as the crow flies.
+
+    Attributes:
+        op: name of the computation.
+        parameter: parameter with the point. Example: ``location``
+    """
 
     op: Literal["metres_from"]
     parameter: Parameter
 
 
 class OpenNow(Noun):
-    """Whether the row is open at the case's own time; absent where its hours cannot be read."""
+    """Whether the row is open at the case's time; left out where its hours cannot be read.
+
+    Attributes:
+        op: name of the computation.
+        column: column with the opening hours. Example: ``hours``
+    """
 
     op: Literal["open_now"]
     column: Column
 
 
 class NextTimes(Noun):
-    """The next times of day of a timetable from the case's own time on.
+    """The next times of day of a timetable, from the case's time on.
 
-    ``column``: the timetable, hour ("09") -> minutes ("12"); ``within_min``: how far to look ahead; ``at_most``: how many are given.
+    Attributes:
+        op: name of the computation.
+        column: column with the timetable: hour ("09") -> minutes ("12"). Example: ``timetable``
+        within_min: how far to look ahead, in minutes; 60 by default. Example: ``60``
+        at_most: greatest number of times; 3 by default. Example: ``3``
     """
 
     op: Literal["next_times"]
@@ -161,10 +201,17 @@ class NextTimes(Noun):
 
 
 class OfRoute(Noun):
-    """A figure of the quickest route between two parameters, as another tool of kind ``routes`` gives it.
+    """A figure of the fastest route between two parameters, as another tool of kind ``routes`` computes it.
 
-    ``routes``: the tool; ``mode``: the way of travelling; ``give``: the figure's name there; ``plus``, ``per_km``: columns with what is added, and with what
-    is added for each kilometre in place of the figure itself.
+    Attributes:
+        op: name of the computation.
+        routes: name of that tool. Example: ``plan_route``
+        origin: parameter with the start. Example: ``origin``
+        destination: parameter with the end. Example: ``destination``
+        mode: way of travelling. Example: ``driving``
+        give: name of the figure there. Example: ``duration_min``
+        plus: column with an amount to add; left out, nothing is added. Example: ``base_fare``
+        per_km: column with an amount for each kilometre, in place of the figure itself. Example: ``fare_per_km``
     """
 
     op: Literal["route"]
@@ -181,24 +228,29 @@ ComputedField = Annotated[MetresFrom | OpenNow | NextTimes | OfRoute, Field(disc
 
 
 class ListPage(Noun):
-    """Which part of a long list is given. ``number``: the parameter with the page, from 1; ``size``: that with the length of a page."""
+    """Parameters that select a part of a long list.
+
+    Attributes:
+        number: parameter with the page, counted from 1; left out, there are no pages. Example: ``page``
+        size: parameter with the number of rows on a page. Example: ``page_size``
+    """
 
     number: Parameter | None = None
     size: Parameter | None = None
 
 
 class TableAnswer(Noun):
-    """Rows of a table, however they are chosen.
+    """Rows of a table, however they are selected.
 
     Attributes:
-        table: the table.
-        where: parameter -> how it filters; one that the call does not give filters nothing.
-        limit: the most rows that are given, or that a page has where the call does not say.
-        page: parameters that ask for a part.
-        items: where the rows stand in the result.
-        count: where the number of rows given stands.
-        show: the columns and computed fields that are given, all columns where none are named. A row without one has none.
-        echo: key of the result -> parameter whose value (of a reference: the id) stands there.
+        table: name of the table. Example: ``places``
+        where: filter for each parameter; a parameter that the call leaves out filters nothing. Example: ``{"city": {"op": "equal", "column": "city"}}``
+        limit: greatest number of rows, or of rows on a page where the call does not say; 20 by default. Example: ``20``
+        page: parameters that select a part of the list; left out, there are none.
+        items: key of the list of rows in the result. Example: ``places``
+        count: key of the number of rows in the result; left out, it has none. Example: ``count``
+        show: columns and computed fields in the result; left out, all columns. Example: ``["id", "name", "rating"]``
+        echo: parameter for each key of the result that repeats an argument (of a reference: the id). Example: ``{"city": "city"}``
     """
 
     table: str
@@ -212,12 +264,12 @@ class TableAnswer(Noun):
 
 
 class RowsAnswer(TableAnswer):
-    """Rows that fit all filters. Without ``items`` the result is the one row, and none is an error.
+    """Rows that pass all filters. Without ``items`` the result is one row, and no row is an error.
 
     Attributes:
-        compute: fields that no column holds, by name.
-        sort: columns or computed fields, ``-`` before one: the greatest first; rows without it last. Where none decides: the rows that fit a search text
-            best, then the order of the table.
+        kind: way in which the answer is computed: rows.
+        compute: fields that no column holds, by name. Example: ``{"distance_m": {"op": "metres_from", "parameter": "location"}}``
+        sort: columns or computed fields to sort by; ``-`` sorts the greatest first. Ties: best match of the search text, then the table's order. Example: ``["-rating"]``
     """
 
     kind: Literal["rows"]
@@ -228,7 +280,13 @@ class RowsAnswer(TableAnswer):
 _CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d$"
 #: What one phrase may stand for.
 _Says = Annotated[
-    Annotated[Between, BeforeValidator(lambda value: {"op": "between", **value} if isinstance(value, dict) else value)]
+    Annotated[
+        Between,
+        BeforeValidator(
+            lambda value: {"op": "between", **value} if isinstance(value, dict) else value,
+            json_schema_input_type=dict[str, float],
+        ),
+    ]
     | StrictBool
     | StrictInt
     | StrictFloat
@@ -238,16 +296,16 @@ _Says = Annotated[
 
 
 class RankedField(Noun):
-    """What a searched column holds. What it holds alone may be written as a word: ``tags: words``.
+    """Content of a searched column. A bare word is short for ``holds``: ``tags: words``.
 
     Attributes:
-        holds: ``name``; ``word``: one text, number or truth value; ``words``: a list of these; ``figure``; ``hours``: opening hours; ``text``: running text, which
-            counts for the text score and fulfils no condition.
-        role: what a figure is a figure of, by which a query means it ("rated 4.5").
-        unit: what it is written in, by role unless given.
-        says: phrase -> the condition that it stands for: ``{min: 4.5}`` of a figure, a match of kind between, a time of day of hours, a value of words.
+        holds: type of the content: name; word: one text, number or truth value; words: a list of these; figure; hours: opening hours; text: running text, which affects the score and fulfils no condition.
+        role: what a figure states; a query refers to it by this ("rated 4.5").
+        unit: unit of a figure; left out, that of the role.
+        says: condition for each phrase: ``{min: 4.5}`` for a figure, a time for hours, a value for words. Example: ``{"late": "23:30"}``
     """
 
+    word: ClassVar[str] = "holds"
     holds: Literal["name", "word", "words", "figure", "hours", "text"]
     role: FigureRole | None = None
     unit: FieldUnit | None = None
@@ -276,7 +334,7 @@ class RankedField(Noun):
                 fits = self.holds in ("word", "words") and not isinstance(meant, Between)
                 expected = "a value of the column" if self.holds in ("word", "words") else "no phrases here"
             if not fits:
-                raise ValueError(f"says: {phrase!r} stands for {shown(meant)}, expected {expected}")
+                raise ValueError(f"says: {phrase!r} means {shown(meant)}, expected {expected}")
         return self
 
 
@@ -285,19 +343,18 @@ _FILTERS = {"equal": ("name", "word", "words"), "least": ("figure",), "most": ("
 
 
 class RankedAnswer(TableAnswer):
-    """The rows of one part of a large table that fit a free text best.
+    """The rows of one part of a large table that fit a free text best: first by the number of conditions fulfilled, then by a text score, then by id.
 
-    First comes how many of the text's conditions a row fulfils, then a text score, then the id. Conditions are words of the part's own fields, declared
-    synonyms, figures and times of day.
+    Conditions are words of the part's own fields, declared synonyms, figures and times of day.
 
     Attributes:
-        id: the column with the id, a text that no two rows share.
-        part: the column that separates the parts, cities for instance; a part is read when a call first searches it. A call searches the part that its
-            parameter of this name gives, else one that the text names, else the city of the case's context.
-        fields: column -> what it holds; no other is searched.
-        text: the parameter with the free text.
-        words: the table of words that mean the same (see ``Words``).
-        where: parameter -> how it filters, strictly: ``equal``, ``least``, ``most``, ``open_at``.
+        kind: way in which the answer is computed: ranked.
+        id: column with a unique id, a text; ``id`` by default. Example: ``id``
+        part: column that divides the table, such as the city. A call searches the part that it names, else one that the text names, else the city of the case. Example: ``city``
+        fields: content of each searched column; no other column is searched. Example: ``{"name": "name", "tags": "words"}``
+        text: parameter with the free text. Example: ``query``
+        words: table of synonyms; left out, there are none. Example: ``words``
+        items: key of the list of rows in the result. Example: ``items``
     """
 
     kind: Literal["ranked"]
@@ -320,7 +377,7 @@ class RankedAnswer(TableAnswer):
             field = self.fields.get(rule.column)
             if field is None:
                 hint = did_you_mean(rule.column, self.fields, "there is")
-                raise ValueError(f"where: {parameter}: the column {rule.column!r} is none of fields ({hint})")
+                raise ValueError(f"where: {parameter}: the column {rule.column!r} is not one of fields ({hint})")
             if field.holds not in kinds:
                 raise ValueError(
                     f"where: {parameter}: {rule.op} needs a column that holds {' or '.join(kinds)}, and {rule.column} holds {field.holds}"
@@ -329,10 +386,14 @@ class RankedAnswer(TableAnswer):
 
 
 class Local(Noun):
-    """What a way by local streets is taken for: by the distance as the crow flies.
+    """Estimate of a way by local streets from the distance as the crow flies.
 
-    metres = ``detour`` x distance, rounded to ten metres; minutes = ``plus_min`` + metres / ``m_per_min``, rounded up. ``more``: further fields.
-    ``reach_m``: how far local streets lead, metres as the crow flies; none: everywhere.
+    Attributes:
+        detour: factor of the distance, at least 1; metres are rounded to ten. Example: ``1.3``
+        m_per_min: speed in metres per minute. Example: ``80``
+        plus_min: minutes to add; 0 by default. Example: ``5``
+        reach_m: longest local way in metres, as the crow flies; left out, no limit. Example: ``3000``
+        more: further fields of the result. Example: ``{"toll_yuan": 0}``
     """
 
     detour: float = Field(ge=1)
@@ -346,19 +407,22 @@ class RoutesAnswer(Noun):
     """Routes between two points by a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
 
     A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
-    day), ``via`` (its name, if it has one) and those named below. A trip goes by the network where one way joins its two ends, both within 150 m of it; else by local streets as far as they
-    reach; a longer one by the network, with local streets to and from it.
+    day), ``via`` (its name, if it has one) and those named below. A trip uses the network if one way joins its two ends, both within 150 m of it; else local streets as far as they
+    reach; a longer one uses the network, with local streets to and from it.
 
     Attributes:
-        ends: how an end that is no point names a place.
-        ways: the table of ways.
-        metres, minutes: the columns with length and time, and the keys of the result.
-        sums: columns that add up on a route ("toll_yuan"); least: those of which the smallest counts ("max_height_m").
-        avoid: parameter -> column: where the parameter is true, ways with anything in it are left out.
-        heed: whether ways that are closed at the case's own time are left out.
-        alternatives: the most routes; each further one avoids a name of a way of those before it, and none takes more than three times as long as the quickest.
-        local: mode -> what a local way is taken for. These are the modes.
-        echo: as for rows.
+        kind: way in which the answer is computed: routes.
+        ends: how an end that is no point names a place; left out, it must be a point.
+        ways: table of the ways. Example: ``roads``
+        metres: column with the length, and key in the result. Example: ``distance_m``
+        minutes: column with the time, and key in the result. Example: ``duration_min``
+        sums: columns that add up along a route. Example: ``["toll_yuan"]``
+        least: columns of which the smallest value along a route counts. Example: ``["max_height_m"]``
+        avoid: column for each parameter: if the parameter is true, ways with a value in the column are left out. Example: ``{"avoid_tolls": "toll_yuan"}``
+        heed: false: ways that are closed at the case's time are used all the same; true by default.
+        alternatives: greatest number of routes; 3 by default. Each further one avoids a named way of the others and takes at most three times as long as the fastest. Example: ``3``
+        local: estimate by local streets for each way of travelling; these are the modes. Example: ``{"walking": {"detour": 1.3, "m_per_min": 80}}``
+        echo: parameter for each key of the result that repeats an argument. Example: ``{"origin": "origin"}``
     """
 
     kind: Literal["routes"]
@@ -376,17 +440,18 @@ class RoutesAnswer(Noun):
 
 
 class RoundAnswer(Noun):
-    """The shortest round from a start through some places and back.
-
-    A round has the same length both ways: among equals the one comes first whose places do, by the column ``ties`` and then by id.
+    """The shortest round trip from a start through some places. Among equals, that with the lower ``ties``, then the lower ids, comes first.
 
     Attributes:
-        start, stops: the parameters.
-        places: how a stop says which place it is.
-        routes: the tool of kind ``routes`` that knows each leg; mode: the way of travelling.
-        show: key of a place in ``order``, where they stand in their order -> column.
-        legs: where the legs stand, the whole round last, each with ``from``, ``to``, ``m`` and ``min``.
-        ties: the column with a number that a place is taken by where rounds are equal; places without one come last.
+        kind: way in which the answer is computed: round.
+        start: parameter with the start. Example: ``origin``
+        stops: parameter with the places to visit. Example: ``stops``
+        places: how a stop refers to a place.
+        routes: tool of kind ``routes`` that computes each leg. Example: ``plan_route``
+        mode: way of travelling. Example: ``walking``
+        show: column for each key of a place in ``order``, the list of stops in the result. Example: ``{"id": "id", "name": "name"}``
+        legs: key of the legs in the result, the whole round last, each with from, to, m and min. Example: ``legs``
+        ties: column with a number that orders equal rounds; places without one come last. Example: ``rank``
     """
 
     kind: Literal["round"]
@@ -404,14 +469,14 @@ ToolAnswer = Annotated[RowsAnswer | RankedAnswer | RoutesAnswer | RoundAnswer, F
 
 
 class RowPatch(Noun):
-    """How some rows of one table differ from those that all cases start from: they are changed, hidden, or added.
+    """How some rows of a table differ in a case: they are changed, hidden or added.
 
     Attributes:
-        table: the table that is changed.
-        where: column -> value, or a list of values of which one: the rows that are changed or hidden.
-        set: column -> new value.
-        hide: whether the rows are taken out.
-        add: rows that are added.
+        table: name of the table. Example: ``orders``
+        where: value, or list of values, for each column that selects the rows to change or hide. Example: ``{"id": "A1"}``
+        set: new value for each column. Example: ``{"status": "sent"}``
+        hide: true: the rows are removed.
+        add: rows to add. Example: ``[{"id": "A9", "dish": "ramen", "status": "open"}]``
     """
 
     table: str
@@ -444,25 +509,23 @@ ParameterType = Literal[
 
 
 class ParameterMatch(Noun):
-    """How one parameter of a call may be matched with a recorded one.
+    """How one parameter of a call is compared with that of a recorded call.
 
     Attributes:
-        type: the canonical type.
-        role: ``essential`` must match within its tolerance; ``preference`` may differ and makes the answer near, by name;
-            ``ignored`` is not compared.
-        default: the value that a call without the parameter stands for.
-        pair: for ``lon``: the name of the latitude parameter it makes a point with.
-        within_m: for lon, point, points: how far a recorded point may lie, metres. 0: equal to about a metre only.
-        near: for text: the least similarity, 0 to 1, of a near answer; none: text must be equal. A token that was asked
-            for is never dropped, and text is near only where every location-like essential parameter is within its tolerance.
-        synonyms: word -> the words that mean the same.
-        suffixes: for place and text: endings that do not count.
-        prefixes: likewise beginnings.
-        generic: words that say only what sort of thing is meant ("shop"), which may be absent on either side.
-        named: for point: a value that is no point may name a place, where the tool's ``answer`` says how.
-        covers: the recorded list was made for a greater value of this parameter and may be cut to a smaller one.
-        open: a call and a recording of which only one gives it are near: it steers a search and limits nothing.
-        subset: for ``set``: a recording made for more members may be cut to those asked for, by the result's own labels.
+        type: type of the values, which decides how they are compared.
+        role: essential: must match within its tolerance. preference: may differ, and the answer is then marked near. ignored: is not compared.
+        default: value that a call without the parameter means; left out, none. Example: ``10``
+        pair: for type lon: parameter with the latitude. Example: ``lat``
+        within_m: for lon, point, points: greatest distance in metres to a recorded point; 0: about one metre. Example: ``100``
+        near: for text: least similarity of a near answer, 0 to 1; left out, texts must be equal. Example: ``0.8``
+        synonyms: words with the same meaning, by word. Example: ``{"restaurant": ["eatery"]}``
+        suffixes: for place and text: endings that do not count. Example: ``[" city"]``
+        prefixes: for place and text: beginnings that do not count. Example: ``["the "]``
+        generic: words that only state the kind of thing and may be missing on either side. Example: ``["shop"]``
+        named: for point: true: a value that is no point may name a place, as the tool's answer describes.
+        open: true: a call and a recording are near if only one of them gives the parameter.
+        covers: allows a recorded list for a greater value to be cut for a smaller one; left out, it is not.
+        subset: for set: allows a recording for more members to be cut to those that are asked for; left out, it is not.
     """
 
     type: ParameterType = "text"
@@ -482,11 +545,16 @@ class ParameterMatch(Noun):
 
 
 class CutByDistance(Noun):
-    """Where in a result the distance-sorted list stands that a smaller radius cuts.
+    """How a list sorted by distance is cut for a smaller radius. A list without distances is cut by the points alone, and may then lack near things beyond its end.
 
-    ``items``: dotted path of the list; ``distance``: key in an item, metres; ``lon``/``lat``: dotted keys of an item's own point, or ``point`` the one
-    of both. A list without distances is cut by the points alone, and may lack what lies nearer than its last item.
-    ``count``: dotted path of a number that must follow the length; ``centre``: the ``lon`` or ``point`` parameter the circle is drawn around.
+    Attributes:
+        items: dotted path of the list. Example: ``places``
+        distance: key of the distance in an item, in metres; left out, points decide. Example: ``distance_m``
+        lon: dotted key of an item's longitude. Example: ``location.lon``
+        lat: dotted key of an item's latitude. Example: ``location.lat``
+        point: dotted key of an item's point, in place of lon and lat. Example: ``location``
+        count: dotted path of the number of items, which is updated; left out, there is none. Example: ``count``
+        centre: parameter with the centre of the circle, of type lon or point. Example: ``location``
     """
 
     items: str
@@ -506,9 +574,11 @@ class CutByDistance(Noun):
 
 
 class CutByLabel(Noun):
-    """Where in a result the list stands whose elements begin with a label for each member of a set.
+    """How a list is cut whose elements begin with a label for each member of a set.
 
-    ``items``: dotted path ("" for the result itself); ``labels``: member -> the text its elements begin with.
+    Attributes:
+        items: dotted path of the list; empty: the result itself. Example: ``forecast``
+        labels: label that the elements of each member begin with. Example: ``{"today": "Today:"}``
     """
 
     items: str = ""
@@ -546,14 +616,21 @@ _UNITS |= {"wait": "min", "slack": "min", "stay": "min"}
 
 
 class Meaning(Noun):
-    """What the values at one path of a result mean. A kind alone may be written as a word: ``rating: rating``.
+    """Meaning of the values at one path of a result. A bare word is short for ``kind``: ``rating: rating``.
 
-    ``unit``: the one they are written in; ``scale``: what they are multiplied with first (0.01 for cents). ``role``: what they are
-    said of their thing, by kind unless given. ``mode``: the way of travelling they hold for ("walking", "driving", "cycling", "transit";
-    "straight" as the crow flies). ``noun``: what is counted. ``words``: what single values stand for ("驾车" for driving); a value that stands for
-    nothing ("") says nothing. ``labels``: for labelled text, label -> what stands behind it, up to one of ``ends``.
+    Attributes:
+        kind: type of the values: names, ids and figures are evidence for what a reply says; text is running words; ignored is no evidence at all.
+        unit: unit of the figures; left out, that of the kind.
+        scale: factor for the figures (0.01 for cents); 1 by default. Example: ``0.01``
+        role: what the figures state about their thing; left out, that of the kind.
+        mode: way of travelling that the figures are for: walking, driving, cycling, transit, or straight (as the crow flies). Example: ``walking``
+        noun: what is counted. Example: ``reviews``
+        words: meaning of single values; a value with an empty meaning says nothing. Example: ``{"驾车": "driving"}``
+        labels: for kind labelled: meaning of the text behind each label. Example: ``{"Price:": "price"}``
+        ends: texts that end the part behind a label. Example: ``[";"]``
     """
 
+    word: ClassVar[str] = "kind"
     kind: FieldKind
     unit: FieldUnit | None = None
     scale: float = Field(default=1, gt=0)
@@ -595,11 +672,14 @@ MeaningTree = dict[str, Any]
 
 
 class Entities(Noun):
-    """Where in a result things with a name stand, so that a judge can find what an answer recommends.
+    """Where a result lists things with names, so that a judge can find what a reply recommends.
 
-    ``items``: dotted path of a list or object (``*`` for every element); ``name``, ``id``: keys of an item. ``sort``: what is listed there; a check
-    without a ``tool`` recommends places only. ``leg``: the items are stretches between things that are listed elsewhere, and name no thing themselves. ``fields``: dotted
-    path in an item -> what its values mean.
+    Attributes:
+        items: dotted path of a list or object; ``*`` is every element. Example: ``places``
+        name: key of the name in an item; ``name`` by default. Example: ``name``
+        id: key of the id in an item; left out, items have none. Example: ``id``
+        fields: meaning of the values at each dotted path in an item. Example: ``{"rating": "rating", "price": "price"}``
+        sort: kind of the things. Checks without ``tool`` are about places only. leg: stretches between things that are listed elsewhere.
     """
 
     items: str
@@ -610,20 +690,27 @@ class Entities(Noun):
 
 
 class Tool(Noun):
-    """One tool of a suite.
+    """One tool of a suite: its description for agents, and what its results mean.
 
-    ``parameters`` is the JSON Schema shown to the agent; ``match`` says, by parameter, how calls are matched. ``answers_about`` names the parameter
-    that must be the case's own user (a profile tool), so that no user's data is served for another.
+    A result is evidence only as far as ``entities`` and ``fields`` declare its values. Values beside each other in a list belong to the names there, else to those around them.
 
-    A result is evidence as far as it is declared: ``entities`` and ``fields`` (dotted path in the result, ``*`` for every member -> what its
-    values mean); ``about`` names the parameters that say, by id, point or name, which things it is said of; ``mode`` the one with the
-    way of travelling; ``answer`` how it is computed from the suite's tables. What lies together in a member of a list belongs to the names in it, else to those around it.
-
-    ``secrets``: parameters, and dotted paths of a result, whose values no recording keeps. Such a parameter is not compared.
-    ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
-    to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
-    ``asks``: the words with which its go-ahead is asked for (cancel, 取消): a user agrees to a call only where one of them stands in the question.
-    ``by``: who may call it: the agent, the simulated user, both, or neither (``world``): then it only prepares a case. An agent learns nothing of a tool that is not its own.
+    Attributes:
+        name: name of the tool. Example: ``list_orders``
+        aliases: other names that a call may use. Example: ``["get_orders"]``
+        strict: true: arguments of another type than the parameter's are refused; left out, ``"2"`` passes for 2. The suite's ``arguments: strict`` applies to all tools.
+        by: who may call it: agent, user (the simulated one), both, or world (only the preparation of a case).
+        description: description for the agent. Example: ``List the orders of a customer.``
+        effect: write if a call changes the state; read otherwise.
+        profile: true: the tool returns what is known of the user.
+        parameters: JSON Schema of the arguments, of type object, as the agent sees it. Example: ``{"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]}``
+        match: how each parameter is compared with that of a recorded call; left out, as text. Example: ``{"query": {"near": 0.8}}``
+        entities: where its results list things with names. Example: ``[{"items": "orders", "name": "dish", "id": "id"}]``
+        fields: meaning of the values at each dotted path of a result; ``*`` is every member. Example: ``{"price": "price", "status": "text"}``
+        about: parameters that name, by id, point or name, the things a result is about. Example: ``["order_id"]``
+        mode: parameter with the way of travelling; left out, it has none. Example: ``mode``
+        answer: how an answer is computed from the suite's tables; left out, it is recorded, or Python code gives it.
+        secrets: parameters, and dotted paths of a result, whose values no recording keeps. Example: ``["password"]``
+        asks: words of a request for a go-ahead; the user agrees to a call only if the request has one of them. Example: ``["cancel"]``
     """
 
     name: Identifier
@@ -645,7 +732,7 @@ class Tool(Noun):
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
-        """Raise ValueError if parameters is no valid object schema, or match, about or mode names an unknown parameter."""
+        """Raise ValueError if parameters is not a valid object schema, or match, about or mode names an unknown parameter."""
         properties = self.parameters.get("properties", {})
         if self.parameters.get("type") != "object" or not isinstance(properties, dict):
             raise ValueError("parameters is a JSON Schema of type object with properties")

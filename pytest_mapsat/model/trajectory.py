@@ -1,4 +1,4 @@
-"""What happened in one episode: turns, their steps, where every tool answer came from, and what a reply hands over as data."""
+"""The course of one episode: turns, their steps, the source of every tool answer, and the data that a reply hands over."""
 
 from __future__ import annotations
 
@@ -34,9 +34,15 @@ Ending = Literal["done", "stalled", "max_turns", "timeout", "agent_error", "user
 
 
 class Difference(Noun):
-    """One argument in which a recorded call differs from the one that was asked.
+    """One argument in which a recorded call differs from the call that was made.
 
-    ``score``: text similarity, 0 to 1; ``distance_m``: metres.
+    Attributes:
+        parameter: name of the parameter. Example: ``query``
+        asked: value in the call. Example: ``noodle soup``
+        recorded: value in the recording. Example: ``noodles``
+        score: similarity of the two texts, 0 to 1; null if they are no texts. Example: ``0.8``
+        distance_m: distance of the two points in metres; null if they are no points. Example: ``120``
+        note: remark in words. Example: ``a generic word is missing``
     """
 
     parameter: str
@@ -50,10 +56,12 @@ class Difference(Noun):
 class Provenance(Noun):
     """Where the answer to one call came from.
 
-    ``kind``: a recording (``exact``, ``near``, ``composed`` of several), the data of a sandbox (``computed``), a recorded
-    dialogue, a tool of the agent's own, of which it was reported (``reported``), or nowhere (``miss``).
-    ``recording``: key of the recording that answered; ``differences``: what a near or composed answer does not share with the call; for a
-    miss: what keeps the nearest recording, ``recording``, from answering. ``candidates``: how many conflicting recordings stood behind the answer.
+    Attributes:
+        kind: exact, near: a recording. composed: several recordings. computed: data of the sandbox. recorded: a recorded dialogue. reported: a tool of the agent's own. miss: nowhere.
+        recording: key of the recording that answered, or of the nearest one for a miss; empty if there is none. Example: ``list_orders/5b8e0c2d``
+        differences: arguments in which the recording differs from the call. Example: ``[{"parameter": "query"}]``
+        candidates: number of conflicting recordings that could have answered. Example: ``1``
+        note: remark in words. Example: ``cut to 500 m``
     """
 
     kind: ProvenanceKind
@@ -64,7 +72,15 @@ class Provenance(Noun):
 
 
 class RowChange(Noun):
-    """A row of a sandbox's table that a call changed; null where it was not there before, or is not there any more. ``key``: the column that holds the id."""
+    """A row of a table that a call changed.
+
+    Attributes:
+        table: name of the table. Example: ``orders``
+        id: id of the row. Example: ``A1``
+        key: column with the id. Example: ``id``
+        before: the row before the change; null for a new row. Example: ``{"id": "A1", "status": "open"}``
+        after: the row after the change; null for a removed row. Example: ``{"id": "A1", "status": "cancelled"}``
+    """
 
     table: str
     id: str
@@ -102,7 +118,13 @@ def _cell(row: JsonObject | None, name: str) -> str:
 
 
 class Usage(Noun):
-    """What a speaker, or a judge spent: tokens, and money in US dollars. Null: not known."""
+    """Tokens and money that a speaker or a judge spent.
+
+    Attributes:
+        input_tokens: number of input tokens; null if unknown. Example: ``1200``
+        output_tokens: number of output tokens; null if unknown. Example: ``300``
+        cost: cost in US dollars; null if unknown. Example: ``0.01``
+    """
 
     input_tokens: int | None = Field(default=None, ge=0)
     output_tokens: int | None = Field(default=None, ge=0)
@@ -117,11 +139,20 @@ def total_usage(parts: Iterable[Usage]) -> Usage:
 
 
 class Step(Noun):
-    """One step inside a turn: a thought, or a call with its result; ``memory`` is a call of a tool of the agent's own memory, which changes nothing and counts nowhere.
+    """One step within a turn: a thought, or a call with its result.
 
-    ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
-    writes of the episode so far, which a recording made after them bears.
-    ``unknown``: what a record made elsewhere does not tell of the call: its field then holds nothing, and no check may take that for the truth.
+    Attributes:
+        kind: thought, call, or memory: a call of the agent's own memory, which changes nothing and counts nowhere.
+        text: words of a thought. Example: ``I need the list of orders first.``
+        id: id of the call, if it has one. Example: ``call_1``
+        tool: name of the tool. Example: ``list_orders``
+        arguments: arguments of the call. Example: ``{"user": "u-1"}``
+        result: result of the call, any JSON value. Example: ``{"orders": []}``
+        status: ok: answered. miss: nothing answers it. refused: the sandbox refuses it. error: wrong arguments, no such tool or row. over_limit: too many calls. unknown: the record does not say.
+        provenance: where the answer came from; null if it is not recorded.
+        changed: rows that the call changed. Example: ``[{"table": "orders", "id": "A1"}]``
+        writes: digest of all writes of the episode so far; empty if there are none. Example: ``5b8e0c2d9f1a4763``
+        unknown: parts of the call that a record made elsewhere does not have; no check relies on them. Example: ``["result"]``
     """
 
     kind: Literal["thought", "call", "memory"]
@@ -160,7 +191,11 @@ class ReportedCall(TypedDict, total=False):
 
 
 class TurnTiming(Noun):
-    """Wall time of a turn; never compared between runs."""
+    """Wall time of a turn; never compared between runs.
+
+    Attributes:
+        seconds: wall time in seconds. Example: ``0.4``
+    """
 
     seconds: float = 0
 
@@ -168,8 +203,14 @@ class TurnTiming(Noun):
 class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
-    ``output``: the structured output of the reply; null where the agent gave nothing.
-    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or it is unknown.
+    Attributes:
+        role: who wrote it: user or agent.
+        text: words of the message. Example: ``The noodle soup is cancelled.``
+        agreed: of a user's turn: whether it agreed to a request for a go-ahead; null if there was none, or it is unknown.
+        steps: thoughts and calls before the message. Example: ``[{"kind": "call", "tool": "list_orders"}]``
+        output: structured output of the reply; null if it has none. Example: ``{"total": 15.5}``
+        usage: tokens and money that the speaker spent.
+        timing: wall time of the turn; null if unknown.
     """
 
     role: Literal["user", "agent"]
@@ -182,7 +223,13 @@ class Turn(Noun):
 
 
 class Fault(Noun):
-    """What broke, and who is to blame. ``detail`` carries no address and no absolute path."""
+    """A fault, and the party to blame for it.
+
+    Attributes:
+        blame: party that is to blame.
+        message: what broke. Example: ``the agent raised KeyError: 'places'``
+        detail: further lines, without addresses and absolute paths. Example: ``my_agent.py:12``
+    """
 
     blame: Blame
     message: str
@@ -190,7 +237,13 @@ class Fault(Noun):
 
 
 class ReferenceEnd(Noun):
-    """What the reference of a case changes in a fresh sandbox. ``calls``: the digest of its calls and of the world that the case begins with. ``problem``: why it could not be played to its end; empty where it was."""
+    """The changes by the reference of a case (``truth.end``) in a fresh sandbox.
+
+    Attributes:
+        calls: digest of the reference's calls and of the case's starting state. Example: ``5b8e0c2d9f1a4763``
+        changes: rows that the reference changes. Example: ``[{"table": "orders", "id": "A1"}]``
+        problem: why the reference could not be played; empty if it was. Example: ``cancel_order: there is no order A1``
+    """
 
     calls: str
     changes: tuple[RowChange, ...] = ()
@@ -210,11 +263,17 @@ class StartRows(Protocol):
 
 
 class WatchedTable(Noun):
-    """What is known of a table of an environment.
+    """A watched table of an environment.
 
-    ``key``: the columns that tell its rows apart, with commas between. ``start``: the digest of its rows at the start, by which a run keeps them once;
-    empty where they were not read. ``decimals``: columns of decimal numbers; ``hidden``: columns that no file has. ``rows``: those at the end that are kept where all are too many.
-    ``unread``: why not all rows were read. ``unclear``: why not all changes are known; ``altered``: whether there surely are some that ``changes`` lacks.
+    Attributes:
+        key: columns that identify a row, with commas between. Example: ``id``
+        start: digest of the rows at the start; empty if they were not read. Example: ``5b8e0c2d9f1a4763``
+        decimals: columns of decimal numbers. Example: ``["price"]``
+        hidden: columns that are written to no file. Example: ``["password"]``
+        rows: rows at the end that are kept if all are too many. Example: ``[{"id": "A1", "status": "open"}]``
+        unread: why not all rows were read; empty if they were. Example: ``more than 100,000 rows``
+        unclear: why not all changes are known; empty if they are. Example: ``the table has no key``
+        altered: true if there surely are changes that ``changes`` lacks.
     """
 
     key: str = "id"
@@ -228,10 +287,13 @@ class WatchedTable(Noun):
 
 
 class EnvironmentEnd(Noun):
-    """What an episode left of the environment that it acted on.
+    """State in which an episode left its environment.
 
-    ``tables``: those that are watched; ``unwatched``: the others, as far as they are known. ``changes``: by table and id, from the start to the end.
-    ``unknown``: why the end is not known; empty where it is.
+    Attributes:
+        tables: watched tables, by name. Example: ``{"orders": {"key": "id"}}``
+        unwatched: names of the other tables, as far as they are known. Example: ``["sessions"]``
+        changes: changed rows, by table and id, from the start to the end. Example: ``[{"table": "orders", "id": "A1"}]``
+        unknown: why the end is unknown; empty if it is known. Example: ``the service did not answer``
     """
 
     tables: dict[str, WatchedTable] = Field(default_factory=dict)
@@ -252,9 +314,11 @@ class EnvironmentEnd(Noun):
 
 
 class Retrieval(Noun):
-    """What the memory of an agent gave it before the first turn.
+    """The answer of the agent's memory before the first turn.
 
-    ``text``: what stood in ``context.memory``. ``usage``: what models spent for the update before this task and for the retrieval.
+    Attributes:
+        text: text of ``context.memory``. Example: ``Anna eats no peanuts.``
+        usage: tokens and money that models spent to update the memory and to read it.
     """
 
     text: str = ""
@@ -264,14 +328,22 @@ class Retrieval(Noun):
 class Trajectory(Noun):
     """One episode as it happened.
 
-    ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
-    recorded one. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
-    changes. ``environment``: what it left of the environment that it acted on; null: it acted on the sandbox alone. ``memory``: null for an agent without one.
-    ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
-    ``calls_untold``: a record made elsewhere tells of no call at all: what it calls, and changes, is unknown.
-    ``calls_reported``: the agent has tools of its own, of whose calls those are known that were reported.
-    ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
-    When they come depends on the clock, so that such an episode equals no other.
+    Attributes:
+        case: id of the case. Example: ``cancel-noodles``
+        trial: number of the trial, from 1. Example: ``1``
+        source: where the episode came from: agent, recorded, oracle and others. Example: ``agent``
+        turns: messages, the user's query first. Example: ``[{"role": "user", "text": "Please cancel my noodle soup."}]``
+        ending: why it ended. done: the user had nothing more to say. stalled: the user gave up.
+        fault: what broke; null if nothing did.
+        warnings: remarks on a recorded episode. Example: ``["a call has no result"]``
+        setup: rows that the sandbox changed before the first call. Example: ``[{"table": "orders", "id": "A1"}]``
+        reference: what the case's reference changes; null if it has none.
+        environment: state of the environment at the end; null if the episode used a sandbox only.
+        memory: what the agent's memory returned; null for an agent without one.
+        builds: builds that the service's answers name, sorted; an empty text is an answer without one. Example: ``["1.4.2"]``
+        after_end: calls that came when no reply was under way; they were refused, and the episode is undecided. Example: ``[{"kind": "call", "tool": "cancel_order"}]``
+        calls_untold: true if the record has no calls at all, so that calls and changes are unknown.
+        calls_reported: true if the agent has tools of its own, and only reported calls are known.
     """
 
     case: str
@@ -301,7 +373,7 @@ class Trajectory(Noun):
         return (
             "the calls are reported, and may not be all"
             if self.calls_reported
-            else "the record does not tell the calls of any tool"
+            else "the record has no calls of any tool"
         )
 
     @property
@@ -331,7 +403,7 @@ def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[S
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what was said and called, without times, usage, provenance and trial."""
+    """Return a digest of the messages and calls, without times, usage, provenance and trial."""
     turns = [
         {
             "role": turn.role,

@@ -284,7 +284,7 @@ class UnfitError(ValueError):
 
 
 def number(value: Json) -> float | None:
-    """Return a value as a finite number, rounded to nine decimals, also from numeric text; None if it is none."""
+    """Return a value as a finite number, rounded to nine decimals, also from numeric text; None if it is not a number."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -301,7 +301,7 @@ def number(value: Json) -> float | None:
 
 
 def boolean(value: Json) -> bool | None:
-    """Return a value as a boolean, also from 0, 1 and words such as "true" and "否"; None if it is none."""
+    """Return a value as a boolean, also from 0, 1 and words such as "true" and "否"; None if it is not a boolean."""
     if isinstance(value, bool):
         return value
     word = normalise(str(value)) if isinstance(value, (str, int)) else ""
@@ -309,7 +309,7 @@ def boolean(value: Json) -> bool | None:
 
 
 def point_of(value: Json) -> Point | None:
-    """Return a value as (lon, lat) in degrees: an object, a pair, or text such as ``"lon,lat"``; None if it is no point."""
+    """Return a value as (lon, lat) in degrees: an object, a pair, or text such as ``"lon,lat"``; None if it is not a point."""
     if isinstance(value, str):
         value = parsed_json(value) if value.lstrip()[:1] in ("[", "{") else _BETWEEN.split(value.strip())
     if isinstance(value, Mapping):

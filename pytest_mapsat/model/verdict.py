@@ -1,4 +1,4 @@
-"""What was said of one trajectory, label by label, by a judge or by people; what such judges were measured at; and what the episode scored.
+"""The labels of one trajectory by a judge or by people, the measured quality of such judges, and the score of the episode.
 
 How a metric is measured is its metric set's affair.
 """
@@ -48,7 +48,7 @@ class JudgedFailure(Noun):
 
 
 class Judging(Noun):
-    """What the rules made of one labelled answer, before any failure was called suspect.
+    """The rules' labels for one labelled answer, before any failure was called suspect.
 
     ``right``: whether the answer keeps all that its case requires. ``failed``: failures that rest on reading. ``sure``: required labels that failed without reading prose. ``passed``: required labels that passed
     rightly. ``missed``: required requirements that passed and are broken. ``open``: required labels left open, of kept and of broken requirements.
@@ -67,7 +67,7 @@ class Judging(Noun):
 
 
 class ErrorRate(Noun):
-    """How many of some answers the rules took for what they are not, and the rate that is exceeded in one set of answers of twenty."""
+    """The number of answers that the rules misjudge, of all of a kind; at most one set of answers in twenty exceeds the upper rate."""
 
     errors: _Count
     answers: _Count
@@ -93,10 +93,12 @@ class Calibration(Noun):
 
 
 class Misread(Noun):
-    """How often a judge that reads prose takes answers for what they are not, for the bounds of means.
+    """How often a judge misreads whole answers; the bounds of means are widened by it.
 
-    ``red_of_right``, ``green_of_wrong``: the rates that are exceeded in one set of answers of twenty. ``bounds``: the least and the most that each metric comes to, and ``pass_rate``,
-    if all that was read is open.
+    Attributes:
+        red_of_right: share of right answers that it fails; at most one set of answers in twenty exceeds it. Example: ``0.03``
+        green_of_wrong: share of wrong answers that it passes; at most one set of answers in twenty exceeds it. Example: ``0.08``
+        bounds: least and greatest possible value of each metric, and of pass_rate, if everything that was read is undecided. Example: ``{"ar": [0.4, 1.0]}``
     """
 
     red_of_right: Level
@@ -158,7 +160,14 @@ def reply_of(name: str) -> str:
 
 
 class Quote(Noun):
-    """A span of the dialogue: ``turn`` indexes ``Trajectory.turns``, ``start`` and ``end`` count characters of its text."""
+    """A part of the dialogue.
+
+    Attributes:
+        turn: index of the turn, from 0. Example: ``1``
+        start: index of the first character, from 0. Example: ``0``
+        end: index after the last character. Example: ``4``
+        text: words that are quoted. Example: ``Done``
+    """
 
     turn: int = Field(ge=0)
     start: int = Field(ge=0)
@@ -169,12 +178,23 @@ class Quote(Noun):
 class Label(Noun):
     """The judgement of one requirement.
 
-    ``value``: 0 or 1, for a soft requirement one of the five levels, null when unevaluated. ``nothing_claimed``: a fact requirement that
-    held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
-    recorded. ``votes``: what each evaluation of a model said, in its own words. ``compared``: two columns, titles first: what was
-    expected and what was found, or rows at the start and at the end. ``idle``: it holds at an end that nothing had to be changed for.
-    ``reading``: the family of what was read of prose to come to it, empty where nothing was. ``cell``: the kind of failure that the rules saw; on a label
-    that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
+    Attributes:
+        requirement: id of the requirement. Example: ``cancelled``
+        kind: kind of the requirement, or a kind of the judge's own. Example: ``asked``
+        outcome: judgement; unevaluated: the judge could not decide.
+        value: 0 or 1; for a soft requirement one of five levels; null if unevaluated. Example: ``1``
+        why: reason in words. Example: ``no row of orders fits``
+        wanted: what would satisfy the requirement. Example: ``status equal to 'cancelled'``
+        quotes: parts of the dialogue that the judgement rests on. Example: ``[{"turn": 1, "start": 0, "end": 4, "text": "Done"}]``
+        nothing_claimed: true for a fact that holds because the reply does not mention it.
+        blame: party to blame for a label that is not known; null if there is none.
+        by: who judged: checks, model, decision or recorded. Example: ``checks``
+        votes: result of each evaluation by a model, in its own words. Example: ``["passed", "passed", "failed"]``
+        compared: two columns, titles first: expected and found, or rows at the start and at the end. Example: ``[["expected", "found"], ["cancelled", "open"]]``
+        idle: true if it holds although nothing had to be changed.
+        reading: family of prose checks that decided it; empty if no prose was read. Example: ``words``
+        cell: kind of failure in the calibration table; an undecided label with one is suspect: such failures were wrong too often. Example: ``words, absent, small``
+        size: size of the reply, beside a cell: clauses, things named, figures, figures of unknown role. Example: ``[3, 1, 2, 0]``
     """
 
     requirement: str
@@ -211,7 +231,12 @@ class Label(Noun):
 
 
 class Count(Noun):
-    """How many of a kind of requirements are met, where a source does not say which."""
+    """Number of requirements of a kind that are met, if the source does not say which.
+
+    Attributes:
+        met: number of those that are met. Example: ``3``
+        total: number of all. Example: ``4``
+    """
 
     met: int = Field(ge=0)
     total: int = Field(ge=0)
@@ -269,7 +294,7 @@ def fits(mark: Mark, requirement: Requirement) -> bool:
 
 
 class PeopleLabels(Noun):
-    """What is known of one dialogue of a case: marks of requirements, by a person, or by a model whose labels a person looked over.
+    """Labels of one dialogue of a case: marks of requirements, by a person, or by a model and reviewed by a person.
 
     The dialogue is given in one of four ways: ``text``, the final reply in place of the oracle dialogue's; ``turns``, a whole dialogue, in which calls
     that give neither result nor status are made in the case's sandbox; ``reply`` and ``evidence``, digests of the agent's replies and of its calls with
@@ -312,7 +337,7 @@ class PeopleLabels(Noun):
         if (self.reply is None) != (self.evidence is None):
             raise ValueError("reply and evidence go together")
         if self.holds_dialogue and not self.id:
-            raise ValueError("id is missing: answers to a case are told apart by it")
+            raise ValueError("id is missing: it identifies the answers to a case")
         if self.text is not None and not self.text.strip():
             raise ValueError("text has no words")
         if self.turns and (self.turns[0].role != "user" or all(turn.role == "user" for turn in self.turns)):
@@ -352,7 +377,7 @@ class JudgeRate(Noun):
 
 
 class JudgeCertificate(Noun):
-    """A judge held against labels that are known.
+    """A judge compared with known labels.
 
     ``judge``: its kind, as ``llm``. ``model``: what stands behind it in the spec. ``votes``: evaluations of one dialogue. ``version``: that of this package, whose rules verify quotes and
     figures. ``prompts``: version and digest of what the model was asked with, the suite's own sentence included. ``level``: per cent, at which the bounds hold.
@@ -374,8 +399,15 @@ class JudgeCertificate(Noun):
 class Metric(Noun):
     """One number of an episode, as run files, gates and reports know it.
 
-    ``plain``: its everyday name, which thresholds take as well, as ``satisfied``. ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
-    ``gated``: it lies between 0 and 1, more is better, and a threshold may stand on it. ``headline``: it is told first, with its interval.
+    Attributes:
+        name: code of the metric. Example: ``ar``
+        plain: plain name, which thresholds accept as well; null if it has none. Example: ``satisfied``
+        title: what it measures. Example: ``requests met``
+        unit: unit of the values. Example: ``share``
+        earned: true if an agent that crashes or says nothing scores 0.
+        gated: true if it lies between 0 and 1, more is better, and a threshold can use it.
+        headline: true if summaries show it first, with its interval.
+        metric_set: metric set that it belongs to. Example: ``msb``
     """
 
     name: MetricName
@@ -394,7 +426,7 @@ MSB_METRICS = (
     Metric(name="iisr", plain="unspoken", title="unspoken needs met"),
     Metric(name="ar", plain="satisfied", title="accepted-response probability: requests x unspoken", headline=True),
     Metric(name="ts", plain="tools", title="tool selection: the calls that the case needs"),
-    Metric(name="ifs", plain="facts", title="faithfulness: facts told as they are"),
+    Metric(name="ifs", plain="facts", title="faithfulness: facts stated as they are"),
     Metric(name="eff", plain="brevity", title="interaction efficiency: few agent replies"),
     Metric(name="ses", plain="efficiency", title="satisfaction efficiency: satisfied x brevity", headline=True),
     Metric(
@@ -411,7 +443,15 @@ _LONGEST_REPR = 230
 
 
 class CallCounts(Noun):
-    """How often the agent called tools, how many calls failed on their arguments or name, were refused by the sandbox, or came when the episode's were used up."""
+    """Number of the agent's tool calls.
+
+    Attributes:
+        total: number of all calls. Example: ``4``
+        failed: number of calls with wrong arguments or an unknown tool. Example: ``1``
+        refused: number of calls that the sandbox refused. Example: ``0``
+        over_limit: number of calls beyond the episode's limit. Example: ``0``
+        by_tool: number of calls by tool. Example: ``{"list_orders": 2}``
+    """
 
     total: int = 0
     failed: int = 0
@@ -421,7 +461,15 @@ class CallCounts(Noun):
 
 
 class EpisodeTiming(Noun):
-    """Wall time, seconds; never compared between runs: of the episode in all, and in it of the agent, of the model that speaks for the user, and of the judge."""
+    """Wall time of an episode in seconds; never compared between runs.
+
+    Attributes:
+        seconds: time of the whole episode. Example: ``1.2``
+        agent: time of the agent. Example: ``0.9``
+        user: time of the model that plays the user. Example: ``0``
+        judge: time of the judge. Example: ``0.2``
+        worker: name of the worker process; empty if there was none. Example: ``gw0``
+    """
 
     seconds: float = 0
     agent: float = 0
@@ -431,9 +479,13 @@ class EpisodeTiming(Noun):
 
 
 class CardRequirement(Noun):
-    """What a label is about, in the case's own words, so that a report of a saved run needs no suite.
+    """A requirement in the case's own words, so that a report of a saved run needs no suite.
 
-    ``kind``: ``asked``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
+    Attributes:
+        id: id of the requirement. Example: ``cancelled``
+        kind: kind of the requirement. Example: ``asked``
+        text: the requirement in words. Example: ``The order of noodle soup is cancelled``
+        source: where the agent could learn it; empty if unknown. Example: ``context``
     """
 
     id: str
@@ -443,22 +495,45 @@ class CardRequirement(Noun):
 
 
 class Scorecard(Noun):
-    """One episode, judged and scored.
+    """One episode, judged and scored. ``agent``, ``attempt`` and ``trial`` identify it among those of its case.
 
-    ``metrics``: value or null by name, of the metric sets that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
-    ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
-    metric's own metric set has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
-    ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where no party is: the item
-    is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
-    ``clarifications`` those that asked something, ``nothing_claimed`` fact requirements that held because nothing was claimed.
-    ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
-    from 1: reruns are further attempts.
-    ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's requirements in words; empty in older files.
-    ``spent``: by the agent; ``user_spent``, ``judge_spent``: by the models that speak for the user and judge, null
-    where none was asked.
-    ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
-    ``misread``: how often the judge takes such answers for what they are not, and what each metric comes to with all that it read left open.
-    ``explicit_count`` stands in for labels of kind asked where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
+    Attributes:
+        id: id of the case. Example: ``cancel-noodles``
+        trial: number of the trial, from 1. Example: ``1``
+        agent: parameters of a parametrised ``mapsat_agent``; empty if there are none. Example: ``gpt``
+        attempt: number of the attempt, from 1; reruns are further attempts. Example: ``1``
+        nodeid: pytest's name of its item. Example: ``benchmark_cases/cancel-noodles.yaml::cancel-noodles``
+        line: line in its file where the case begins, from 1; null if unknown. Example: ``1``
+        domains: domains of the case. Example: ``["orders"]``
+        attributes: further groups of the case, by name. Example: ``{"time": "evening"}``
+        group: sequence of tasks that the case belongs to; null if it is on its own.
+        outcome: outcome of the item under the asserted kinds of requirements.
+        blame: party to blame if the item did not pass; null if there is none, which makes it undecided.
+        reason: reason in words; empty if it passed. Example: ``cancelled: no row of orders fits``
+        metrics: value of each metric by code, or null. Example: ``{"ar": 0.5, "ecr": null}``
+        classes: reason for each null: unevaluated, not_applicable or error. Example: ``{"ecr": "unevaluated"}``
+        bounds: least and greatest possible value of each metric that undecided labels leave open. Example: ``{"ecr": [0.5, 1.0]}``
+        faults: what broke in a metric set, for each null that it caused. Example: ``{"ecr": {"blame": "judge", "message": "no answer"}}``
+        unknown: ids of asserted requirements whose labels are unknown. Example: ``["told"]``
+        labels: judgements of the requirements. Example: ``[{"requirement": "cancelled", "kind": "asked", "outcome": "passed"}]``
+        requirements: requirements of the case in words; empty in older files. Example: ``[{"id": "cancelled", "kind": "asked", "text": "The order is cancelled"}]``
+        explicit_count: number of requirements of kind asked that are met, if a recorded verdict has only this; null otherwise.
+        misread: how often the judge misreads such answers; null if no label rests on prose.
+        sandbox: number of tool answers by where they came from. Example: ``{"exact": 3, "miss": 1}``
+        calls: number of the agent's tool calls.
+        turns: number of agent replies. Example: ``2``
+        clarifications: number of replies that asked the user something. Example: ``1``
+        nothing_claimed: number of facts that hold because the reply does not mention them. Example: ``0``
+        unchecked_rules: number of rules in words that no machine checked. Example: ``0``
+        spent: tokens and money that the agent spent.
+        user_spent: tokens and money of the model that plays the user; null if there was none.
+        judge_spent: tokens and money of the judging model; null if there was none.
+        warnings: remarks on the episode. Example: ``["a call came after the end"]``
+        linked: whether a recorded verdict is known to be about this dialogue; null if the judge read it itself.
+        stamp: digest of the case as it was. Example: ``5b8e0c2d9f1a4763``
+        dialogue: digest of everything said and done. Example: ``0c2d9f1a47635b8e``
+        trajectory: the episode as it happened.
+        timing: wall time of the episode.
     """
 
     id: str
@@ -505,7 +580,7 @@ class Scorecard(Noun):
 
     @property
     def lost(self) -> bool:
-        """Return whether the episode tells nothing of the agent, as something else broke; an undecided case is not lost."""
+        """Return whether the episode says nothing about the agent, as something else broke; an undecided case is not lost."""
         if self.outcome == "unevaluated" and self.unknown:
             bounded = {label.requirement: label.bounded for label in self.labels}
             return not all(bounded.get(name, name in self.bounds) for name in self.unknown)

@@ -1,4 +1,4 @@
-"""Benchmarks of others, a folder each: what is known of one benchmark stands in its folder and nowhere else.
+"""Benchmarks of others, a folder each: everything that depends on one benchmark is in its folder.
 
 A port reaches the core as any package could: by the public faces of the rooms, and by entry points (pyproject.toml names ours). Here stands what all
 importers do alike: find the files of a source, read their records, name cases, write the suite.
@@ -141,7 +141,7 @@ def validated(model: type[Model], data: Json, place: str, line: int = 0) -> tupl
 
 
 def objects(value: Json) -> list[JsonObject]:
-    """Return the members of a list that are objects; empty if the value is no list."""
+    """Return the members of a list that are objects; empty if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""What a judge is worth: its labels and scores held against labels of people, and the certificate of what it reaches."""
+"""The quality of a judge: its labels and scores compared with labels of people, and the certificate of its rates."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class MeasuredDialogue:
 
     @property
     def kept(self) -> bool | None:
-        """Whether the answer keeps all that the case requires, by the true marks; None where that is not known."""
+        """Whether the answer keeps every requirement of the case, by the true marks; None where that is not known."""
         marks = [self.truth.get(requirement.id) for requirement in self.case.truth.required]
         if any(mark is not None and mark_value(mark) == 0 for mark in marks):
             return False
@@ -172,7 +172,7 @@ def check_kinds(requirement: Requirement) -> tuple[str, ...]:
 
 
 def _rightness(kept: bool | None) -> Rightness:
-    """Return "right" if an answer keeps all that is required, else "wrong"."""
+    """Return "right" if an answer keeps every requirement, else "wrong"."""
     return "right" if kept else "wrong"
 
 
@@ -380,7 +380,7 @@ def _share(part: int, whole: int, sample: int) -> JsonObject:
 
 
 def _figure(value: float | None, interval: tuple[float, float] | None) -> JsonObject:
-    """Return a value with its interval as JSON data, rounded; None for what is missing."""
+    """Return a value with its interval as JSON data, rounded; None for a missing value."""
     ends = zip(("value", "low", "high"), (value, *(interval or (None, None))), strict=True)
     return {name: None if end is None else round(end, _DIGITS) for name, end in ends}
 
@@ -389,7 +389,7 @@ def agreement_table(agreement: Agreement) -> Iterator[str]:
     """Yield the lines of the report, at most 80 columns wide."""
     data = agreement.to_json()
     left_out = f"; {agreement.left_out} more of the run are not labelled" if agreement.left_out else ""
-    yield f"{data['dialogues']} dialogues held against what is true of them{left_out}"
+    yield f"{data['dialogues']} dialogues compared with their true labels{left_out}"
     yield ""
     yield f"{'answers':<24}{'n':>6}{'green':>16}{'red':>16}{'undecided':>16}"
     for truth, row in data["answers"].items():
@@ -599,7 +599,7 @@ def read_certificate(path: Path) -> JudgeCertificate:
         SuiteError: it cannot be read, is cut short, or its figures are not those that its counts give.
     """
     name = shown_path(path)
-    hint = "write it anew with mapsat review --agreement"
+    hint = "write it again with mapsat review --agreement"
     problems: list[Problem] = []
     certificate = None
     try:
@@ -608,7 +608,7 @@ def read_certificate(path: Path) -> JudgeCertificate:
     except SuiteError as error:
         problems = list(error.problems)
     if certificate is None:
-        first = problems[0] if problems else Problem(name, 0, "is no certificate of a judge")
+        first = problems[0] if problems else Problem(name, 0, "is not a certificate of a judge")
         raise SuiteError(Problem(first.path, first.line, first.message, hint))
     for rate in RATES:
         given: JudgeRate = getattr(certificate, rate)

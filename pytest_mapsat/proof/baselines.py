@@ -1,4 +1,4 @@
-"""What a suite is worth: the dialogues of the baselines ``surface`` and ``profile``, what the baselines make of a suite, and what of it cannot tell agents apart.
+"""The quality of a suite: the dialogues of the baselines ``surface`` and ``profile``, their scores, and the parts of the suite on which all agents agree.
 
 Of ``surface`` and ``profile`` the oracle's search is played, and the first thing that does what is asked is proposed. ``surface`` looks at what the query asks for
 alone, ``profile`` at what the profile says, too. Both are told the checks of these requirements, as the oracle is told all.
@@ -365,7 +365,7 @@ class ProposedThing(NamedTuple):
 def sentences_about(
     context: JudgedDialogue, things: Sequence[ProposedThing], wanted: Sequence[Requirement], vocabulary: Vocabulary
 ) -> list[str]:
-    """Return the sentences of a plain answer: each proposal with what results say of it, then phrases that checks want.
+    """Return the sentences of a plain answer: each proposal with the results about it, then phrases that checks want.
 
     Args:
         context: the dialogue up to the reply, with the evidence of its calls.
@@ -437,7 +437,7 @@ def _closest(context: JudgedDialogue, keys: frozenset[str]) -> Iterator[tuple[fr
 
 
 def _arrival(context: JudgedDialogue, minutes: float, zh: bool) -> Iterator[str]:
-    """Yield the sentence with the arrival time after a way of so many minutes; nothing where the time is not known."""
+    """Yield the sentence with the arrival time after a way of this many minutes; nothing where the time is not known."""
     now = context.visible.context.now if context.visible else None
     if now and len(now) > 15 and now[13] == ":":  # noqa: PLR2004  2026-03-01T18:22
         clock = (int(now[11:13]) * 60 + int(now[14:16]) + round(minutes)) % _DAY
@@ -511,7 +511,7 @@ class _Thing:
 
     @property
     def key(self) -> str:
-        """What identifies it across results: its id, else its folded name."""
+        """The key that identifies it across results: its id, else its folded name."""
         return self.id or fold_phrase(self.name)
 
 
@@ -577,7 +577,7 @@ class _Search:
         self._plan = _plan_of(case, suite, play_oracle(case, suite))
 
     def best(self) -> _Reply:
-        """Return the first reply that does as well as the oracle's own proposal in plain words, cut to what it needs."""
+        """Return the first reply that does as well as the oracle's own proposal in plain words, cut to the parts that it needs."""
         setting, goal = self._settled()
         wanted = goal.met | {requirement.id for requirement in self._case.truth.asked if requirement.leaves}
         may_do: _Reply | None = None
@@ -673,7 +673,7 @@ class _Search:
         *,
         own: bool,
     ) -> Iterator[tuple[tuple[PlannedCall, ...], dict[int, tuple[_Thing, ...]]]]:
-        """Yield the calls for each choice among the things they return, with what was chosen, depth first."""
+        """Yield the calls for each choice among the things they return, with the choices, depth first."""
         for index in range(at, len(self._plan)):
             planned = self._plan[index]
             call = self._call(planned, setting, chosen)

@@ -1,4 +1,4 @@
-"""What the checks of a suite are worth: an oracle dialogue is changed, in one wrong way or harmlessly, and judged.
+"""The quality of a suite's checks: an oracle dialogue is changed, in one wrong way or harmlessly, and judged.
 
 Each wrong change says which fields of checks it breaks. No second reader judges the changed text: what the oracle said was read once, and an operator
 knows what it put in the place of which words.
@@ -342,7 +342,7 @@ def _left_out(start: int, end: int, text: str) -> Breaks:
     """Return a test for checks with all evidence between ``start`` and ``end``, which is left out; ``text``: what remains."""
 
     def breaks(check: Check, finding: Finding) -> bool:
-        """Return whether all that a check rests on was left out."""
+        """Return whether everything that a check rests on was left out."""
         if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
             return False
         left = any(quote.text in text for quote in finding.quotes)
@@ -960,7 +960,7 @@ def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[T
 
 
 def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
-    """Judge a mutant and return the trial, with what was lowered and left undecided compared with the oracle."""
+    """Judge a mutant and return the trial, with the labels that fell or became undecided compared with the oracle."""
     labels = {label.requirement: label for label in judge.judge(run.case, mutant.trajectory).labels}
     before = {name: label.value for name, label in run.labels.items() if label.value is not None}
     undecided = tuple(name for name in before if labels[name].value is None)
@@ -1040,7 +1040,7 @@ def _idle(proof: Proof) -> Iterator[str]:
 
 
 def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
-    """Yield the lines of the report on some trials, with what was changed and why."""
+    """Yield the lines of the report on some trials, with the changes and the reasons."""
     for trial in trials:
         yield ""
         requirements = ", ".join(trial.missed or trial.lowered)

@@ -1,4 +1,4 @@
-"""What shows only in the sandbox of a case: oracles that are not answered, or do not pass, and paths that no result has."""
+"""Findings that need the sandbox of a case: oracles that are not answered, or do not pass, and paths that no result has."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
         reference = play_reference(case, suite) if reading else None
     except MapsatError as error:
         hint = "name the module that makes its sandbox with -p"
-        yield remark("no-sandbox", ("truth",), f"its end cannot be told: {error}", hint)
+        yield remark("no-sandbox", ("truth",), f"its end is unknown: {error}", hint)
         return
     if reference is not None and reference.problem:
         place = ("truth", "oracle" if case.truth.end == "oracle" else "end")
@@ -152,7 +152,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
     outcomes = {labels[requirement.id].outcome for requirement in case.truth.required}
     if outcomes == {"passed"}:
         message = "its checks only say what must not be: an agent that says and does nothing passes"
-        yield remark("silence-passes", ("truth",), message, "add a requirement on what it must say or do")
+        yield remark("silence-passes", ("truth",), message, "add a requirement on its words or calls")
     for requirement in reading:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
@@ -182,7 +182,7 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[Remark]:
         place = places[label.requirement]
         why = printable(label.why.removeprefix("undecided: "))
         if label.outcome == "failed" or label.suspect:  # it is known to be right
-            hint = "an oracle is a dialogue that passes: mend its words or the check"
+            hint = "an oracle is a dialogue that passes: correct its words or the check"
             yield remark(_FAILS, place, f"the oracle fails {label.requirement}: {why}", hint)
         elif label.outcome == "unevaluated" and label.blame == "judge":
             hint = "it cannot be judged so, whatever an agent does"
@@ -370,7 +370,7 @@ class _OracleDialogue:
         if not expected.evidence_rows:
             return
         if not tool.entities:
-            message = f"{expected.key} must find rows, and the tool {tool.name} does not declare where they stand"
+            message = f"{expected.key} must find rows, and the tool {tool.name} does not declare where they are"
             yield "hop-evidence", field, message, "say it in the tool: entities, with items and id"
             return
         if not any(holds_evidence(expected, tool, result, first=FIRST_ROWS) for result in results):

@@ -1,4 +1,4 @@
-"""What the source of a case in Python shows before it is played: its blocks, whether anything else in it can fail, and on which lines its keywords stand."""
+"""The source of a case in Python, read before it is played: its blocks, whether anything else in it can fail, and the lines of its keywords."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class WrittenBlock(NamedTuple):
-    """A ``with`` block of a case, as its source has it. ``text``: None where it is no literal; ``unread``: the keywords whose values are no literals."""
+    """A ``with`` block of a case, as its source has it. ``text``: None where it is not a literal; ``unread``: the keywords whose values are not literals."""
 
     kind: str
     text: str | None
@@ -37,7 +37,7 @@ class WrittenBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class BodySource:
-    """What the source of a decorated function shows without running it.
+    """The parts of a decorated function that its source shows without running it.
 
     Attributes:
         path: its file, as messages name it.
@@ -187,7 +187,7 @@ def _asks(value: ast.expr) -> bool:
 
 
 def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
-    """Return whether one of the statements can fail a test; ``outside``: they stand in no block.
+    """Return whether one of the statements can fail a test; ``outside``: they are in no block.
 
     That is an assertion that does not always hold, a raise, ``with pytest.raises``, and a call that stands for itself, such as that of a helper.
     """

@@ -44,7 +44,7 @@ class ExitStatus:
     def decide(
         self, *, ours: bool, red: bool, ignored: bool = False, only_drafts: bool = False, may_be_empty: bool = False
     ) -> None:
-        """Decide the status; a graver one of pytest's own stays.
+        """Decide the status; a more serious one of pytest's own stays.
 
         Args:
             ours: any of it was ours to run: else others may change the status as they like.
@@ -118,5 +118,5 @@ _latest: ExitStatus | None = None
 
 
 def _guarded_exit(status: int) -> NoReturn:
-    """End the process, as ``os._exit`` does, but not as a green run that is none."""
+    """End the process, as ``os._exit`` does; a run that is not green does not end with the status of a green one."""
     _leave(status if status or _latest is None else _latest.status_of_sudden_exit())

@@ -1,4 +1,4 @@
-"""Decorated test functions as cases: what is collected of them, their cases, and how they are called with their episode."""
+"""Decorated test functions as cases: their items, their cases, and the calls with their episodes."""
 
 from __future__ import annotations
 

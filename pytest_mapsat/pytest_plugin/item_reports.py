@@ -1,4 +1,4 @@
-"""Reports of built-in items: what they look like, what a pass rule makes of them, and the episodes that come with them, or the reason why there is none."""
+"""Reports of built-in items: their look, the effect of a pass rule on them, and the episodes that they carry, or the reason why they carry none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MISSED = "mapsat_missed"
 
 
 class Completion:
-    """Completes the reports of built-in items with what only this plugin knows."""
+    """Completes the reports of built-in items with data that only this plugin has."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
@@ -224,7 +224,7 @@ class Passes:
         ]
 
     def _take(self, report: pytest.TestReport, key: str, name: str, trial: int) -> None:
-        """Count the report of one trial, and turn it into what the pass rule makes of it."""
+        """Count the report of one trial, and apply the pass rule to it."""
         case = self._cases.setdefault(key, _Case(name))
         failed = report.outcome == "failed" and report.when == "call"  # one that is lost is an error of set-up
         case.trials[trial] = "failed" if failed else "passed" if report.outcome == "passed" else "unevaluated"
@@ -303,7 +303,7 @@ def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, T
 def with_unknown_end(
     episode: Ended, why: str, judge: Callable[[Scorecard, Trajectory], Scorecard | None], journal: Journal | None
 ) -> Ended:
-    """Return an episode whose end state proved unknown after it was judged: judged again, with what depends on the end undecided."""
+    """Return an episode whose end state proved unknown after it was judged: judged again, with labels that depend on the end undecided."""
     card, dialogue = episode.card, b""
     with suppress(MapsatError):  # there may be no journal to keep its dialogue: it is not judged again
         dialogue = next(lines_of([episode], journal))
@@ -318,7 +318,7 @@ def with_unknown_end(
 
 
 def why_none(report: pytest.TestReport) -> str | None:
-    """Return why a report brings no episode, where it could have brought one."""
+    """Return why a report has no episode, where it could have one."""
     if report.when not in ("setup", "call", "teardown"):
         return "lost with its worker"
     if report.when == "teardown" or (report.when == "setup" and report.passed) or str(report.outcome) == "rerun":
@@ -346,6 +346,6 @@ def _first_line(report: pytest.TestReport) -> str:
 
 
 def _skip(report: pytest.TestReport) -> str:
-    """Say by what an item was skipped, and why."""
+    """Return a text with the mark or plugin that skipped an item, and the reason."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else _first_line(report)
     return f"skipped by {getattr(report, 'mapsat_by', '') or 'a mark'}: {scrubbed(text.removeprefix('Skipped: '))}"

@@ -49,7 +49,7 @@ class CaseParam(NamedTuple):
 
 
 class PythonCase(NamedTuple):
-    """What the item of a case in Python keeps until it runs.
+    """The data that the item of a case in Python keeps until it runs.
 
     Attributes:
         param: its case and trial.
@@ -128,7 +128,7 @@ def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[
 
 
 def param_or_none(item: pytest.Item) -> CaseParam | None:
-    """Return the parameter of ``mapsat_case`` of a test, and what stands for it in a case in Python; None where it has none."""
+    """Return the parameter of ``mapsat_case`` of a test, or its counterpart in a case in Python; None where it has none."""
     if PYTHON_CASE in item.stash:
         return item.stash[PYTHON_CASE].param
     callspec = getattr(item, "callspec", None)
@@ -146,7 +146,7 @@ def param_of(item: pytest.Item) -> CaseParam:
 
 
 def agent_of(item: pytest.Item) -> str:
-    """Return a text that tells the parameters of a parametrised ``mapsat_agent`` apart; empty where it has none."""
+    """Return a text that identifies the parameters of a parametrised ``mapsat_agent``; empty where it has none."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or "mapsat_agent" not in callspec.params:
         return ""

@@ -1,4 +1,4 @@
-"""What a run is opened with: its agent, the way to models, the cluster, the agent's memory, the user's own tools.
+"""The parts that a run is opened with: its agent, the way to models, the cluster, the agent's memory, the user's own tools.
 
 Each is refused here, before anything is collected, where it is of no use with what else was asked for.
 """
@@ -133,7 +133,7 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool, car
 
 
 def source_for(config: pytest.Config, settings: Settings, spec: str, *, client: LiteLLMClient | None) -> Source:
-    """Return the agent of a run: what a plugin makes of the spec, else what the spec names; in processes of its own if asked for.
+    """Return the agent of a run: a plugin's source for the spec, else the source that the spec names; in processes of its own if asked for.
 
     Raises:
         pytest.UsageError: it cannot be used with what else was asked for.

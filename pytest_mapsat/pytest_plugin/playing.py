@@ -1,4 +1,4 @@
-"""The items of cases: each is played, judged, and told as pytest tells a test."""
+"""The items of cases: each is played, judged, and reported as pytest reports a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only place that looks at what pytest and pytest-xdist keep to themselves. Where they keep it elsewhere, a run is slower or larger, and as good."""
+"""The only place that looks at the internals of pytest and pytest-xdist. Where they move them, a run is slower or larger, and as good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line below pytest's own that tells how a run goes, on the terminal of a person who looks at it; nowhere else.
+"""A line below pytest's own that shows the progress of a run, on the terminal of a person who looks at it; nowhere else.
 
 It is written to the terminal itself, past pytest's capturing, a few times a second by a thread of its own, and wiped before pytest writes.
 """
@@ -146,7 +146,7 @@ class Progress:
                 self._show(line)
 
     def _work(self) -> None:
-        """Redraw the line a few times a second, until told to stop; runs in a thread of its own."""
+        """Redraw the line a few times a second, until stopped; runs in a thread of its own."""
         pause = _FIRST
         while not self._over.wait(pause):
             pause = _EVERY

@@ -1,4 +1,4 @@
-"""The controller's side: what a run goes on from, its journal and reports; gather scorecards from wherever they ran, account for every item, decide, write, and tell."""
+"""The controller's side: a run's starting point, its journal and reports; gather scorecards from all processes, account for every item, decide, write and print."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Beginning:
-    """What the controller does with files before the first episode: baselines, earlier results, the journal.
+    """The controller's work on files before the first episode: baselines, earlier results, the journal.
 
     Attributes:
         begun: whether it has begun.

@@ -1,4 +1,4 @@
-"""What one pytest process holds while an agent is active: its suites, its runner, the episodes that its items ask for."""
+"""The state of one pytest process while an agent is active: its suites, its runner, the episodes that its items ask for."""
 
 from __future__ import annotations
 
@@ -396,7 +396,7 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert. On a worker, tell of the latter."""
+        """Refuse checks and cases in Python that were met while items were collected, where Python leaves out their assertions. On a worker, report the latter."""
         if place := self._told.get("in_python"):
             Path(place, f"{self._worker}.json").write_bytes(listed_items(session.items))
         if registry.without_assertions():
@@ -415,7 +415,7 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Give environments back; on a worker, tell the controller what was met."""
+        """Give environments back; on a worker, report the met cases to the controller."""
         self.environments.close()
         output = getattr(self.config, "workeroutput", None)
         if output is not None:

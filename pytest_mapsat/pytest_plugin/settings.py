@@ -1,4 +1,4 @@
-"""What was asked for, read from command line, ini file and suites by the table of options, and checked: one frozen value."""
+"""The settings of a run, read from command line, ini file and suites by the table of options, and checked: one frozen value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CacheMode = Literal["auto", "only", "refresh", "off"]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line, ini file and suites ask for, checked.
+    """The settings from the command line, ini file and suites, checked.
 
     Attributes:
         request: what the run file says of it.

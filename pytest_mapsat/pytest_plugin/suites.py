@@ -159,7 +159,7 @@ class Suites:
         self.open_known(root)
 
     def touch_items(self, nodeids: Iterable[str]) -> None:
-        """Note the suites that another process collected items from, as far as the items' paths tell."""
+        """Note the suites that another process collected items from, as far as the items' paths show."""
         for place in dict.fromkeys(nodeid.partition("::")[0] for nodeid in nodeids):
             root = find_suite(self.config.rootpath / place)
             if root is not None:
@@ -185,7 +185,7 @@ class Suites:
         )
 
     def argument_paths(self) -> list[Path]:
-        """Return the places that pytest was told to collect from."""
+        """Return the places that pytest collects from by its arguments."""
         return [self._argument_path(argument) for argument in self.config.args]
 
     def used(self) -> list[Suite]:
@@ -316,7 +316,7 @@ class Suites:
             self.in_python[item.nodeid] = param.id, param.trial
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Note what pytest was told to leave out."""
+        """Note the items that pytest deselects."""
         self.ledger.any_deselected = self.ledger.any_deselected or bool(items)
         self.ledger.deselect(item.nodeid for item in items if is_built_in(item))
 
@@ -341,7 +341,7 @@ class Suites:
             )
 
     def _keep_shard(self, items: list[pytest.Item]) -> None:
-        """Deselect the cases of other shards; tests that are no cases run in every shard."""
+        """Deselect the cases of other shards; tests that are not cases run in every shard."""
         cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
         mine = cases_of_shard(cases.values(), self.settings.request.options.shard)
         others = [item for item in items if cases.get(item, "") not in ("", *mine)]

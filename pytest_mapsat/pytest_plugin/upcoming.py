@@ -35,7 +35,7 @@ _printing: ContextVar[Printed | None] = ContextVar("mapsat_printed", default=Non
 
 
 class Printed:
-    """What the agent printed and logged in one episode."""
+    """The output and the log records of the agent in one episode."""
 
     def __init__(self) -> None:
         self._texts: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""What a text asks: an agent for a go-ahead, and whether the user gives it; a search for figures and hours, and what it does not want.
+"""Requests in a text: an agent's for a go-ahead, and the user's answer; a search for figures and hours, and its exclusions.
 
 The words are data in ``go_ahead.yaml`` and ``conditions.yaml``.
 
@@ -50,7 +50,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 class GoAheadRequest(NamedTuple):
-    """What an agent's message asks, split into the sentences around the request, as written.
+    """A request in an agent's message, split into the sentences around it, as written.
 
     Attributes:
         asking: the sentences that ask for a go-ahead; empty where none does.
@@ -500,7 +500,7 @@ def _is_range(first: Quantity, second: Quantity, text: str) -> bool:
 
 
 class _Said(NamedTuple):
-    """What the words on one side of a figure say: how far they extend, the direction of the bound, and the role."""
+    """The meaning of the words on one side of a figure: how far they extend, the direction of the bound, and the role."""
 
     at: int
     way: str = ""

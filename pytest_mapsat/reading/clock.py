@@ -398,7 +398,7 @@ class _Clock(PackWords):
         return self._spoken(number.start, hour, int(number.value) if past else -int(number.value))
 
     def _spoken(self, start: int, hour: ReadNumber, minute: int, *, end: int | None = None) -> Spoken | None:
-        """Return the time of an hour and minutes, which may be negative; None where the number is no hour."""
+        """Return the time of an hour and minutes, which may be negative; None where the number is not an hour."""
         if not _is_hour(hour):
             return None
         word = self.starts.get(hour.start)
@@ -412,7 +412,7 @@ class _Clock(PackWords):
         return self._with_half(start, stop, total // _SIXTY, total % _SIXTY, sure=of_day >= 0)
 
     def _han(self, hour: ReadNumber, mark: Cue) -> Spoken | None:
-        """Return a time with 点 (三点, 三点半, 三点一刻, 三点四十分, 三点过五分); None where it is none, as in 三点五公里."""
+        """Return a time with 点 (三点, 三点半, 三点一刻, 三点四十分, 三点过五分); None if it is not a time, as in 三点五公里."""
         if hour.value > _HOURS or hour.value != int(hour.value) or hour.high != hour.value:
             return None
         end, minute = mark.end, 0
@@ -613,7 +613,7 @@ def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, su
 
 
 def _next(readings: list[int], start: int | None, within: int) -> int | None:
-    """Return the first reading after a time, if within so many minutes; else None."""
+    """Return the first reading after a time, if within this many minutes; else None."""
     if start is None:
         return None
     gap, best = min(((reading - start) % DAY, reading) for reading in readings)

@@ -1,4 +1,4 @@
-"""What one reading of a reply holds, and the folded text in which it is read: case, width, emphasis and invisible characters do not count there.
+"""One reading of a reply, and the folded text in which it is read: without case, width, emphasis and invisible characters.
 
 Every span of a document counts characters of the reply as it was written.
 """
@@ -310,7 +310,7 @@ class ClockTime(NamedTuple):
     Attributes:
         minutes: after midnight, every reading that is possible, one where it is sure or likely.
         other: the reading in the other half of the day where the likely one is only that which comes next; -1 where there is none.
-        unread: whether it is only a part of what is written there: 18:30 of "18:30 EST".
+        unread: whether it is only a part of the text there: 18:30 of "18:30 EST".
     """
 
     span: Span

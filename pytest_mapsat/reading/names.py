@@ -236,7 +236,7 @@ def _short_han(name: str) -> Iterator[tuple[str, Way]]:
 
 
 def _marks(thing: Thing) -> Iterator[str]:
-    """Yield the folded texts that tell a thing from others of its name: branches, then addresses and other marks."""
+    """Yield the folded texts that distinguish a thing from others of its name: branches, then addresses and other marks."""
     branches = words_of_names("branch")
     for name in thing.names:
         for branch in _BRACKETED.findall(fold_phrase(name)):
@@ -334,7 +334,7 @@ class _Context:
         return capital or (self.careless and before not in self.pack.names["indefinite"]) or hit.way == "words"
 
     def _listed(self, hit: NameHit) -> bool:
-        """Return whether a form stands next to an arrow or plus sign, as in "post → library"."""
+        """Return whether a form is next to an arrow or plus sign, as in "post → library"."""
         around = self.text[max(hit.start - 2, 0) : hit.start], self.text[hit.end : hit.end + 2]
         return around[0].strip()[-1:] in ("→", ">", "+") or around[1].strip()[:1] in ("→", ">", "+")
 

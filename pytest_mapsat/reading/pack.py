@@ -1,4 +1,4 @@
-"""Language packs: words by what they do, read from data and compiled to one linear pass over a folded text."""
+"""Language packs: words by their function, read from data and compiled to one linear pass over a folded text."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Pack:
         return _pattern(self.groups.get(group, frozenset()))
 
     def with_words(self, groups: Mapping[str, Sequence[str]]) -> Pack:
-        """Return the pack extended by words of a domain; ``role.wait`` stands for the value ``wait`` in the group ``role``."""
+        """Return the pack extended by words of a domain; ``role.wait`` means the value ``wait`` in the group ``role``."""
         words = {word: dict(tags) for word, tags in self.words.items()}
         for name, listed in groups.items():
             group, _, value = name.partition(".")
@@ -262,7 +262,7 @@ def _merge_money(words: dict[str, dict[str, Any]], data: Mapping[str, Any], curr
 
 
 def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> bool:
-    """Return whether a word already stands for the suite's own currency."""
+    """Return whether a word already means the suite's own currency."""
     form = words.get(fold_phrase(word), {}).get(group)
     return form == MONEY or (isinstance(form, tuple) and form[0] == MONEY)
 

@@ -157,12 +157,12 @@ def _goes_on(text: str, last: TextBlock, line: str) -> bool:
 
 
 def _bold_lead(line: str) -> bool:
-    """Return whether a line starts in bold and is no full sentence, like the title of a stop."""
+    """Return whether a line starts in bold and is not a full sentence, like the title of a stop."""
     return line.lstrip().startswith("**") and not any(mark in line for mark in _ENDS)
 
 
 def _title(line: str) -> int:
-    """Return the heading level of a line without heading marks; 0 where it is no heading."""
+    """Return the heading level of a line without heading marks; 0 where it is not a heading."""
     bare = line.strip().rstrip("*_ ")
     if len(bare) > _LONGEST_LEAD:
         return 0

@@ -130,7 +130,7 @@ class _AmountPart(NamedTuple):
 
 
 class AmountReading(NamedTuple):
-    """The place and unit of an amount that was read; no unit for what is no amount, such as a house number."""
+    """The place and unit of an amount that was read; no unit for a number that is not an amount, such as a house number."""
 
     start: int
     end: int
@@ -202,7 +202,7 @@ class LeftUnread:
         return (cue.start if cue and ours else start), figure.end
 
     def _named(self) -> Iterator[AmountReading]:
-        """Yield the numbers that are no amounts: ordinals and codes such as B2."""
+        """Yield the numbers that are not amounts: ordinals and codes such as B2."""
         for match in _ORDINAL.finditer(self.text):
             yield AmountReading(*match.span())
         original = self.scan.folded.original
@@ -891,7 +891,7 @@ class _Cut:
         return identifiers
 
     def _questions(self) -> list[Question]:
-        """Return the questions of the reply, each with what it only offers."""
+        """Return the questions of the reply, each with its offers."""
         questions = []
         for number, sentence in enumerate(self.cut.sentences):
             if sentence.asks:

@@ -264,7 +264,7 @@ _DAY = 24 * 60
 
 
 class FigureRoleKnown(NamedTuple):
-    """What is known of a figure: its unit, role and way of travelling, and whether words give the role."""
+    """The known parts of a figure: its unit, role and way of travelling, and whether words give the role."""
 
     unit: str
     role: FigureRole | None
@@ -558,7 +558,7 @@ class TimeRoles:
         return bounded and following[:1] == ["arrival"]
 
     def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
-        """Return the role of a time from its column head, else from what its row or item says next; None if unknown."""
+        """Return the role of a time from its column head, else from the words of its row or item; None if unknown."""
         for head in self.subjects.head_cues(start):
             if head.tags.get("time_role") in _TIME_ROLES:
                 return str(head.tags["time_role"])

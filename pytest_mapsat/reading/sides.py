@@ -1,4 +1,4 @@
-"""Names in their places, and what stands before and behind each: verbs, prepositions, labels, what is said of it."""
+"""Names in their places, and the words before and behind each: verbs, prepositions, labels, statements about it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Name:
 
 @dataclass(slots=True)
 class Named:
-    """The names of a reply, indexed by where they stand.
+    """The names of a reply, indexed by their positions.
 
     Attributes:
         scan: the reply.
@@ -243,7 +243,7 @@ class Before:
         return ("reject", verb) if negated else self._chosen(side, verb)
 
     def _chosen(self, side: _NameSide, verb: Cue) -> Sign:
-        """Return the sign of a verb of choice, corrected by what follows the name: "going to X would take too long"."""
+        """Return the sign of a verb of choice, corrected by the words after the name: "going to X would take too long"."""
         tail, end = side.tail, side.clause.end
         others = any(cue.has("chosen", "choose") for cue in side.cues if cue is not verb)
         weak = verb.has("weak_choose") and not verb.has("chosen") and not others
@@ -349,7 +349,7 @@ _FOLLOWING = 2
 
 @dataclass(slots=True)
 class Tail:
-    """What the reply says about a name after it."""
+    """The words of the reply about a name, after it."""
 
     reject: Cue | None = None
     chosen: Cue | None = None

@@ -1,4 +1,4 @@
-"""What a reply does with each thing it names: by the words around the name first, then by the reply as a whole.
+"""The stance of a reply to each thing it names: by the words around the name first, then by the reply as a whole.
 
 Around a name two sides count: what governs it from before ("take X", "instead of X", "skip X"), and what is said of it
 behind ("X is closed", "X is your best bet", "X我没选"). A sign of one side alone is enough; where signs contradict each
@@ -137,7 +137,7 @@ class Whole:
         return self._list_of(name) in self.choices and self.scan.blocks[name.block].kind in ("row", "item")
 
     def _list_of(self, name: Name) -> tuple[str, int]:
-        """Return a key for the list or table that a name stands in."""
+        """Return a key for the list or table that contains a name."""
         block = self.scan.blocks[name.block]
         return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
 
@@ -153,7 +153,7 @@ class Whole:
         return len(self.heads.get(self._list_of(name), ())) > 1
 
     def _numbered(self, name: Name) -> bool:
-        """Return whether a name stands in a numbered list item."""
+        """Return whether a name is in a numbered list item."""
         block = self.scan.blocks[name.block]
         start = block.span.start
         lead = self.scan.folded.original[max(start - 5, 0) : start].rpartition("\n")[2]
@@ -590,7 +590,7 @@ class _Shape:
         return not rest or rest in self.words.get("plain_tail", ()) or goes_on
 
     def answers(self, stop: int) -> bool:
-        """Return whether the words are no label, or a label with a plain yes as its value: "Lift: yes"."""
+        """Return whether the words are not label, or a label with a plain yes as its value: "Lift: yes"."""
         if not self.scan.text[: self.last.end].rstrip().endswith(":"):
             return True
         following = self.scan.clause_at(self.last.end)

@@ -99,7 +99,7 @@ def plain(value: Any) -> Json:
     except UnicodeEncodeError:
         raise NotPlainError("text with half of a character, which no file can hold") from None
     except RecursionError:
-        raise NotPlainError(f"lists and objects that stand more than {_DEEPEST} deep") from None
+        raise NotPlainError(f"lists and objects that are nested more than {_DEEPEST} deep") from None
     except NotPlainError:
         raise
     except (TypeError, ValueError) as error:
@@ -448,7 +448,7 @@ RECORDED = PurePosixPath("recordings", "recorded.jsonl")
 
 @dataclass
 class Keeping:
-    """What became of the answers of own tools.
+    """The number of answers of own tools that were kept, changed or left.
 
     Attributes:
         path: the file of recordings.
@@ -549,7 +549,7 @@ def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
 def _merge(
     suite: Suite, case: str, fresh: Iterable[Recording], whole: list[Recording], kept: Keeping, *, replace: bool
 ) -> None:
-    """Merge a case's new recordings into ``whole``, the content of the file, and count what became of each in ``kept``."""
+    """Merge a case's new recordings into ``whole``, the content of the file, and count the kept, changed and left ones in ``kept``."""
     before: dict[str, list[PlacedRecording]] = {}
     for placed in suite.placed_recordings(case):
         with suppress(ValueError):  # a recording that cannot be read answers nothing; lint tells it
@@ -583,7 +583,7 @@ def _merge(
 
 
 def _shortened(data: Json, most: int) -> str:
-    """Return data as JSON, cut to so many characters."""
+    """Return data as JSON, cut to a number of characters."""
     text = canonical_json(data)
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -616,7 +616,7 @@ def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
     tools = {place: own.tool(name) for name, place in places.items() if name in bare or name not in suite.tools}
     taken = next((path for path in tools if path.exists() and path.stem not in bare), None)
     if taken is not None:
-        raise UsageError(f"{taken} is there and describes no tool {taken.stem!r}; rename the file")
+        raise UsageError(f"{taken} exists and describes no tool {taken.stem!r}; rename the file")
     for path, tool in tools.items():
         write_tool(path, tool)
     return (open_suite(suite.root) if tools else suite), list(tools)

@@ -1,4 +1,4 @@
-"""What people and programs read of a run: failures, the summary, dialogues, and the reports of ``--mapsat-report``."""
+"""The views of a run for people and programs: failures, the summary, dialogues, and the reports of ``--mapsat-report``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a comparison says, in words: the same for the terminal, a merge comment and the page."""
+"""A comparison in words: the same for the terminal, a merge comment and the page."""
 
 from __future__ import annotations
 

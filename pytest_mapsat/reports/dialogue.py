@@ -1,4 +1,4 @@
-"""One episode of a saved run for the terminal: what was asked, called, answered and judged."""
+"""One episode of a saved run for the terminal: messages, calls, results and labels."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
 
 
 def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
-    """Yield the lines of what the agent's memory gave it for the task, and the cost; nothing without a memory."""
+    """Yield the lines of the agent's memory for the task, and the cost; nothing without a memory."""
     memory = card.trajectory.memory
     if memory is not None:
         yield Line("")

@@ -291,7 +291,7 @@ def _any_value(value: Json) -> JsonObject:
 
 
 def _nanoseconds(moment: str) -> int:
-    """Return an ISO time in nanoseconds since 1970; 0 if the text is no time."""
+    """Return an ISO time in nanoseconds since 1970; 0 if the text is not a time."""
     try:
         return round(datetime.fromisoformat(moment).timestamp() * _SECOND)
     except ValueError:

@@ -365,7 +365,12 @@ _TEXT = 2_000
 
 
 class ReportedLabel(Label):
-    """A label that is not satisfied in full, or is undecided, with the words of its requirement."""
+    """A label that is not fully satisfied, or undecided, with the words of its requirement.
+
+    Attributes:
+        text: the requirement in words. Example: ``The order of noodle soup is cancelled``
+        severity: kind of the requirement, as the case has it. Example: ``asked``
+    """
 
     text: str = ""
     severity: str = ""
@@ -374,8 +379,26 @@ class ReportedLabel(Label):
 class ReportedCase(Noun):
     """One episode without its dialogue.
 
-    ``file`` and ``line``: where the case stands. ``bounds``: the least and the most of every metric of which something is known, equal where it
-    has a value. ``missed``: labels that are not satisfied in full; ``undecided``: those that are not known.
+    Attributes:
+        id: id of the case. Example: ``cancel-noodles``
+        trial: number of the trial, from 1. Example: ``1``
+        agent: parameters of a parametrised ``mapsat_agent``; empty if there are none. Example: ``gpt``
+        attempt: number of the attempt, from 1; reruns are further attempts. Example: ``1``
+        nodeid: pytest's name of its item. Example: ``benchmark_cases/cancel-noodles.yaml::cancel-noodles``
+        file: file of the case. Example: ``benchmark_cases/cancel-noodles.yaml``
+        line: line where the case begins, from 1; null if unknown. Example: ``1``
+        domains: domains of the case. Example: ``["orders"]``
+        attributes: further groups of the case, by name. Example: ``{"time": "evening"}``
+        outcome: outcome of the item under the asserted kinds of requirements.
+        blame: party to blame if the item did not pass; null if there is none.
+        reason: reason in words; empty if it passed. Example: ``cancelled: no row of orders fits``
+        bounds: least and greatest possible value of each metric, equal where it is known. Example: ``{"ar": [0.5, 0.5]}``
+        missed: labels that are not fully satisfied. Example: ``[{"requirement": "cancelled", "kind": "asked", "outcome": "failed"}]``
+        undecided: labels that are not known. Example: ``[{"requirement": "told", "kind": "asked", "outcome": "unevaluated"}]``
+        turns: number of agent replies. Example: ``2``
+        calls: number of the agent's tool calls.
+        spent: tokens and money that the agent spent.
+        timing: wall time of the episode.
     """
 
     id: str
@@ -400,7 +423,22 @@ class ReportedCase(Noun):
 
 
 class Report(Noun):
-    """A run without its dialogues; ``title`` sums it up in a few words, ``state`` in one."""
+    """A run without its dialogues.
+
+    Attributes:
+        schema: format and version of the file.
+        title: summary of the run in a few words. Example: ``3 of 50 cases failed``
+        state: result in one word.
+        manifest: what was run.
+        accounting: where every collected item went.
+        gate: decision of the gate.
+        comparison: comparison with an earlier run; null if none was requested.
+        anchor: comparison with a second earlier run, the anchor; null if none was requested.
+        summary: mean of each metric over all cases, by code. Example: ``{"ar": {"mean": 0.72, "n": 50}}``
+        groups: mean of each metric, by dimension, group and code. Example: ``{"domain": {"orders": {"ar": {"mean": 0.72, "n": 12}}}}``
+        cases: episodes, one for each item that ran. Example: ``[]``
+        timing: when and where the run took place.
+    """
 
     schema_: Literal["mapsat-report/1"] = Field(default="mapsat-report/1", alias="schema")
     title: str

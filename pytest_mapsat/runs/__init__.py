@@ -1,1 +1,1 @@
-"""Runs: one case, its grade, and all scorecards with what they add up to; a saved run graded again."""
+"""Runs: one case, its grade, and all scorecards with their sums; a saved run graded again."""

@@ -32,7 +32,7 @@ from .request import drops_of, entries_of, prompts_of, thresholds_of
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """Accounting of what a run was to do, and why it may be partial, broken or unfinished.
+    """Accounting of a run's episodes, and why it may be partial, broken or unfinished.
 
     Attributes:
         accounting: where every collected item went.
@@ -152,7 +152,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
 def _coverage(
     cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: RunOutcome
 ) -> Coverage:
-    """Return how much of the suites ran, with the errors in what could not be read."""
+    """Return how much of the suites ran, with the errors in files that could not be read."""
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []
     for suite in suites:

@@ -297,7 +297,7 @@ def open_cluster(address: str) -> Any:
         missing = "its cluster has no worker"
         client.wait_for_workers(1, timeout=_PATIENCE)
     except ValueError:
-        raise UsageError(f"{option}: that is no address of a scheduler, such as tcp://host:8786") from None
+        raise UsageError(f"{option}: that is not an address of a scheduler, such as tcp://host:8786") from None
     except (OSError, TimeoutError) as error:
         if client is not None:
             client.close(timeout=_PATIENCE)

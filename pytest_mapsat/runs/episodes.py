@@ -232,7 +232,7 @@ class Ledger:
 
     @property
     def collected(self) -> int:
-        """The number of episodes that the items stand for, including deselected ones."""
+        """The number of episodes of all items, including deselected ones."""
         return sum(item.copies for item in self._items.values())
 
     @property
@@ -445,7 +445,7 @@ def _sample(options: RunOptions) -> str:
 
 
 def _of_suite(info: SuiteInfo) -> str:
-    """Return a description of what must be equal in a suite: version, fingerprint and decisions."""
+    """Return a description of the parts that must be equal in a suite: version, fingerprint and decisions."""
     decisions = f", decisions {info.decisions}" if info.decisions else ""
     return f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
 

@@ -1,4 +1,4 @@
-"""The memories of a run in one process: one for each user and trial, brought up to each task as it is played."""
+"""The memories of a run in one process: one for each user and trial, updated to each task as it is played."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Held:
 
 
 class Memories:
-    """Lends each episode its user's memory: that of an earlier task if it can be brought up to this one, else a new one.
+    """Lends each episode its user's memory: that of an earlier task if it can be updated to this one, else a new one.
 
     While its episode lasts no other has it, so that its tools answer as of this task.
 

@@ -1,4 +1,4 @@
-"""Labels of people against those of judges: reviewed, held against a run, and run as trials of their case."""
+"""Labels of people against those of judges: reviewed, compared with a run, and run as trials of their case."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
     judged = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
     measured = tuple(MeasuredDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
     if not measured:
-        raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
+        raise UsageError(f"--labels {shown_path(labels)}: no label is about a dialogue of the run")
     return Agreement(measured, len(run.cases) - len(measured))
 
 
@@ -148,7 +148,7 @@ def _answers_at(path: Path) -> Sequence[PlacedNoun[PeopleLabels]]:
         return read_nouns(path, PeopleLabels)
     root = find_suite(path)
     if root is None:
-        raise UsageError(f"--labels {shown_path(path)}: this folder is no suite and in none")
+        raise UsageError(f"--labels {shown_path(path)}: this folder is neither a suite nor in one")
     return read_answers(open_suite(root))
 
 
@@ -198,7 +198,7 @@ class ReviewQuestion:
 
     @property
     def state(self) -> State:
-        """``failed`` if the judge says so, ``undecided`` if it cannot tell."""
+        """``failed`` if the judge says so, ``undecided`` if it cannot decide."""
         return "failed" if self.label.outcome == "failed" else "undecided"
 
     @property
@@ -339,7 +339,7 @@ class Review:
         return None
 
     def add_answers(self) -> Iterator[str]:
-        """Add fully decided dialogues to their suite's labelled answers; yield a line on what became of each.
+        """Add fully decided dialogues to their suite's labelled answers; yield a line on the result for each.
 
         Raises:
             SuiteError: the answers that the suite has cannot be used.
@@ -357,7 +357,7 @@ class Review:
                 continue
             judged = _judged(case, card) | decided
             if card.trajectory.source == "answers":
-                yield f"{name}: holds its labels where it stands; change them there"
+                yield f"{name}: holds its labels itself; change them there"
             elif missing := [item.id for item in case.truth.required if item.id not in judged]:
                 yield f"{name}: not kept with its dialogue: {', '.join(missing)} still open"
             else:

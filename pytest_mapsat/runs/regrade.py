@@ -48,7 +48,7 @@ class Bodies(Protocol):
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to be graded differently from the saved run; None leaves a setting as it was.
+    """The settings that differ from the saved run; None leaves a setting as it was.
 
     ``decisions``: a file of people's decisions; None: that of each suite, whatever it was.
     """
@@ -418,7 +418,7 @@ def _refuse_missing_shards(parts: Mapping[str, Run]) -> None:
     (count,) = counts
     for number, same in sorted(names.items()):
         if len(same) > 1:
-            raise UsageError(f"shard {number}/{count} is there twice: {' and '.join(same)}")
+            raise UsageError(f"shard {number}/{count} occurs twice: {' and '.join(same)}")
     if missing := [f"{number}/{count}" for number in range(1, count + 1) if number not in names]:
         raise UsageError(f"shards are missing: {listed(missing, _NAMED)}")
 

@@ -1,4 +1,4 @@
-"""What a run was asked for: which cases (samples, each the beginning of one order of a suite's cases, and shards), options, metrics and models."""
+"""The request for a run: its cases (samples, each the beginning of one order of a suite's cases, and shards), options, metrics and models."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ def parse_metric_sets(text: str) -> tuple[str, ...]:
     """Return the metric sets that a list like ``pipa,mobility`` names, in its order.
 
     Raises:
-        ValueError: a name is missing between commas, or stands there twice; with what was expected.
+        ValueError: a name is missing between commas, or is listed twice; with what was expected.
     """
     names = [name.strip() for name in text.split(",")] if text.strip() else []
     if "" in names:
         raise ValueError(f"found nothing between the commas of {text!r}, expected names of metric sets")
     if (odd := next((name for name in names if not _METRIC_SET.fullmatch(name)), None)) is not None:
-        raise ValueError(f"{odd!r} is no name of a metric set: expected letters, digits, '_', '.', '-'")
+        raise ValueError(f"{odd!r} is not a name of a metric set: expected letters, digits, '_', '.', '-'")
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"{twice!r} stands there twice")
+        raise ValueError(f"{twice!r} is listed twice")
     if len(names) > _MOST_METRIC_SETS:
         raise ValueError(f"found {len(names)} metric sets, expected at most {_MOST_METRIC_SETS}")
     return tuple(names)
@@ -364,7 +364,7 @@ _FIELDS = ("domain", "difficulty", "language", "group")
 
 
 def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
-    """Return the accepted cases of a suite that are in a run: its sample, or all that can be read.
+    """Return the accepted cases of a suite that are in a run: its sample, or every case that can be read.
 
     Raises:
         UsageError: the sample is larger than the suite, or is spread over what its cases do not have.

@@ -1,4 +1,4 @@
-"""Run files: where they go, what stands there, and earlier runs to go on from, to judge again or to compare with."""
+"""Run files: their places and content, and earlier runs to continue, to judge again or to compare with."""
 
 from __future__ import annotations
 

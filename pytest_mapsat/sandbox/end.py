@@ -129,7 +129,7 @@ class End:
 
     def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory, untold: Sequence[str] = ()) -> None:
         if untold:
-            raise NotRecordedError(f"the record does not tell the changes of {', '.join(untold)}")
+            raise NotRecordedError(f"the record does not have the changes of {', '.join(untold)}")
         self.tables = tables
         self.state = end_state(tables, trajectory.setup, trajectory.all_calls)
         self.changes = net_changes(change for call in trajectory.all_calls for change in call.changed)
@@ -268,7 +268,7 @@ class _WatchedState(State):
             rows = SharedRows({own: self._end.read(name, row) for own, row in known.rows.items()})
             self._rows[name] = _WatchedRows(name, self._end.key(name), rows, known)
         if key not in ("", "id", own := self._end.key(name)):
-            raise UnknownEndError(f"the rows of {name} are told apart by {own}, not by {key}")
+            raise UnknownEndError(f"the rows of {name} are identified by {own}, not by {key}")
         return self._rows[name]
 
 
@@ -356,7 +356,7 @@ NOTHING = Nothing()
 
 
 class EndDifference(NamedTuple):
-    """A place in which two ends differ: what the reference wanted there, and what the episode ended with.
+    """A place in which two ends differ: the value in the reference, and the value at the end of the episode.
 
     ``column`` is empty where the whole row, by its id, is there on one side only. A side without the row or the column has ``NOTHING``.
     """
@@ -369,7 +369,7 @@ class EndDifference(NamedTuple):
 
     @property
     def sides(self) -> tuple[str, str]:
-        """Return two texts: what the reference has at this place, and what the episode has."""
+        """Return two texts: the value of the reference at this place, and that of the episode."""
         place = " ".join(filter(None, (self.table, self.row, self.column)))
         # A saved run has the names of objects sorted: what is told of it is told of the run itself.
         wanted, ended = (
@@ -396,7 +396,7 @@ def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iter
 
 
 class _EndSide:
-    """The changes of one of two compared ends: of rows that were there before, and new rows, for which the ids do not count."""
+    """The changes of one of two compared ends: of rows that existed before, and new rows, for which the ids do not count."""
 
     def __init__(self, changes: Iterable[RowChange]) -> None:
         self.kept: dict[_Place, RowChange] = {}
@@ -436,7 +436,7 @@ class _EndSide:
 
 
 def _spelt(value: Json, names: Mapping[str, str]) -> Json:
-    """Return a copy of data with whole floats as integers, and texts and keys that are names replaced by what they stand for."""
+    """Return a copy of data with whole floats as integers, and with texts and keys that are names replaced by their meanings."""
     if isinstance(value, Mapping):
         return {names.get(key, key): _spelt(member, names) for key, member in value.items()}
     if isinstance(value, (list, tuple)):

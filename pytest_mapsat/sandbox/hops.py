@@ -104,7 +104,7 @@ def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: i
 
 
 def id_text(value: Json) -> str | None:
-    """Return an id as text: a text without surrounding blanks, or the digits of a whole number; None if the value is no id."""
+    """Return an id as text: a text without surrounding blanks, or the digits of a whole number; None if the value is not an id."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     try:

@@ -63,7 +63,7 @@ class Parts:
         own = str(id_).strip()  # as a parameter that gives an id is compared
         first = self._places.setdefault(own, place)
         if first != place:
-            return f"{self._keys.id}: the id {shown(id_)} stands twice; first in {place_of(first)}"
+            return f"{self._keys.id}: the id {shown(id_)} occurs twice; first in {place_of(first)}"
         self._ids.setdefault(part, []).append(own)
         return ""
 

@@ -1,4 +1,4 @@
-"""What answers the calls of one case: code of the suite's own, recordings, tables."""
+"""The layers that answer the calls of one case: code of the suite's own, recordings, tables."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _RESERVED = frozenset({"status", "message"})
 
 
 class Sandbox(Protocol):
-    """The interface of what answers the tool calls of one episode."""
+    """The interface of sandboxes, which answer the tool calls of one episode."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -460,7 +460,7 @@ def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
     try:
         result = plain({"status": "refused", "message": refused.reason, **refused.details})
     except (TypeError, ValueError) as error:
-        raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
+        raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is not JSON: {error}") from None
     return SandboxAnswer(result, "refused", Provenance(kind="computed"))
 
 

@@ -1,4 +1,4 @@
-"""Answers that are the rows of one part of a large table, those first that fulfil most of what a free text asks.
+"""Answers that are the rows of one part of a large table, best match of a free text first.
 
 ``PartIndex`` says which rows of a part have a value or a word, and their figures and opening hours: all in arrays of numbers, rows in the order of their ids,
 so that every machine builds the same index and uses its file as it lies there. ``Query`` holds a text against it. ``RankedCall`` is one call of a tool.
@@ -361,7 +361,7 @@ _Units = Sequence[tuple[str, int, int]]
 
 
 class PhraseMeaning(NamedTuple):
-    """The condition on a column that a phrase stands for."""
+    """The condition on a column that a phrase expresses."""
 
     column: str
     match: Match
@@ -399,7 +399,7 @@ class PhraseLexicon:
 
 
 def _meant(field: RankedField, value: Any) -> Match:
-    """Return the match that the declared value of a phrase stands for in a field."""
+    """Return the match for the declared value of a phrase in a field."""
     if isinstance(value, Between):
         return value
     return OpenAt(op="open_at", time=value.zfill(5)) if field.holds == "hours" else Equal(op="equal", value=value)
@@ -544,7 +544,7 @@ class Query:
         return ("words", group, denied), mask
 
     def _of_meaning(self, meaning: PhraseMeaning, *, denied: bool) -> np.ndarray:
-        """Return a mask of the rows that fulfil what a phrase stands for; if denied, of those that are known not to."""
+        """Return a mask of the rows that fulfil a phrase's condition; if denied, of those that are known not to."""
         column, match = meaning
         if not isinstance(match, Equal):
             return self._index.fitting(column, match, wanted=not denied)
@@ -882,7 +882,7 @@ class Ranker:
         answer = suite.tools[tool].answer if tool in suite.tools else None
         if not isinstance(answer, RankedAnswer):
             ranked = [name for name, other in suite.tools.items() if isinstance(other.answer, RankedAnswer)]
-            raise UsageError(f"{shown(tool)} is no tool that ranks; there is {', '.join(ranked) or 'none'}")
+            raise UsageError(f"{shown(tool)} is not a tool that ranks; there is {', '.join(ranked) or 'none'}")
         self.answer, self._spec = answer, spec_of(suite.tools[tool])
         self._tables = suite.tables
         self._ground = CaseTables(suite.tables, (), Context())

@@ -252,7 +252,7 @@ class Resolver:
         return tuple(values)
 
     def _alike_key(self, call: SpecCall) -> tuple[Canonical, ...]:
-        """Return a key of what even a near answer must share: essential values without tolerance, and the words of texts."""
+        """Return a key of the parts that even a near answer must share: essential values without tolerance, and the words of texts."""
         key: list[Canonical] = []
         for parameter, value in zip(self.spec.parameters, call.values, strict=True):
             if parameter.essential and parameter.plain:
@@ -366,7 +366,7 @@ class Resolver:
         return SandboxAnswer(fresh(chosen.result), "ok", provenance)
 
     def _miss(self, call: SpecCall, writes: str) -> SandboxAnswer:
-        """Return the answer "miss" to a call, with a note on what kept the nearest recording from answering."""
+        """Return the answer "miss" to a call, with a note on why the nearest recording cannot answer."""
         name = self.spec.tool.name
         unread = f"; recordings that cannot be read: {'; '.join(sorted(self._unreadable))}" if self._unreadable else ""
         short = next((entry for entry in self._cut_short if not self._candidate(call, entry).blocked), None)
@@ -466,7 +466,7 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
     kept = [item for item in items if _is_inside(item, rule, circle)]
     removed = len(items) - len(kept)
     if removed and not kept and rule.distance is None:
-        raise _CannotCutError("none of its items lies within what was asked, and the list need not hold all that do")
+        raise _CannotCutError("none of its items lies within what was asked, and the list may be incomplete")
     if removed:
         result = _with(result, rule.items, kept)
         count = _at(result, rule.count) if rule.count else None

@@ -76,7 +76,7 @@ class Computed:
         self._routers: dict[str, Router] = {}
 
     def result(self, spec: ToolSpec, call: SpecCall) -> tuple[Json, str]:
-        """Return the result of a call of a tool with computed answers, and a note on what of the call the result leaves out.
+        """Return the result of a call of a tool with computed answers, and a note on arguments that the result ignores.
 
         Raises UnanswerableError where the call means nothing that is known; the message says what.
         """

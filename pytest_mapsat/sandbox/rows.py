@@ -125,7 +125,7 @@ class RowPlace(NamedTuple):
 
 
 class CaseTables:
-    """What all computed answers of a case share: its tables with overlays, its time of day, and how a value is looked up as a row."""
+    """The data that all computed answers of a case share: its tables with overlays, its time of day, and the lookup of a value as a row."""
 
     def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
         self.context = context
@@ -462,7 +462,7 @@ class RowsCall(TableCall[RowsAnswer]):
         indexes = {id(part.table): point_index(part.table, *POINT_COLUMNS) for part in self._view.parts}
         if not any(True for index in indexes.values() for _ in index.within(centre, BEYOND_M)):
             where = f"{centre[0]:g},{centre[1]:g}"
-            raise UnanswerableError(f"{where} lies outside of what is known here: longitude first, in degrees")
+            raise UnanswerableError(f"{where} lies outside of the known area: longitude first, in degrees")
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
 
     def _point(self, name: str) -> Point:

@@ -158,7 +158,7 @@ def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[
 
 
 def _declared(row: JsonObject) -> Iterator[tuple[str, Phrase]]:
-    """Yield the phrases that a row of words declares, each with what it means."""
+    """Yield the phrases that a row of words declares, each with its meaning."""
     sort = row.get("sort")
     if isinstance(sort, str):
         yield sort, Phrase(sort)

@@ -128,7 +128,7 @@ def _set(value: Json, trim: _Trim) -> Canonical:
 
 
 def _degrees(value: Json, bound: float) -> Canonical:
-    """Return a value as degrees within a bound. Raises UnfitError if it is none or out of range."""
+    """Return a value as degrees within a bound. Raises UnfitError if it is not a number or out of range."""
     degrees = number(value)
     return _or_unfit(
         None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}"
@@ -136,7 +136,7 @@ def _degrees(value: Json, bound: float) -> Canonical:
 
 
 def _point(value: Json) -> Canonical:
-    """Return a value as a point. Raises UnfitError if it is none."""
+    """Return a value as a point. Raises UnfitError if it is not one."""
     return _or_unfit(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
 
 
@@ -155,13 +155,13 @@ def _points(value: Json, _trim: _Trim) -> Canonical:
 
 
 def _time(value: Json, _trim: _Trim) -> Canonical:
-    """Return a value as an ISO date, time or moment. Raises UnfitError if it is none."""
+    """Return a value as an ISO date, time or moment. Raises UnfitError if it is not one."""
     at = moment(value if isinstance(value, str) else number(value))
     return _or_unfit(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
 
 
 def _json(value: Json, _trim: _Trim) -> Canonical:
-    """Return JSON data as canonical text; None if it says nothing. Raises UnfitError if it is no JSON."""
+    """Return JSON data as canonical text; None if it says nothing. Raises UnfitError if it is not JSON."""
     try:
         sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
         return None if says_nothing(sorted_out) else canonical_json(sorted_out)
@@ -219,7 +219,7 @@ _AS_WORDS = ("text", "json", "set")
 
 
 class UnanswerableError(ValueError):
-    """A call that the sandbox refuses as a real service would; the message tells the agent why."""
+    """A call that the sandbox refuses as a real service would; the message gives the agent the reason."""
 
 
 class BadArgumentsError(ValueError):
@@ -308,7 +308,7 @@ def _whole(word: str) -> str:
 
 
 class Fitting:
-    """The JSON Schema of one parameter: converts values to what it declares, and finds the limits that they break.
+    """The JSON Schema of one parameter: converts values to the declared type, and finds the limits that they break.
 
     Args:
         schema: its JSON Schema.
@@ -358,7 +358,7 @@ class Fitting:
         return value
 
     def _meant(self, text: str) -> Json:
-        """Return the number, truth value, list or object that a text stands for where the schema wants no text; else the text."""
+        """Return the number, truth value, list or object that a text expresses where the schema wants no text; else the text."""
         kinds = self._kinds
         amount = number(text) if kinds & {"number", "integer"} else None
         if amount is not None:
@@ -405,7 +405,7 @@ class Fitting:
 
 
 class Parameter:
-    """One compared parameter; a longitude with a pair stands for the point of both.
+    """One compared parameter; a longitude with a pair represents the point of both.
 
     Attributes:
         located: whether it is compared by distance.

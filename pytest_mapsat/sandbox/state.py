@@ -246,7 +246,7 @@ def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: i
         return rows([item if type(item) in _SURE else _made(item, row, rows, depth + 1) for item in value])
     if isinstance(value, (str, int)):
         return value
-    raise TypeError(f"{shown(value)} is no JSON value")
+    raise TypeError(f"{shown(value)} is not a JSON value")
 
 
 class NoSuchRowError(KeyError):
@@ -358,7 +358,7 @@ class Writing:
         self._before.setdefault((rows.name, row_id), (rows, row))
 
     def undo(self) -> None:
-        """Restore all rows to what they were before the call."""
+        """Restore all rows to their state before the call."""
         for (_, row_id), (rows, row) in self._before.items():
             rows.put_back(row_id, row)
         self._before.clear()

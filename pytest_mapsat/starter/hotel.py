@@ -1,4 +1,4 @@
-"""The service that ``mapsat init --for service`` tries its cases on until yours takes its place: the desk of a hotel, with rules where a model could stand."""
+"""The example service of ``mapsat init --for service``, until yours replaces it: the desk of a hotel, with rules in place of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases of a suite have in common is written once: defaults in the manifest, and requirements that cases take with ``use``.
+"""The common parts of a suite's cases, written once: defaults in the manifest, and requirements that cases take with ``use``.
 
 A case is spelt out where it is read, so that everything behind sees it as if it had been written in full.
 """
@@ -56,14 +56,22 @@ _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
 
 
 class WrittenTruth(Truth):
-    """The truth of a case as it is written: ``use`` names common requirements of the suite, which stand behind its own."""
+    """The truth of a case as it is written.
+
+    Attributes:
+        use: ids of common requirements of the suite that the case adds to its own. Example: ``["asks-first"]``
+    """
 
     use: tuple[str, ...] = ()
     user: UserScript | tuple[ScriptedAnswer, ...] = UserScript()  # type: ignore[assignment]
 
 
 class WrittenCase(Case):
-    """A case as it is written: ``vars`` are the values for ``{{name}}`` in the common requirements that it uses."""
+    """A case as it is written.
+
+    Attributes:
+        vars: values for ``{{name}}`` in the common requirements that the case uses. Example: ``{"dish": "noodle soup"}``
+    """
 
     model_config = ConfigDict(title="Case")
 
@@ -228,7 +236,7 @@ def read_common(
             lines = source.lines.children[key]
             noun = validate(CommonRequirement, LocatedDocument(data, lines), name, problems)
             if (other := requirements.get(key)) is not None:
-                message = f"the common requirement {shown(key)} stands twice; first in {other.place}"
+                message = f"the common requirement {shown(key)} occurs twice; first in {other.place}"
                 problems.append(Problem(name, lines.line, message, "keep one of the two"))
             elif noun is not None:
                 requirements[key] = _Requirement(noun, name, lines, data)
@@ -243,7 +251,7 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
     return [
         group.problem(
             ["use", index],
-            f"there is no common requirement {shown(name)}{' that is no group' if name in requirements else ''}",
+            f"there is no common requirement {shown(name)}{' that is not a group' if name in requirements else ''}",
             did_you_mean(name, single) or _known(single),
         )
         for group in requirements.values()
@@ -372,7 +380,7 @@ class _Filling:
             return None
         self._left -= len(json.dumps(self._values[name]))
         if self._left < 0:
-            self._report(f"{self._requirement}: what the case fills in comes to more than {limits.CASE_BYTES} bytes")
+            self._report(f"{self._requirement}: the values from the case have more than {limits.CASE_BYTES} bytes")
             return None
         return name
 

@@ -193,7 +193,7 @@ def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
         message = "several expected tools are" if keys[key] else "no expected tool has the id or name"
         hint = "give each an id" if keys[key] else did_you_mean(key, keys, "expected tools:")
     elif key == case.truth.tools[int(place[len(_HOPS)])].key:
-        message, hint = "no call can ask for what it returns itself:", "name the call before it"
+        message, hint = "no call can ask for its own result:", "name the call before it"
     else:
         return
     yield _error("expected-tool", (*place, "call"), f"{message} {shown(key)}", hint)
@@ -264,7 +264,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
             yield _error("unknown-domain", ("domains", index), message, hint)
     if case.truth.proposals and case.group is not None:
-        message = "a draft stands in no sequence: no run plays it, and later tasks would lack it"
+        message = "a draft cannot be part of a sequence: no run plays it, and later tasks would lack it"
         yield _error("sequence", ("group",), message, "accept its proposals first: mapsat review")
     confirms = case.truth.user.confirms
     if isinstance(confirms, Confirms) and confirms.say:
@@ -295,7 +295,7 @@ def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:
     for index, interaction in enumerate(case.visible.interactions):
         place: Place = ("visible", "interactions", index, "date")
         if last and is_before(interaction.date, last):
-            yield _error("sequence", place, f"found {interaction.date} behind {last}: interactions stand by date")
+            yield _error("sequence", place, f"found {interaction.date} behind {last}: interactions are sorted by date")
         if now is not None and is_before(now, interaction.date):
             message = f"found {interaction.date}, after the task itself, whose context.now is {now}"
             yield _error("sequence", place, message, "it belongs to a later task")

@@ -1,4 +1,4 @@
-"""All that can be said of a suite without an agent: one table of rules, and one walk over what they look at."""
+"""The findings on a suite without an agent: one table of rules, and one walk over the parts that they look at."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class _Walk:
             for at, placed_recording in enumerate(several[1:], 1):
                 place = placed_recording.path, placed_recording.line
                 if len(set(results[at - 1 :])) == 1:
-                    self._add_at("duplicate-recording", place, f"the same recording stands in {where}")
+                    self._add_at("duplicate-recording", place, f"the same recording is in {where}")
                 else:
                     message = f"{where} records another result of the same request: they answer in order, then the last"
                     self._add_at("conflict", place, message)
@@ -268,7 +268,7 @@ class _Walk:
                 self._add_at("unknown-type", place, f"the tool {name}: {at}: {wrong}")
 
     def undeclared_fields(self) -> None:
-        """Find tools that have result values with no declared meaning, so that no claim can be held against them."""
+        """Find tools that have result values with no declared meaning, so that no claim can be compared with them."""
         recordings = [placed_recording.recording for placed_recording in self._recordings]
         results = [(recording.tool, recording.result) for recording in recordings if not recording.cut]
         results += [
@@ -281,9 +281,7 @@ class _Walk:
         for name, paths in sorted(undeclared.items()):
             shown_paths = [shown(path) if path else "the result itself" for path in sorted(paths)]
             if shown_paths:
-                message = (
-                    f"the tool {name} does not declare {listed(shown_paths, _SHOWN_PATHS)}: no claim is held against it"
-                )
+                message = f"the tool {name} does not declare {listed(shown_paths, _SHOWN_PATHS)}: no claim is compared with it"
                 hint = "say in fields what it means, or that it is ignored"
                 self._add_at("undeclared-field", self._suite.tool_places[name], message, hint)
 
@@ -308,7 +306,7 @@ class _Walk:
 
 
 def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a branch
-    """Yield remarks on what the truth of a case lacks: checks, requirements, an oracle, answers, a date or coordinates."""
+    """Yield remarks on missing parts in the truth of a case: checks, requirements, an oracle, answers, a date or coordinates."""
     truth = case.truth
     unchecked = [requirement.id for requirement in truth.by_kind if not requirement.leaves]
     if unchecked:
@@ -325,8 +323,8 @@ def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a 
     visible = case.visible.model_copy(update={"interactions": ()}).model_dump_json().casefold()
     for index, preference in enumerate(truth.preferences):
         if json.dumps(preference, ensure_ascii=False)[1:-1].casefold() in visible:
-            message = f"{shown(preference)} stands word for word in what the agent sees"
-            hint = "what a memory is for, no context tells"
+            message = f"{shown(preference)} occurs word for word in the agent's view"
+            hint = "a fact for the memory must not be in the context"
             yield remark("preference-told", ("truth", "preferences", index), message, hint)
     if not truth.reference_turns:
         message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
@@ -336,7 +334,7 @@ def gaps(case: Case, suite: Suite) -> Iterator[Remark]:  # noqa: C901  a rule a 
     if not truth.user.answers and truth.user.confirms is None and suite.manifest.episode.user != "silent":
         yield remark("no-script", ("truth",), "has no scripted answers: the scripted user has no preferences")
     if case.visible.context.location is not None and suite.manifest.coordinates is None:
-        message = "it stands at a place, and suite.yaml does not say in which coordinates"
+        message = "it has a place, and suite.yaml does not say in which coordinates"
         yield remark("no-coordinates", ("visible", "context", "location"), message, "add coordinates: wgs84, or gcj02")
 
 
@@ -506,7 +504,7 @@ RULES: Mapping[str, LintRule] = {
     "recording": LintRule("error", "recordings", _Walk.recordings, "a recording cannot be read"),
     "orphan": LintRule("warning", "recordings", _Walk.recordings, "a recording is of no case"),
     "unknown-tool": LintRule("warning", "recordings", _Walk.recordings, "a recording is of no tool"),
-    "duplicate-recording": LintRule("warning", "recordings", _Walk.recordings, "a recording stands twice"),
+    "duplicate-recording": LintRule("warning", "recordings", _Walk.recordings, "a recording occurs twice"),
     "conflict": LintRule("note", "recordings", _Walk.recordings, "two recordings answer one request in different ways"),
     "no-recordings": LintRule("warning", "tools", _Walk.tools, "nothing answers a tool that a case expects"),
     "unused-tool": LintRule("note", "tools", _Walk.tools, "nothing answers a tool, and no case expects it"),

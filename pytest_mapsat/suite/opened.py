@@ -288,7 +288,7 @@ class Suite:
             return None
         path, line = self.manifest_place("cases")
         unread = [problem.path for problem in self.inventory.unread]
-        hint = f"not read: {', '.join(unread[:3])}" if unread else "mend the number, or look for the file"
+        hint = f"not read: {', '.join(unread[:3])}" if unread else "correct the number, or look for the file"
         return Problem(shown_path(path), line, f"cases: the manifest says {self.manifest.cases}, found {number}", hint)
 
     def earlier(self, case: Case) -> tuple[CaseEntry, ...]:
@@ -731,7 +731,7 @@ def take_inventory(root: Path) -> Inventory:
             problems.append(problem)
     if count := sum(_looks_like_cases(path) for path in aside if path.relative_to(root).parts[1] != _LOGS):
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
-        unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
+        unread.append(Problem(shown_path(root / DATA), 0, message, "cases are in any other folder"))
     files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}
     return Inventory(problems=tuple(problems), unread=tuple(unread), **files)
 
@@ -870,7 +870,7 @@ def _misfits(
             yield placed.problem(["wording", name], message, "review the answer again, and remove this line")
     missing = [requirement.id for requirement in case.truth.required if requirement.id not in labels.labels]
     if missing and labels.holds_dialogue:
-        message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
+        message = f"there is no word on {', '.join(missing)}, which the case {case.id} has"
         hint = "give each requirement of kind asked, hard or fact passed or failed"
         yield placed.problem(["labels"], message, hint)
     if labels.text is not None and not case.truth.oracle:

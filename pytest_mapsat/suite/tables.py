@@ -1,4 +1,4 @@
-"""The tables of a suite (``state/NAME.jsonl``, one row a line), its recordings, and its tools with what they compute from tables."""
+"""The tables of a suite (``state/NAME.jsonl``, one row a line), its recordings, and its tools with their computed answers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def read_state(
     large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named_paths, ranked).items()}
     for name, path in named_paths:
         if name == "overlays":
-            message = "rows that single cases change stand in these cases: world, with rows"
+            message = "rows that single cases change belong into these cases: world, with rows"
             problems.append(Problem(shown_path(path), 0, message, "docs/reference/suites.md shows it"))
         elif name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
@@ -452,7 +452,7 @@ class _Block:
         other = self._tools.get(name)
         answer = other[0].answer if other else None
         if not isinstance(answer, RoutesAnswer):
-            yield f"routes: {shown(name)} is no tool that answers with routes", did_you_mean(name, self._tools)
+            yield f"routes: {shown(name)} is not a tool that answers with routes", did_you_mean(name, self._tools)
         elif mode not in answer.local:
             yield f"mode: {name} knows no {shown(mode)}", f"it knows {', '.join(answer.local)}"
 

@@ -1,4 +1,4 @@
-"""Suites to disk: the same value gives the same bytes, and a file is there whole or not at all; and importers, which make suites of other benchmarks' files.
+"""Writes suites to disk: the same value gives the same bytes, and a file is complete or missing; and importers, which make suites of other benchmarks' files.
 
 An importer is a function of a source and of a folder that is not there yet; a package adds one by an entry point.
 """

@@ -101,7 +101,7 @@ class ModelUser:
                 called += len(calls)
                 messages.append({"role": "user", "content": self._made(calls, hands)})
                 continue
-            problems = ["the reply is no JSON object"] if move is None else self._wrong(move, turns)
+            problems = ["the reply is not a JSON object"] if move is None else self._wrong(move, turns)
             if move is not None and not problems:
                 return _move(move, spent)
             broken += 1
@@ -195,10 +195,10 @@ def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
 
 
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:
-    """Return a complaint on the first question that the agent did not ask as quoted; an empty list if all are there."""
+    """Return a complaint on the first question that the agent did not ask as quoted; an empty list if it asked all of them."""
     folded = words(heard)
     strange = [quote for quote in asked if not isinstance(quote, str) or words(quote) not in folded]
-    return [f"{str(strange[0])[:60]!r} does not stand in the assistant's message"] if strange else []
+    return [f"{str(strange[0])[:60]!r} does not occur in the assistant's message"] if strange else []
 
 
 def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:

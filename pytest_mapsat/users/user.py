@@ -1,4 +1,4 @@
-"""Who speaks for the user: no one, or its script by rules; and what no simulated user may say. Every rule stands in docs/how-to/simulate-the-user.md."""
+"""The speaker for the user: no one, or its script by rules; and the limits of every simulated user. docs/how-to/simulate-the-user.md lists all rules."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class UserMove:
 
 
 class Hands(Protocol):
-    """What the user can do in one of its turns."""
+    """The tools that the user can call in one of its turns."""
 
     tools: Mapping[str, Tool]
 
@@ -221,7 +221,7 @@ class ScriptedUser:
         return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
 
     def _is_looping(self, message: MessageReading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
-        """Return whether this is the second reply in a row that brings nothing new."""
+        """Return whether this is the second reply in a row without anything new."""
         confirmed = self._script.confirms is not None and message.go_ahead
         new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
         repeats = all(words(sentence) in self._heard for sentence in message.sentences)
@@ -235,7 +235,7 @@ class ScriptedUser:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
     def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
-        """Return the move that says some answers and a decision, and that the user cannot act on what is left."""
+        """Return the move that says some answers and a decision, and that the user cannot act on the remaining requests."""
         words_of_decision, agreed = decision or ("", None)
         # The same words may stand in two answers of a script; once is enough.
         sayings = dict.fromkeys((*replies, words_of_decision, self._stock.cannot_act if also_act else ""))
@@ -349,7 +349,7 @@ def last_words(turns: Sequence[Turn]) -> str:
 
 @dataclass(frozen=True)
 class Stock:
-    """The stock phrases of a language: what a user says that is in no script."""
+    """The stock phrases of a language: messages of a user that are in no script."""
 
     no_preference: str
     cannot_act: str
@@ -409,7 +409,7 @@ _LATIN = re.compile(r"[a-z0-9]")
 
 @lru_cache(maxsize=4096)
 def words(sentence: str) -> str:
-    """Return a text folded for comparison, each run of characters that are no letters or digits as one space."""
+    """Return a text folded for comparison, each run of characters other than letters and digits as one space."""
     return _NOT_WORD.sub(" ", fold_phrase(sentence)).strip()
 
 
@@ -439,7 +439,7 @@ def _order_pattern(wanted: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class MessageReading:
-    """What one message of an agent amounts to.
+    """The meaning of one message of an agent.
 
     Attributes:
         sentences: all sentences, folded.
@@ -649,7 +649,7 @@ def wording_slips(message: str, *, asks: bool = False) -> Iterator[Slip]:
 
 
 class Script:
-    """What a user of a case may know and say.
+    """The knowledge and the answers of a user in a case.
 
     Attributes:
         answers: what it has been given to say, each when it is asked for; what it says of its own calls is not among them: they decide that.
@@ -667,7 +667,7 @@ class Script:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """Return all that the script gives the user to say."""
+        """Return everything that the script gives the user to say."""
         decisions = self.confirms if isinstance(self.confirms, Confirms) else None
         own = (decisions.say, decisions.otherwise) if decisions else ()
         return (*(answer.say for answer in self.answers), *own)
@@ -706,10 +706,10 @@ class Script:
         for span in new:
             here = [fact for fact in own if fact.span.start < span.end and span.start < fact.span.end]
             if not any(fact.agrees(other) for fact in here for other in known_facts):
-                yield Slip("contradiction", f"it invents {_text(message, span)!r}, which stands nowhere")
+                yield Slip("contradiction", f"it invents {_text(message, span)!r}, which occurs nowhere")
 
     def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
-        """Yield the slips of a message that surely departs from the script's answers to what was asked.
+        """Yield the slips of a message that surely departs from the script's answers to the questions.
 
         Args:
             turns: the dialogue before the message; the last turn is the agent's.
@@ -823,7 +823,7 @@ def _label(slip: Slip, turn: int, text: str) -> Label:
         outcome="failed",
         value=0,
         why=f"the user's turn {turn}: {slip.why}",
-        wanted="what the script has for what was asked, and nothing else",
+        wanted="the script's answer to the question, and nothing else",
         quotes=(Quote(turn=turn, start=0, end=len(text), text=text),),
         blame="user" if slip.misleads else None,
     )

@@ -60,7 +60,7 @@ class TestStatus:
             ),
             (
                 answers({"error": {"message": "boom"}}, 500),
-                "answered 500 Internal Server Error: boom; its own log tells more; run again",
+                "answered 500 Internal Server Error: boom; its own log says more; run again",
             ),
             (
                 texted("<html><title>502 Bad Gateway</title>", "text/html", 502),
@@ -100,9 +100,9 @@ class TestContent:
         [
             (texted("<!DOCTYPE html><title>Sign in</title>", "text/html"), "with a page of HTML ('Sign in')"),
             (texted(" <html>", "application/json"), "with a page of HTML"),
-            (texted('{"text": "Here', "application/json"), "its answer is no JSON"),
-            (texted('{"text": "a", "text": "b"}', "application/json"), "'text' stands twice"),
-            (texted("[" * 100_000, "application/json"), "stand more than 64 deep"),
+            (texted('{"text": "Here', "application/json"), "its answer is not JSON"),
+            (texted('{"text": "a", "text": "b"}', "application/json"), "'text' occurs twice"),
+            (texted("[" * 100_000, "application/json"), "nested more than 64 deep"),
             (texted('{"text": NaN}', "application/json"), "NaN is not a JSON value"),
             (texted("", "application/json"), "answered with nothing (status 200)"),
             (texted(b'{"text": "caf\xe9"}', "application/json"), "its answer is not UTF-8: byte 0xe9 at 13"),

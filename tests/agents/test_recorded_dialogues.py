@@ -193,7 +193,7 @@ class TestJsonLines:
             ),
             ('{"case_id": "c1", "turns": [], "trial": 0}', "trial: found 0"),
             ('{"case_id": "c1", "turns": [NaN]}', "NaN is not a JSON value"),
-            ("[" * 100_000, "stand more than 64 deep"),
+            ("[" * 100_000, "nested more than 64 deep"),
         ],
     )
     def test_a_broken_line_is_named(self, line, said, tmp_path):
@@ -228,7 +228,7 @@ class TestCsv:
         ("cell", "said"),
         [
             ("__import__('os').system('true')", "not a Python literal"),
-            ("[" * 5000 + "]" * 5000, "stand more than 64 deep"),
+            ("[" * 5000 + "]" * 5000, "nested more than 64 deep"),
             ("-" * 50_000 + "1", "not a Python literal"),
             ("{'name': 1}", "tool_calls: found a mapping, expected a list"),
             ("[{'name': 'x', 'args': 3}]", "tool_calls[0].args: found 3, expected a mapping"),
@@ -304,7 +304,7 @@ class TestFiles:
 
     def test_a_binary_file_is_refused(self, tmp_path):
         (tmp_path / "f").write_bytes(b"\xff")
-        assert "is not UTF-8: byte 0xff cannot stand here" in problem(
+        assert "is not UTF-8: byte 0xff is not allowed here" in problem(
             lambda: resolve_source("recorded:f", root=tmp_path)
         )
 

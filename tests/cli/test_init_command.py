@@ -14,6 +14,9 @@ from pytest_mapsat.cli import main
 
 FILES = [
     ".github/workflows/benchmark.yml",
+    "benchmark_cases/.schemas/case.json",
+    "benchmark_cases/.schemas/suite.json",
+    "benchmark_cases/.schemas/tools.json",
     "benchmark_cases/cancel-noodles.yaml",
     "benchmark_cases/state/orders.jsonl",
     "benchmark_cases/suite.yaml",
@@ -44,7 +47,7 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(tmp_path, capsys, pl
     (tmp_path / place).write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     assert main(["init", str(tmp_path)]) == 2
-    said = f"{place} is there already, and nothing is overwritten; name a new folder, as in: mapsat init benchmark"
+    said = f"{place} already exists, and nothing is overwritten; name a new folder, as in: mapsat init benchmark"
     assert said in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / place).read_text() == "mine"

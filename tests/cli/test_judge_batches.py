@@ -81,7 +81,7 @@ def test_what_does_not_check_comes_up_in_a_second_round(root, capsys):
     assert regrade("--batch-in", "one-in.jsonl", "--batch-out", "two.jsonl") == 0
     second = rows("two.jsonl")
     assert len(second) == 6
-    assert all("'I propose' stands in no part" in row["body"]["messages"][-1]["content"] for row in second)
+    assert all("'I propose' occurs in no part" in row["body"]["messages"][-1]["content"] for row in second)
     answered("two.jsonl", "two-in.jsonl")
     capsys.readouterr()
     assert regrade("--batch-in", "two-in.jsonl", "--json") == 1
@@ -160,7 +160,7 @@ def test_a_judge_is_held_against_labelled_answers_and_against_verdicts(root, cap
     assert found["labels"]["all"]["all"]["kappa"]["value"] == 1.0
     assert main(["review", "--agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 0
     table = capsys.readouterr().out
-    assert "2 dialogues held against what is true of them" in table
+    assert "2 dialogues compared with their true labels" in table
     assert max(map(len, table.splitlines())) <= 80
 
 
@@ -172,7 +172,7 @@ def test_labels_of_other_words_are_not_taken(root, capsys):
     assert (found["dialogues"], found["left_out"]) == (1, 1)
     (root / "labels" / "a.jsonl").write_text(json.dumps(other[0]) + "\n")
     assert main(["review", "--agreement", "judged.json", "--suite", "suite", "--labels", "suite"]) == 2
-    assert "none of it is about a dialogue of the run" in capsys.readouterr().err
+    assert "no label is about a dialogue of the run" in capsys.readouterr().err
 
 
 def test_a_saved_run_of_the_judge_of_the_old_name_is_refused_with_the_new_one(root, capsys):

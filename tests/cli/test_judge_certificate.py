@@ -226,7 +226,7 @@ def test_a_certificate_that_is_cut_or_changed_by_hand_is_told_with_its_file(cert
     outcome, reason = gate()
     assert outcome == "invalid"
     assert words in reason
-    assert "write it anew with mapsat review --agreement" in reason
+    assert "write it again with mapsat review --agreement" in reason
 
 
 def test_fewer_labels_or_a_lower_bound_than_the_manifest_asks_for_do_not_hold(certified):

@@ -41,7 +41,7 @@ def test_the_first_hour(commands, tmp_path):
     told = typed("mapsat init", 0)
     assert RUN in told
     assert LINT in told
-    assert "is there already" in typed("mapsat init", 2)
+    assert "already exists" in typed("mapsat init", 2)
     assert "0 errors, 0 warnings, 0 notes" in typed(LINT, 0)
 
     first = typed(RUN, 1)

@@ -343,9 +343,9 @@ def test_a_reset_of_ours_is_refused_where_the_name_does_not_say_that_the_databas
         ("sqlite:///{folder}/none_test.db", "there is no such file"),
         ("sqlite://", "a database in memory is in its engine"),
         ("sqlite+aiosqlite:///{folder}/hotel_test.db", "the driver aiosqlite is not installed|needs asyncio"),
-        ("postgres://app:hunter22@h/d_test", "found a database that is none, expected an engine"),
-        ("hunter22", "found a database that is none, expected an engine"),
-        (7, "found a database that is none, expected an engine or an address"),
+        ("postgres://app:hunter22@h/d_test", "found an unknown database, expected an engine"),
+        ("hunter22", "found an unknown database, expected an engine"),
+        (7, "found an unknown database, expected an engine or an address"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_and_shows_no_password(tmp_path, database, why):

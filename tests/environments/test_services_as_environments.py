@@ -72,7 +72,7 @@ def endless():
         ((200, {}, b"[1]"), r"answered with \[1\], expected tables by name"),
         ((200, {}, b'{"bookings": 3}'), "the table bookings is 3, expected a list of rows"),
         ((200, {}, b'{"bookings": [3]}'), "a row of bookings is 3, expected an object"),
-        ((200, {}, b'{"bookings": [{"code": 1}]}'), "a row of bookings has no id, by which rows are told apart"),
+        ((200, {}, b'{"bookings": [{"code": 1}]}'), "a row of bookings has no id, which identifies its rows"),
         ((200, {}, b'{"bookings": [{"id": 1}, {"id": "1"}]}'), "two rows of bookings have the id 1"),
         ((200, {}, endless), "answered with more than 67,108,864 bytes; the rest was not read"),
         ((200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (1 << 27), 1)), "answered with more than 67,108,864 bytes"),

@@ -126,10 +126,10 @@ def test_a_table_knows_the_line_that_each_row_begins_on(tmp_path):
     [
         (b"a,b\n1\n", "t:2: the row has 1 cells under 2 columns"),
         (b"b\n1\n", "t:1: has no column 'a'; found 'b'"),
-        (b"a,a\n1,2\n", "t:1: the column 'a' stands twice"),
+        (b"a,a\n1,2\n", "t:1: the column 'a' occurs twice"),
         (b'a\n"1" x\n', "t:2: is not valid CSV"),
         (b'a\nx\n"1', "t:3: is not valid CSV"),
-        (b"a\n\xff\n", "t:2: is not UTF-8: byte 0xff cannot stand here"),
+        (b"a\n\xff\n", "t:2: is not UTF-8: byte 0xff is not allowed here"),
         (b"a\n1\0\n", "t:2: holds a NUL character"),
         (b"a" + b",x" * 1000, "t:1: has 1001 columns, more than the 1000 that are read"),
         (b"a\n" + b"x" * 200, "t:2: the line is longer than 100 bytes"),

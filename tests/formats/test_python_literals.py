@@ -39,7 +39,7 @@ def test_members_of_enums_are_their_names_and_tuples_lists():
         ("<A.B: 0", "at character 1"),
         ("<A.B: print()>", "at character 1"),
         ("{1: 2}", "is not a Python literal of plain data"),
-        ("{'a': 1, 'a': 2}", "the key 'a' stands twice"),
+        ("{'a': 1, 'a': 2}", "the key 'a' occurs twice"),
         ("{1, 2}", "is not a Python literal of plain data"),
         ("[" * 70 + "]" * 70, "more than 64 deep"),
         ("9" * 500, "a number of 500 characters"),

@@ -42,7 +42,7 @@ def refusal(folder, text):
             "cases[0].trajectory: found the dialogue of case c1, trial 1, expected that of case c1, trial 2",
         ),
         (run_text(card(ONE, trial=0)), "cases[0].trial: found 0: input should be greater than or equal to 1"),
-        (run_text(card(ONE)).replace('"cases"', '"gate": {}, "cases"'), "the key 'gate' stands twice in one object"),
+        (run_text(card(ONE)).replace('"cases"', '"gate": {}, "cases"'), "the key 'gate' occurs twice in one object"),
         (run_text(card(ONE, metrics={"ar": "much"})), "cases[0].metrics.ar: found 'much', expected a number"),
         (run_text(card(ONE, metrics={"ar": 7.0})), "cases[0].metrics.ar: found 7, expected 0 to 1"),
         (run_text(card(ONE, reson="")), "cases[0].reson: is not a known field (did you mean 'reason'?)"),

@@ -128,7 +128,7 @@ def test_odd_spans_are_named_with_their_id_and_line(tmp_path) -> None:
         "span '0000000000000002' (line 1): the span around it, '0000000000000001', is not among those of its conversation",
         "span '0000000000000003' (line 2): the span around it, '0000000000000001', is not among those of its conversation",
         "span '0000000000000003' (line 2): ends before it begins",
-        "span '0000000000000004' (line 3): stands again on line 4; the first one counts",
+        "span '0000000000000004' (line 3): occurs again on line 4; the first one counts",
         "span '0000000000000004' (line 3): the span around it, '0000000000000001', is not among those of its conversation",
     )
 

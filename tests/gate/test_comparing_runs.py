@@ -444,7 +444,7 @@ def test_a_case_that_passed_in_every_trial_and_fails_in_every_one_fails_the_comp
 
 
 ONE_TRIAL = (
-    "one trial of each case is too few to tell the change from chance",
+    "one trial of each case is too few to exclude chance",
     "run both with --mapsat-trials=4, or let N cases flip with flips:N (flips:1 lets these)",
 )
 
@@ -485,7 +485,7 @@ def test_a_mean_that_fell_in_all_trials_of_a_few_cases_fails_where_no_trial_of_a
     assert rule.reason == "ar 1.000 -> 0.900 fell by more than 0.02: -0.100 (2 of 10 cases differ)"
     (single,) = against(run(1, *before), run(1, *after), "ar:0.02").rules
     assert (single.outcome, single.p) == ("inconclusive", 0.25)
-    assert single.settle == (f"{ONE_TRIAL[0]}: --mapsat-trials=4 in both runs tells",)
+    assert single.settle == (f"{ONE_TRIAL[0]}: --mapsat-trials=4 in both runs decides it",)
 
 
 def test_where_trials_within_a_run_vary_a_flip_fails_only_where_chance_hardly_does_that():
@@ -561,7 +561,7 @@ def test_no_flip_of_one_and_the_same_build_fails(trials):
     new = {**baseline, "c3": "0" * trials}
     named = against(*(runs_of(run, agent_build="v1") for run in (baseline, new)), "ar:0.02")
     assert [rule.outcome for rule in named.rules] == ["inconclusive", "inconclusive"]
-    assert named.rules[0].settle[0] == BUILD + (": --mapsat-trials=4 in both runs tells" if trials == 1 else "")
+    assert named.rules[0].settle[0] == BUILD + (": --mapsat-trials=4 in both runs decides it" if trials == 1 else "")
     assert named.rules[1].settle == (BUILD, ONE_TRIAL[1])
     for builds in (("v1", "v2"), ("v1", ""), ("", "v1"), ("", "")):
         other = (runs_of(run, agent_build=build) for run, build in zip((baseline, new), builds, strict=True))
@@ -672,7 +672,7 @@ def test_one_run_is_held_against_itself_by_halves_of_its_trials():
     smallest = alarms["rules"][0]["smallest"]
     assert 0.2 < smallest < 0.8
     assert [false_alarms([runs_of({"c0": marks})], drops)["comparisons"] for marks in ("11", "111")] == [2, 3]
-    with pytest.raises(UsageError, match="one run of one trial cannot be held against itself"):
+    with pytest.raises(UsageError, match="one run of one trial cannot be compared with itself"):
         false_alarms([runs_of({"c0": "1"})], drops)
 
 

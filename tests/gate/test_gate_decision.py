@@ -534,7 +534,7 @@ def test_each_rule_of_each_comparison_is_told_and_an_inconclusive_one_as_it_was_
     told = "ar 1.000 -> 0.875 fell by more than 0.02, which may be chance: -0.125 (2 of 8 cases differ; p = 0.250)"
     gate = decided(bad, unsure)
     assert (gate.outcome, gate.reasons[0]) == ("passed", f"warning: inconclusive: {told}")
-    assert gate.reasons[1].startswith("  one trial of each case is too few to tell the change from chance")
+    assert gate.reasons[1].startswith("  one trial of each case is too few to exclude chance")
     gate = decided(bad, strict, alike)
     assert (gate.outcome, gate.reasons[0]) == ("inconclusive", told)
     assert gate.reasons[2] == "against the anchor, ar 1.000 -> 1.000: no difference in 8 cases"

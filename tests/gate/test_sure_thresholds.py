@@ -69,7 +69,7 @@ def test_users_may_be_gated_where_cases_stand_in_sequences():
     alone = judged(spread(3), "user_pass_rate=0.5")
     assert (alone.outcome, alone.reasons[0]) == (
         "inconclusive",
-        "user_pass_rate is undecided: no case stands in a user's sequence of tasks",
+        "user_pass_rate is undecided: no case is part of a user's sequence of tasks",
     )
 
 

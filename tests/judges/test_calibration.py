@@ -118,9 +118,9 @@ def test_cells_grow_with_what_a_reply_says():
     ("text", "told"),
     [
         ('{"schema": "mapsat-calibration/0"}', "found schema 'mapsat-calibration/0', expected mapsat-calibration/1"),
-        ('{"schema": "mapsat-calib', "is no calibration table"),
-        ("[]", "is no calibration table: expected a JSON object"),
-        ('{"schema": "mapsat-calibration/1", "cells": {"choice": [1, 2]}}', "is no calibration table"),
+        ('{"schema": "mapsat-calib', "is not a calibration table"),
+        ("[]", "is not a calibration table: expected a JSON object"),
+        ('{"schema": "mapsat-calibration/1", "cells": {"choice": [1, 2]}}', "is not a calibration table"),
         ('{"schema": "mapsat-calibration/1", "cells": {"words, said, small": [99, 0]}}', "was changed by hand"),
         (" " * 2_000_000, "calibration.json"),
     ],

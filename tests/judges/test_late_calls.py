@@ -84,12 +84,12 @@ def test_a_late_write_fails_what_says_that_there_is_none(judged, number, replies
     assert judged(FAILED[number], replies=replies).passed is True
     finding = judged(FAILED[number], late(), replies=replies)
     assert finding.passed is False
-    assert finding.why.endswith("what was called when no reply was under way counts here")
+    assert finding.why.endswith("calls made when no reply was under way count here")
 
 
 def test_the_failure_names_the_tool(judged):
     assert judged(UNCHANGED, late(), late()).why == (
-        "cancel_order was called when no reply was under way; what was called when no reply was under way counts here"
+        "cancel_order was called when no reply was under way; calls made when no reply was under way count here"
     )
     assert judged(NEVER, late()).why.startswith("cancel_order was called once")
 
@@ -164,6 +164,6 @@ def test_a_check_in_python_sees_late_calls_and_knows_no_state_behind_them(judged
         assert judged(check_of("leaves_all_open")).passed is True
         finding = judged(check_of("leaves_all_open"), late())
         assert (finding.passed, finding.broken) == (None, False)
-        assert finding.why.startswith("the record does not tell the changes of cancel_order")
+        assert finding.why.startswith("the record does not have the changes of cancel_order")
     finally:
         exchange(former)

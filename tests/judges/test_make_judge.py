@@ -22,10 +22,10 @@ def test_checks_and_recorded_are_judges(tmp_path):
     [
         ("llm:", "names no model"),
         ("llms:some-model", "did you mean 'llm'?"),
-        ("mine:judge", "is no judge; use checks"),
+        ("mine:judge", "is not a judge; use checks"),
         ("check", "did you mean 'checks'?"),
         ("record:x.json", "did you mean 'recorded'?"),
-        ("", "is no judge"),
+        ("", "is not a judge"),
         ("recorded:", "names no file"),
         ("recorded:absent.json", "absent.json: there is no such file"),
         ("recorded:.", "is not a regular file"),

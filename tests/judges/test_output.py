@@ -257,7 +257,7 @@ SCHEMA = {
         ({"items": []}, "'total' is missing"),
         ({"total": -1}, "total: found -1, expected at least 0"),
         ({"total": 1, "items": ["a", 2]}, "items[1]: found 2, expected a string"),
-        ({"total": 1, "extra": 1}, "extra: nothing of this name is asked for"),
+        ({"total": 1, "extra": 1}, "extra: no field of this name is requested"),
     ],
 )
 def test_an_output_fits_the_schema_of_the_case_or_it_is_said_where_not(output, why):

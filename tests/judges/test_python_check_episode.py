@@ -143,7 +143,7 @@ def test_a_part_that_the_record_lacks_is_undecided_and_the_others_are_read(tool,
         assert finding.passed is True
         return
     assert (finding.passed, finding.broken) == (None, False)
-    assert finding.why == f"the record does not tell the {part} of a call of {tool}"
+    assert finding.why == f"the record does not have the {part} of a call of {tool}"
     assert repr(made) == f"{tool}(...) -> ok"
     with pytest.raises(NotRecordedError):
         getattr(made, part)
@@ -152,7 +152,7 @@ def test_a_part_that_the_record_lacks_is_undecided_and_the_others_are_read(tool,
 def test_calls_that_a_record_does_not_tell_are_undecided():
     finding = judged(lambda episode: not episode.calls, dialogue(calls_untold=True))
     assert (finding.passed, finding.broken) == (None, False)
-    assert finding.why == "the record does not tell the calls of any tool"
+    assert finding.why == "the record has no calls of any tool"
 
 
 def test_arguments_of_the_case_reach_the_function():

@@ -102,7 +102,7 @@ def test_an_end_is_undecided_only_after_calls_that_may_have_written() -> None:
         assert (finding.passed, finding.broken, finding.why) == (
             None,
             False,
-            "the record does not tell the changes of book",
+            "the record does not have the changes of book",
         )
 
 
@@ -128,7 +128,7 @@ def test_a_check_in_python_is_undecided_where_it_looks_at_what_is_not_told(check
     assert outcome(check_of("by_arguments"), TOLD) is True
     finding = evaluate(check_of("by_arguments"), JudgedDialogue(dialogue("x", steps=[NEITHER]), TOOLS))
     assert (finding.passed, finding.broken) == (None, False)
-    assert finding.why == "the record does not tell the arguments of a call of search_poi"
+    assert finding.why == "the record does not have the arguments of a call of search_poi"
 
 
 def test_tool_selection_lies_between_its_bounds() -> None:

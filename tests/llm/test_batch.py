@@ -66,7 +66,7 @@ def test_results_count_and_rows_that_are_no_use_are_named(cache: Cache, tmp_path
     assert all(cache.find(request) is None for request in ASKED[2:])
     told = {problem.line: problem.message for problem in found.problems}
     assert sorted(told) == [5, 6, 7, 8, 9, 10, 11]
-    assert "stands on line 4 too, with another answer; neither counts" in told[5]
+    assert "is on line 4, too, with another answer; neither counts" in told[5]
     assert "was asked for a JSON object and gave 'no JSON'" in told[6]
     assert "status 429" in told[7]
     assert "expired" in told[8]

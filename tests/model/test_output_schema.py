@@ -42,7 +42,7 @@ def test_an_output_that_fits_has_no_mismatch():
         ({"intent": "route", "minutes": 0}, "minutes: found 0, expected at least 1"),
         ({"intent": "route", "note": "longer"}, "note: found 6 characters, expected at most 5"),
         ({"intent": "route", "bag": {"a": "b"}}, "bag.a: found 'b', expected a number"),
-        ({"intent": "route", "plann": []}, "plann: nothing of this name is asked for (did you mean 'plan'?)"),
+        ({"intent": "route", "plann": []}, "plann: no field of this name is requested (did you mean 'plan'?)"),
     ],
 )
 def test_each_mismatch_is_told_with_its_place(output, found):

@@ -33,7 +33,7 @@ BOOKING = {
         ({"stops": [{"name": "Quay"}, {}]}, "stops[1]: 'name' is missing"),
         ({"stops": [{"name": "Quay"}, {"name": "Quay"}]}, "expected no item twice"),
         ({"seat": 5}, "seat: found 5, expected a multiple of 2; or seat: found 5, expected a multiple of 3"),
-        ({"seat": 6}, "seat: found 6, which is 2 of what it may be, expected one"),
+        ({"seat": 6}, "seat: found 6, which is 2 of the allowed forms, expected one"),
         ({"price": 0.25}, "price: found 0.25, expected a multiple of 0.1"),
         ({"both": 5}, "both: found 5, expected at most 4"),
         ({"name": "admin"}, "name: found 'admin', which is ruled out"),
@@ -41,9 +41,9 @@ BOOKING = {
         ({"pair": ["a", "b"]}, "pair[1]: found 'b', expected an integer"),
         ({"bag": {}}, "bag: found 0 members, expected at least 1"),
         ({"bag": {"x-a": 1}}, "bag.x-a: found 1, expected a string"),
-        ({"bag": {"a": "1"}}, "bag.a: nothing of this name is asked for"),
+        ({"bag": {"a": "1"}}, "bag.a: no field of this name is requested"),
         ({"tree": {"below": {"below": {"n": "x"}}}}, "tree.below.below.n: found 'x', expected an integer"),
-        ({"closed": 1}, "closed: nothing of this name is asked for"),
+        ({"closed": 1}, "closed: no field of this name is requested"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(call, told):

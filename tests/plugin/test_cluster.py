@@ -176,7 +176,7 @@ def test_what_cannot_be_handed_to_a_cluster_is_a_usage_error(project):
 def test_whoever_is_no_scheduler_is_told_so_and_not_waited_for(monkeypatch):
     monkeypatch.setattr(clusters, "_PATIENCE", 0.5)
     for address in ("nowhere", "tcp://127.0.0.1", "http://127.0.0.1:1"):
-        with pytest.raises(UsageError, match="that is no address of a scheduler, such as tcp://host:8786"):
+        with pytest.raises(UsageError, match="that is not an address of a scheduler, such as tcp://host:8786"):
             clusters.open_cluster(address)
     with socket.create_server(("127.0.0.1", 0)) as listens_and_says_nothing:
         port = listens_and_says_nothing.getsockname()[1]

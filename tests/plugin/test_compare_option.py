@@ -109,8 +109,8 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
         [
             "gate*PASSED: warning: inconclusive: ar 0.500 -> 0.000 fell*",
             "*may be chance: -0.500 (3 of 3 cases differ; p = 0.125)*",
-            "*one trial of each case is too few to tell the change from chance:*",
-            "*--mapsat-trials=4 in both runs tells*",
+            "*one trial of each case is too few to exclude chance:*",
+            "*--mapsat-trials=4 in both runs decides it*",
         ]
     )
     strict = run(planted, *rules, "--mapsat-max-drop=ar:0.02", "--mapsat-inconclusive=fail")
@@ -175,7 +175,7 @@ def test_one_flip_in_one_trial_is_red_with_the_ways_on(pytester: pytest.Pytester
     run(pytester, GOOD, "--mapsat-fail-on=none", "--mapsat-save=baseline.json")
     asked = ("--mapsat-compare=baseline.json", "--mapsat-fail-on=hard")
     told = " ".join(run(pytester, "--mapsat-agent=once:agent", *asked).stdout.str().split())
-    ways = "one trial of each case is too few to tell the change from chance run both with --mapsat-trials=4, or let N"
+    ways = "one trial of each case is too few to exclude chance run both with --mapsat-trials=4, or let N"
     assert f"gate FAILED: 1 case passed before and fails now (allowed: 0): c7 {ways} cases flip with flips:N" in told
     assert "1 of 12 cases failed: c7" in told
 

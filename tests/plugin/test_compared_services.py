@@ -152,7 +152,7 @@ def test_a_build_that_the_command_line_names_is_that_of_the_run(
     [
         ("build: {}\n", "*service.yaml:3: build: expected a header or a path, as in {header: X-Version}*"),
         ("build: {header: A, path: b}\n", "*service.yaml:3: build: expected a header or a path,*"),
-        ("build: {header: 'a b'}\n", "*service.yaml:3: build.header: 'a b' is no header of HTTP*"),
+        ("build: {header: 'a b'}\n", "*service.yaml:3: build.header: 'a b' is not an HTTP header*"),
         ("build: {heeder: A}\n", "*service.yaml:3: build.heeder: is not a known field*did you mean 'header'?*"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_manifest_names_a_metric_set_once(project):
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(tiny_suite.MANIFEST + "metrics: [msb, msb]\n")
     result = run(project)
-    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a metric set stands here twice*"])
+    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a metric set is listed twice*"])
 
 
 def test_metric_sets_besides_the_suites_own_stand_in_the_ini_file(project, capsys, monkeypatch):
@@ -156,9 +156,9 @@ def test_metric_sets_besides_the_suites_own_stand_in_the_ini_file(project, capsy
     assert "metrics: no package or conftest adds the metric set 'brevty'; did you mean 'brevity'?" in told
     for value, wrong in (
         ("brevty", "no package or conftest adds the metric set 'brevty'; did you mean 'brevity'?*"),
-        ("brevity,brevity", "'brevity' stands there twice"),
+        ("brevity,brevity", "'brevity' is listed twice"),
         ("brevity,,msb", "found nothing between the commas of 'brevity,,msb'*"),
-        ("no/name", "'no/name' is no name of a metric set*"),
+        ("no/name", "'no/name' is not a name of a metric set*"),
     ):
         result = run(project, "-o", f"mapsat_metrics={value}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -148,7 +148,7 @@ def test_json_holds_the_run_but_for_its_cases(project: pytest.Pytester, capsys: 
         ('{"schema": "mapsat-run/9"}', "schema: found 'mapsat-run/9', expected 'mapsat-run/1'"),
         ('{"schema": "mapsat-run/1"}', "manifest: is missing"),
         ('{"schema": NaN}', "NaN is not a JSON value"),
-        ("[" * 100_000, "lists and objects stand more than 128 deep"),
+        ("[" * 100_000, "lists and objects are nested more than 128 deep"),
     ],
 )
 def test_what_is_no_run_file_is_refused_with_the_reason(

@@ -168,7 +168,7 @@ def test_a_sample_that_cannot_be_drawn_is_a_usage_error(towns: pytest.Pytester, 
 @pytest.mark.parametrize(
     ("terms", "told"),
     [
-        ("{by: [city, city]}", "*suite.yaml:*sample*an attribute stands here twice*"),
+        ("{by: [city, city]}", "*suite.yaml:*sample*an attribute is listed twice*"),
         ("{by: [scenery]}", "*no case of the suite tiny has the attribute 'scenery' (did you mean 'scenario'?)*"),
         ("{seed: -1}", "*suite.yaml:*sample*seed*"),
     ],

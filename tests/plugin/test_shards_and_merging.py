@@ -56,7 +56,7 @@ def test_what_is_not_the_parts_of_one_run_is_refused(
 
     assert "shards are missing: 2/3" in told("1.json", "3.json")
     (project.path / "copy.json").write_text((project.path / "2.json").read_text())
-    assert "shard 2/3 is there twice: 2.json and copy.json" in told("1.json", "2.json", "3.json", "copy.json")
+    assert "shard 2/3 occurs twice: 2.json and copy.json" in told("1.json", "2.json", "3.json", "copy.json")
     assert "trials.json: trials is 2, 1.json has 1" in told("1.json", "2.json", "trials.json")
     assert "is given twice" in told("1.json", "1.json")
     assert "is in two parts: nav.json and nav-too.json" in told("nav.json", "nav-too.json")

@@ -6,7 +6,7 @@ import pytest
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        (("judge", "mine:judge"), "*mine:judge is no judge; use checks, *"),
+        (("judge", "mine:judge"), "*mine:judge is not a judge; use checks, *"),
         (("user", "mymod:user"), "*unknown user 'mymod:user'; expected scripted, *"),
         (("agent", "baseline:surfaces"), "*unknown baseline 'surfaces'; there are *"),
     ],

@@ -162,7 +162,7 @@ class Hostile:
     ("function", "message"),
     [
         (lost, "lost raised OSError: no network"),
-        (deep, "stand more than 60 deep"),
+        (deep, "nested more than 60 deep"),
         (doubled, "a result of more than 40,000 bytes"),
         (Hostile, "tool raised RuntimeError: no"),
         (lambda: {"a": [1, {2}]}, "a set, which JSON cannot hold"),

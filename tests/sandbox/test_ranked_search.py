@@ -276,8 +276,8 @@ def test_a_limit_beyond_the_tools_own_is_cut_and_pages_follow_one_another(search
     ("change", "told"),
     [
         ({"id": None}, "merchants.jsonl:3: id: found None, expected an id: a text or a whole number"),
-        ({"id": "la0001"}, "merchants.jsonl:3: id: the id 'la0001' stands twice; first in"),
-        ({"id": " la0001 "}, "merchants.jsonl:3: id: the id ' la0001 ' stands twice; first in"),
+        ({"id": "la0001"}, "merchants.jsonl:3: id: the id 'la0001' occurs twice; first in"),
+        ({"id": " la0001 "}, "merchants.jsonl:3: id: the id ' la0001 ' occurs twice; first in"),
         ({"city": 5}, "merchants.jsonl:3: city: found 5, expected the name of a part: a text"),
         ({"rating": float("nan")}, "merchants.jsonl:3: "),
     ],
@@ -299,7 +299,7 @@ def test_an_id_that_stands_twice_is_told_once_though_two_tools_search_the_table(
     rows[2]["id"] = "la0001"
     with pytest.raises(SuiteError) as refused:
         suite_in(tmp_path, rows, **{"tools.yaml": json.dumps([TOOL, {**TOOL, "name": "search_again"}, DETAILS])})
-    assert str(refused.value).count("stands twice") == 1
+    assert str(refused.value).count("occurs twice") == 1
 
 
 def test_specifications_are_held_against_the_table(tmp_path):
@@ -540,5 +540,5 @@ def test_a_ranker_takes_filters_and_refuses_what_the_tool_refuses(suite):
     assert min(ratings[id_] for id_ in rated) >= 4.8
     with pytest.raises(ValueError, match="there is no city 'Elm'; there is Larkhaven, Port Elm, 上海市"):
         ranker.rank("bar", "Elm")
-    with pytest.raises(UsageError, match="'serch' is no tool that ranks; there is search"):
+    with pytest.raises(UsageError, match="'serch' is not a tool that ranks; there is search"):
         Ranker(suite, "serch")

@@ -279,7 +279,7 @@ def test_one_thing_is_looked_up_by_id_or_by_name(value):
         ("profile", {"uid": "u2"}, "there is no such user"),
         ("weather", {"day": "soon"}, "expected a day"),
         ("weather", {"day": "2027-01-01"}, "nothing is known for day '2027-01-01'"),
-        ("nearby", {"query": "chemist", "lon": 50.0, "lat": 10.0}, "lies outside of what is known here"),
+        ("nearby", {"query": "chemist", "lon": 50.0, "lat": 10.0}, "lies outside of the known area"),
         ("nearby", {"query": "chemist", "lon": 10.0, "lat": 50.0, "at": "late"}, "expected a time of day"),
         ("search", {"query": "chemist " * 100}, "too long to be looked up"),
         ("route", {"origin": "10,50", "destination": "10.1,50", "mode": "teleport"}, "it is one of walking, driving"),

@@ -79,7 +79,7 @@ def world(root, kind, **parts):
     [
         (WithoutMethod, r"the sandbox WithoutMethod \(test_worlds_that_break\.py:\d+\) has no method get_line, and nothing is recorded for that tool \(did you mean 'get_lines'\?\)"),
         (Raising, r"the sandbox broke in get_line: ValueError: the database is gone \(test_worlds_that_break\.py:\d+\)"),
-        (NoJson, r"the sandbox broke in get_line: TypeError: .*object.* is no JSON value \(test_worlds_that_break\.py:\d+\)"),
+        (NoJson, r"the sandbox broke in get_line: TypeError: .*object.* is not a JSON value \(test_worlds_that_break\.py:\d+\)"),
         (NotANumber, r"the sandbox broke in get_line: ValueError: .*not JSON compliant.* \(test_worlds_that_break\.py:\d+\)"),
         (Writing, r"changes the table lines outside a tool that writes: declare effect: write .* \(test_worlds_that_break\.py:\d+\)"),
     ],

@@ -106,7 +106,7 @@ def test_a_row_of_words_that_is_none_is_told_with_its_line(tmp_path):
 
 def test_a_file_of_overlays_is_refused_with_where_its_lines_belong(tmp_path):
     (found,) = problems(suite(tmp_path, overlays=rows({"overlay": "one", "table": "places", "add": [{"id": "c"}]})))
-    assert "state/overlays.jsonl: rows that single cases change stand in these cases: world, with rows" in found
+    assert "state/overlays.jsonl: rows that single cases change belong into these cases: world, with rows" in found
 
 
 def test_a_column_that_the_tool_declares_may_be_one_of_single_cases(tmp_path):

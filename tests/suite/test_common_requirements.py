@@ -227,9 +227,9 @@ def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
 @pytest.mark.parametrize(
     ("common", "told"),
     [
-        ("a: {use: [b]}\nb: {use: [c]}\nc: {kind: fact, text: x}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'b' that is no group (it has c)"),
+        ("a: {use: [b]}\nb: {use: [c]}\nc: {kind: fact, text: x}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'b' that is not a group (it has c)"),
         ("all: {use: [fone]}\nphone: {kind: fact, text: x}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'fone' (did you mean 'phone'?)"),
-        ("a: {kind: fact, text: x}\n---\na: {kind: fact, text: y}\n", "the common requirement 'a' stands twice; first in "),
+        ("a: {kind: fact, text: x}\n---\na: {kind: fact, text: y}\n", "the common requirement 'a' occurs twice; first in "),
         ("- a\n", "requirements/all.yaml:1: common requirements are a mapping"),
         ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (asked, hard, soft, fact, policy)"),
         ("a: {kind: fact}\n", "requirements/all.yaml:1: a requirement has a text"),
@@ -260,7 +260,7 @@ def test_nothing_is_computed_in_a_requirement(tmp_path, text, told):
 def test_a_value_that_is_filled_in_over_and_over_does_not_grow_without_bounds(tmp_path):
     common = f'bomb: {{kind: fact, text: "{"{{a}}" * 3000}"}}\n'
     found = problems_of(tmp_path, short_case("[bomb]", f"{{a: {'x' * 1000}}}"), common)
-    assert "what the case fills in comes to more than 2097152 bytes" in found[0]
+    assert "the values from the case have more than 2097152 bytes" in found[0]
 
 
 def test_requirements_count_in_the_fingerprint_and_must_not_change_under_a_run(tmp_path):
@@ -324,9 +324,10 @@ def test_the_schema_of_a_case_knows_the_short_forms(capsys):
     assert main(["schema", "case"], rare=True) == 0
     schema = json.loads(capsys.readouterr().out)
     truth = schema["$defs"]["WrittenTruth"]["properties"]
-    assert "vars" in schema["properties"]
+    assert "vars" in schema["$defs"]["WrittenCase"]["properties"]
     assert {"use", "requirements"} <= truth.keys()
-    assert {"type": "array", "items": {"$ref": "#/$defs/ScriptedAnswer"}} in truth["user"]["anyOf"]
+    answers = {"type": "array", "items": {"$ref": "#/$defs/ScriptedAnswer"}}
+    assert answers in [rule["then"] for rule in truth["user"]["allOf"]]
     assert main(["schema", "requirements"], rare=True) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["$defs"]["CommonRequirement"]["properties"].keys() >= {"kind", "use", "text", "check"}

@@ -58,7 +58,7 @@ def test_a_case_with_hops_and_answers_by_id_is_loaded(tmp_path):
         ("entry: {hop:", "entry: {hops:", "check.entry.hops: visible.output_schema has no 'merchants.*.hops'", "did you mean 'hop'?"),
         ("path: merchants, entry", "path: shops, entry", "check.path: visible.output_schema has no 'shops'", "there are: merchants"),
         ("call: play", "call: plan", "of.call: no expected tool has the id or name 'plan'", "did you mean 'play'?"),
-        ("call: play", "call: bite", "of.call: no call can ask for what it returns itself: 'bite'", "name the call before it"),
+        ("call: play", "call: bite", "of.call: no call can ask for its own result: 'bite'", "name the call before it"),
         ("id: play}", "id: play, match: {query: {op: bound, call: bite, path: x}}}", "truth.tools[0].after: goes in a circle: play after bite after play", ""),
         ("landmark: Rowan Square}}]", "landmark: {op: bound, call: play, path: x}}}]", "landmark.call: call means an expected tool", "name a tool here"),
         ("[e1, {where", "[e2, {where", "evidence[0]: the case has no requirement 'e2'", ""),

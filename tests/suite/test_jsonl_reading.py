@@ -121,14 +121,14 @@ def test_a_header_field_further_on_in_the_line_is_not_overlooked(tmp_path):
 def test_a_key_that_stands_twice_is_found_when_the_case_is_loaded(tmp_path):
     line = case_line("a", **HEADER).rstrip("}\n") + '}, "id": "b"}'
     suite, (entry,) = list_cases(tmp_path, line)
-    with pytest.raises(SuiteError, match=r"'id' stands twice"):
+    with pytest.raises(SuiteError, match=r"'id' occurs twice"):
         suite.load(entry)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"id": "a", "id": "b"}', "stands twice"),
+        ('{"id": "a", "id": "b"}', "occurs twice"),
         ('{"id": NaN}', "NaN is not a JSON value"),
         ('{"id": [Infinity]}', "Infinity is not a JSON value"),
         ('{"id": 1e999}', "too large"),

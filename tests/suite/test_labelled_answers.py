@@ -53,7 +53,7 @@ def test_answers_are_read_in_the_order_of_files_and_lines(root):
             {"labels": LABELS | {"zz1": "passed"}},
             "1: labels.zz1: the case nav-one has no requirement 'zz1' (did you mean 'z1'?)",
         ),
-        ({"labels": {"e1": "passed"}}, "1: labels: nothing is said of z1, f1, which the case nav-one has (give each"),
+        ({"labels": {"e1": "passed"}}, "1: labels: there is no word on z1, f1, which the case nav-one has (give each"),
         (
             {"labels": LABELS | {"z1": 0.5}},
             "1: labels.z1: found 0.5, expected passed or failed (only a soft requirement has levels)",

@@ -25,7 +25,7 @@ def warnings(root, declared, result=RESULT):
 
 def test_each_path_is_named_once_for_its_tool(tmp_path):
     assert warnings(tmp_path, {}) == [
-        "the tool find does not declare 'page', 'spots.*.name', 'spots.*.shape.area', 'spots.*.stars': no claim is held against it"
+        "the tool find does not declare 'page', 'spots.*.name', 'spots.*.shape.area', 'spots.*.stars': no claim is compared with it"
     ]
 
 

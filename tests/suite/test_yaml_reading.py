@@ -125,7 +125,7 @@ def test_an_alias_bomb_is_refused_without_being_expanded(tmp_path):
 def test_a_key_that_stands_twice_is_refused_with_both_lines(tmp_path):
     problem = problems_of(tmp_path, case_yaml("a") + "id: b\n")[0]
     assert problem.line == 12
-    assert "'id' stands twice; first on line 1" in problem.message
+    assert "'id' occurs twice; first on line 1" in problem.message
 
 
 def test_all_duplicate_keys_of_a_file_are_reported(tmp_path):

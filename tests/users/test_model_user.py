@@ -83,7 +83,7 @@ def test_it_ends_when_nothing_was_asked() -> None:
         ("What time?", says("Bye.", "What time?", end="done"), "ends too early"),
         ("What time?", says("At 20:15.", "What time?"), "invents '20:15'"),
         ("What time?", says("At the “Old Mill”.", "What time?"), "invents 'Old Mill'"),
-        ("What time?", says("At 19:30.", "How many people?"), "does not stand in the assistant's message"),
+        ("What time?", says("At 19:30.", "How many people?"), "does not occur in the assistant's message"),
         ("Blue Door is good.", says("There are 4 of us."), "volunteers"),
         ("What time?", says("I recommend 19:30.", "What time?"), "speaks for the assistant"),
         ("What time?", says("Well, " * 100 + "19:30.", "What time?"), "far more than suffices"),

@@ -30,7 +30,7 @@ from .watched import watch as watch
 
 
 class ToolAnswer(NamedTuple):
-    """What the sandbox answered to a call.
+    """The sandbox's answer to a call.
 
     Attributes:
         value: the JSON result.
@@ -45,7 +45,7 @@ class ToolAnswer(NamedTuple):
 
 @dataclass
 class AdapterEpisode:
-    """What an adapter is given for one episode.
+    """The data that an adapter receives for one episode.
 
     Attributes:
         tools: the tools of the case; ``call`` is how an adapter calls them.
@@ -85,7 +85,7 @@ class AdapterEpisode:
 
 
 def is_ours(function: Any) -> bool:
-    """Return whether a function or object is from one of our adapters, or stands in for a tool that the sandbox answers."""
+    """Return whether a function or object comes from one of our adapters, or replaces a tool that the sandbox answers."""
     return is_stand_in(function) or str(getattr(function, "__module__", "")).startswith(f"{__package__}.")
 
 
@@ -197,7 +197,7 @@ def comes_from(module: str, package: str) -> bool:
 
 
 class Spent:
-    """What the models of one reply used. A figure that one call does not tell is unknown in the sum."""
+    """The usage of the models for one reply. A figure that one call does not report is unknown in the sum."""
 
     def __init__(self) -> None:
         self._parts: list[Usage] = []
@@ -436,7 +436,7 @@ def _ours(name: str) -> Adapter:
 
 
 def _of_others(point: EntryPoint) -> Adapter:
-    """Load and return the adapter of an entry point. Raises UsageError if it cannot be loaded or is no Adapter."""
+    """Load and return the adapter of an entry point. Raises UsageError if it cannot be loaded or is not an Adapter."""
     name = point.name
     try:
         adapter = call_user_code(point.load)

@@ -167,7 +167,7 @@ def _refusal(agent: Any) -> str:
     servers = getattr(agent, "options", agent).mcp_servers
     if not isinstance(servers, dict):
         return (
-            "its MCP servers stand in a file; give them as a dict, with servers in this process (create_sdk_mcp_server)"
+            "its MCP servers are in a file; give them as a dict, with servers in this process (create_sdk_mcp_server)"
         )
     outside = [name for name, config in servers.items() if config.get("type") != "sdk"]
     return (

@@ -75,7 +75,7 @@ def _used(result: Any) -> tuple[int, int]:
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a tool from the sandbox, or refuse it; let agents run, and list their tools with stand-ins."""
+    """Answer a call of a tool from the sandbox, or refuse it; let agents run, and list their tools with replacements."""
     if not _is_there():
         return call.real()
     if call.name == "get_all_tools":
@@ -89,7 +89,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 async def _listed(call: GuardedCall) -> list[Any]:
-    """Return the tools of an agent with stand-ins, which the sandbox answers or refuses; refuse hosted tools at once."""
+    """Return the tools of an agent, replaced by tools that the sandbox answers or refuses; refuse hosted tools at once."""
     tools = await call.real()
     outside = [tool for tool in tools if type(tool).__name__ not in _HARMLESS]
     if outside:
@@ -141,7 +141,7 @@ def _thoughts(items: list[Any]) -> Iterator[str]:
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent, or one that it hands over to, cannot be played: tools that are no functions; empty if it can."""
+    """Return why an agent, or one that it hands over to, cannot be played: tools that are not functions; empty if it can."""
     team = team_of(agent, "handoffs")
     return refusal_of({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
 

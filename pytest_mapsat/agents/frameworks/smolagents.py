@@ -35,7 +35,7 @@ def _native(called: str, about: str, parameters: dict[str, Any], episode: Adapte
             self.__dict__["forward"] = _answering(episode, called, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
-            """Do nothing: each object has a function of its own in the place of this method."""
+            """Do nothing: each object has a function of its own instead of this method."""
 
     return SandboxTool()
 

@@ -709,7 +709,7 @@ def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> MadeUpWor
         language: ``en``, ``zh`` or ``mixed``: the towns take turns, Chinese first.
 
     Raises:
-        ValueError: there are not so many towns.
+        ValueError: there are fewer towns.
     """
     if not 1 <= towns <= TOWNS:
         raise ValueError(f"towns: found {towns}, expected 1 to {TOWNS}")

@@ -1,4 +1,4 @@
-"""What the cases of a made-up city are about: the kinds of plans, and the needs that hide behind their queries; all of it is data in ``plans.yaml``."""
+"""The subjects of the cases of a made-up city: the kinds of plans, and the needs that hide behind their queries; all of it is data in ``plans.yaml``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOUR = 60
 
 
 class PlanKind(NamedTuple):
-    """A kind of plan: what its users look for, when they ask, and what they need.
+    """A kind of plan: the wishes of its users, when they ask, and their needs.
 
     Attributes:
         name: its key in ``plans.yaml``.

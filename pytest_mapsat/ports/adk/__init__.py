@@ -94,7 +94,7 @@ class _Event(_EvalsetPart):
 
 
 class _IntermediateData(_EvalsetPart):
-    """What happens between the user's message and the final response: tool calls, tool responses and events."""
+    """The events between the user's message and the final response: tool calls, tool responses and others."""
 
     tool_uses: tuple[ExpectedCall, ...] = ()
     tool_responses: tuple[ToolResponse, ...] = ()
@@ -229,7 +229,7 @@ class _Evalsets:
         self._match: str | None = None
 
     def take(self, file: Path) -> None:
-        """Read one evalset file and add its cases. Raises SuiteError if the file is no evalset."""
+        """Read one evalset file and add its cases. Raises SuiteError if the file is not an evalset."""
         text = read_text(file, limits.YAML_BYTES)
         data = located_json(text, shown_path(file), 1)
         listed = data.get("eval_cases", data.get("evalCases")) if isinstance(data, dict) else None
@@ -248,7 +248,7 @@ class _Evalsets:
                 self._case(parsed, place)
 
     def _match_of(self, config: Path) -> str | None:
-        """Return how a test config compares expected calls, ``exact`` by default; None if calls are no criterion of it."""
+        """Return how a test config compares expected calls, ``exact`` by default; None if calls are not criterion of it."""
         if not config.is_file():
             return _MATCHES["EXACT"]
         data = located_json(read_text(config, limits.YAML_BYTES), shown_path(config), 1)
@@ -317,7 +317,7 @@ class _Evalsets:
     def _add(
         self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
     ) -> Case | None:
-        """Build a case, keep it with the tools that it uses, and return it; None if the data is no valid case."""
+        """Build a case, keep it with the tools that it uses, and return it; None if the data is not a valid case."""
         context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
         name = unused_id(_safe(case.eval_id.rpartition("/")[2]), self._names)
         visible = {**visible, "context": context}

@@ -1,4 +1,4 @@
-"""The metrics of LocalSearchBench (3.3): the answer by rules, its words by a model judge, and the way there by what each call returned.
+"""The metrics of LocalSearchBench (3.3): the answer by rules, its words by a model judge, and the calls by their results.
 
 A *hop* is an entry of ``truth.tools``; its evidence are the rows that it must return. What cannot be decided leaves a metric between bounds, and no failed
 judge is ever a 0.
@@ -278,7 +278,7 @@ def _unsupported_sentences(document: Document, context: JudgedDialogue) -> Itera
 
 
 def _is_beside(text: str, word: re.Match[str], span: Span) -> bool:
-    """Return whether a word stands next to a span, with at most one space between them."""
+    """Return whether a word is next to a span, with at most one space between them."""
     before, after = text[word.end() : span.start], text[span.end : word.start()]
     return (word.end() <= span.start and before in ("", " ")) or (word.start() >= span.end and after in ("", " "))
 

@@ -88,7 +88,7 @@ _MOST_CHARACTERS = 100_000
 
 
 def read_records(path: Path, torn: Torn) -> Iterator[Record]:
-    """Yield the objects of a file, and pass records that are no objects to ``torn``.
+    """Yield the objects of a file, and pass records that are not objects to ``torn``.
 
     Raises:
         SuiteError: the file cannot be read, goes beyond a limit, or is of no known form.
@@ -373,7 +373,7 @@ class _SourceImport:
         }
 
     def _city(self, city: Any, place: str) -> str:
-        """Return a task's city in the merchants' spelling; if no merchant is there, note it and return it as given."""
+        """Return a task's city in the merchants' spelling; if there is no merchant, note it and return it as given."""
         wanted = str(city or "").strip()
         other = next((name for name in self._names if name.removesuffix("市") == wanted.removesuffix("市")), None)
         if wanted and self._names and other is None:

@@ -70,7 +70,7 @@ def _opened(file: IO[bytes]) -> Any:
 
 
 def _check_archive(path: Path) -> None:
-    """Raise SuiteError if a workbook is no zip archive, or unpacks to more than the limits."""
+    """Raise SuiteError if a workbook is not a zip archive, or unpacks to more than the limits."""
     try:
         with open_bytes(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -191,7 +191,7 @@ class _RowReader:
         return context if location is None else {**context, "location": location}
 
     def _time(self, text: Json) -> str:
-        """Return a time in ISO format with the offset of China. Raises _MalformedRowError if the text is no time."""
+        """Return a time in ISO format with the offset of China. Raises _MalformedRowError if the text is not a time."""
         time = _TIME.fullmatch(str(text).strip())
         if time is None:
             raise _MalformedRowError(f"context.time: found {shown(text)}, expected YYYY-MM-DD HH:MM:SS")
@@ -210,7 +210,7 @@ class _RowReader:
         return {"lon": lon, "lat": lat, "name": name}
 
     def _history(self, value: Json) -> list[str]:
-        """Return the history as a list of sentences: empty if there is none, one sentence if it is no JSON array."""
+        """Return the history as a list of sentences: empty if there is none, one sentence if it is not JSON array."""
         if value is None or value == "":
             return []
         items, repaired = _sentences(value)
@@ -366,7 +366,7 @@ def convert_recording(row: Record, path: Path, tools: Mapping[str, Tool], log: I
 
 
 def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
-    """Return the arguments in a cell; note it and return None if they are no JSON object."""
+    """Return the arguments in a cell; note it and return None if they are not JSON object."""
     try:
         value = parse_json(text)
         why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
@@ -387,7 +387,7 @@ def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportL
 
 
 def _result(text: str, row: Record, log: ImportLog) -> Json:
-    """Return the result parsed as JSON; if it is no JSON, return the text, and note text that looks like JSON."""
+    """Return the result parsed as JSON; if it is not JSON, return the text, and note text that looks like JSON."""
     try:
         return parse_json(text)
     except ValueError as error:

@@ -93,7 +93,7 @@ class _Details(SourcePart):
 
 
 class PublishedVerdict(_VerdictPart):
-    """One published verdict. ``trajectory`` is the digest of what was judged, where a file gives it."""
+    """One published verdict. ``trajectory`` is the digest of the judged trajectory, where a file gives it."""
 
     case_id: Annotated[str, Field(min_length=1)]
     status: str = "success"

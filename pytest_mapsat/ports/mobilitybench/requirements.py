@@ -1,4 +1,4 @@
-"""What a row's gold is worth: the requirements on an answer and their checks as plain data, the answer of an agent that knows it, and what is doubtful in it."""
+"""The value of a row's gold: the requirements on an answer and their checks as plain data, the answer of an agent that knows it, and its doubtful parts."""
 
 from __future__ import annotations
 
@@ -558,7 +558,7 @@ def _say_nearby(row: MobilityRow) -> str:
 
 
 def _say_weather(row: MobilityRow) -> str:
-    """Return the reply with the first sentence about the weather, or that there is no data where it has no digit."""
+    """Return the reply with the first sentence about the weather, or that there is not data where it has no digit."""
     sentence = row.text("weather_description").partition("。")[0]
     return f"{sentence}。" if re.search(r"\d", sentence) else "很抱歉，暂无该地的天气数据。"
 
@@ -617,7 +617,7 @@ def _figures(row: MobilityRow) -> tuple[int, int] | None:
 
 
 def _number(value: Json) -> int:
-    """Return a value rounded to a whole number; 0 where it is no number."""
+    """Return a value rounded to a whole number; 0 where it is not a number."""
     try:
         return round(float(str(value)))
     except ValueError:

@@ -73,7 +73,7 @@ class OddRowError(ValueError):
 
 @dataclass(frozen=True)
 class GoldCall:
-    """A call that a row expects, with what the row's columns say it returned.
+    """A call that a row expects, with its result by the row's columns.
 
     Attributes:
         tool: the tool's own name.

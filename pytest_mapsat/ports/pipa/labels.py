@@ -58,7 +58,7 @@ _TIME = ParameterMatch(type="time")
 
 
 class KnownSoFar:
-    """What the agent knows at a step of its dialogue: the texts, figures, points and times it was given so far."""
+    """The agent's knowledge at a step of its dialogue: the texts, figures, points and times it was given so far."""
 
     def __init__(self, visible: Visible, language: str) -> None:
         self._language = language
@@ -256,7 +256,7 @@ def _was_given(value: Json, rule: ParameterMatch, knowledge: KnownSoFar) -> bool
 
 
 def _text(value: str, knowledge: KnownSoFar) -> bool | None:
-    """Return whether the agent was given a text; None if unclear, and False only for what reads like an id."""
+    """Return whether the agent was given a text; None if unclear, and False only for texts that read like an id."""
     if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
         return _id(value, knowledge)
     day = _canonical(value, _TIME)

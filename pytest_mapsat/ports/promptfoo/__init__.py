@@ -166,7 +166,7 @@ def _is_json(value: Json) -> JsonObject:
 
 
 def _tool(name: Json) -> str:
-    """Return the name of a tool. Raises RefusedError if the value is no name."""
+    """Return the name of a tool. Raises RefusedError if the value is not a name."""
     if not isinstance(name, str) or not _TOOL.fullmatch(name):
         raise RefusedError("names no tool, or a pattern of names")
     return name
@@ -415,7 +415,7 @@ class _Config:
     # -- tests
 
     def _tests(self) -> Iterator[_Test]:
-        """Yield the tests of the configuration and of the files that it names; note what is no test."""
+        """Yield the tests of the configuration and of the files that it names; note what is not a test."""
         tests = self._data.get("tests")
         for number, test in enumerate(tests if isinstance(tests, list) else [] if tests is None else [tests]):
             place = self._at("tests", number)

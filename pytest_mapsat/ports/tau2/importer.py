@@ -106,7 +106,7 @@ class InitialData(_Published):
 
 
 class InitialState(_Published):
-    """What a task begins with: changed databases, calls that set up its world, and earlier messages."""
+    """The initial state of a task: changed databases, calls that set up its world, and earlier messages."""
 
     initialization_data: InitialData | None = None
     initialization_actions: list[FunctionCall] | None = None
@@ -363,7 +363,7 @@ def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Actio
 
 
 def _distinctive(call: Action) -> list[str]:
-    """Return phrases that tell a call from others of its tool, by its last argument, as in "storage permission"."""
+    """Return phrases that distinguish a call from others of its tool, by its last argument, as in "storage permission"."""
     name, value = list(call.arguments.items())[-1]
     words = str(value).replace("_", " "), name.replace("_", " ")
     return [f"{words[0]} {words[1]}", f"{words[1]} for {words[0]}"]

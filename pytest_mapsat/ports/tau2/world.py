@@ -1,4 +1,4 @@
-"""What the worlds of tau2-bench share: how a method becomes a tool, and the few tools that every desk has; the small domain mock."""
+"""The common parts of tau2-bench's worlds: how a method becomes a tool, and the few tools that every desk has; the small domain mock."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _spec(method: Callable[..., Any], facts: ToolFacts) -> Tool:
 
 
 def _untitled(value: Any, shared: Mapping[str, Any]) -> Any:
-    """Return a schema without the titles that pydantic adds, with references replaced by what they refer to."""
+    """Return a schema without the titles that pydantic adds, with references replaced by their targets."""
     if isinstance(value, list):
         return [_untitled(item, shared) for item in value]
     if not isinstance(value, dict):
@@ -157,7 +157,7 @@ class TauDesk:
         return self._tables[table]
 
     def settle(self) -> None:
-        """Bring the agent's side and the user's side in line; called after each write."""
+        """Make the agent's side and the user's side agree; called after each write."""
 
     @tool()
     def transfer_to_human_agents(self, summary: Annotated[str, Field(description="what the user needs")]) -> str:

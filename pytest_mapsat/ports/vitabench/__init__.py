@@ -1,4 +1,4 @@
-"""VitaBench 1.0 and 2.0: its metrics, and the check that compares the orders at the end; its tasks and worlds stand beside it."""
+"""VitaBench 1.0 and 2.0: its metrics, and the check that compares the orders at the end; its tasks and worlds are in modules beside it."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class ShopOffer(TaskPart):
 
 
 class Shop(TaskPart):
-    """A store, shop, hotel, attraction, flight, train or taxi service, with what it offers."""
+    """A store, shop, hotel, attraction, flight, train or taxi service, with its offers."""
 
     store_id: str = ""
     name: str = ""
@@ -316,7 +316,7 @@ class ExpectedState(TaskPart):
 
 
 class VitaCriteria(TaskPart):
-    """What a task is judged by."""
+    """The criteria of a task."""
 
     expected_states: tuple[ExpectedState, ...] = ()
     overall_rubrics: tuple[str, ...] = ()
@@ -354,7 +354,7 @@ class VitaTask(TaskPart):
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Return the task's domains by our names; where it names an unknown one, also those of what its environment sells.
+        """Return the task's domains by our names; where it names an unknown one, also those of its environment's goods.
 
         Raises:
             ValueError: there is none.
@@ -532,7 +532,7 @@ class OrdersReference:
     # -- orders that were there before
 
     def _change_earlier_orders(self, orders: Sequence[Order]) -> list[Order]:
-        """Bring the earlier orders to their required states, and return the required orders that are new."""
+        """Change the earlier orders to their required states, and return the required orders that are new."""
         left = dict(self._earlier)
         new: list[Order] = []
         for order in orders:
@@ -560,7 +560,7 @@ class OrdersReference:
         return new
 
     def _change(self, before: Order, order: Order) -> None:
-        """Bring an earlier order to its required state: move it, cancel it, pay it, or change its note."""
+        """Change an earlier order to its required state: move it, cancel it, pay it, or change its note."""
         kind, name = before.order_type, before.order_id
         wanted: JsonObject = {}
         if _is_moved(before, order):
@@ -637,7 +637,7 @@ class OrdersReference:
         return [self._call(f"create_{kind}_order", **arguments)]
 
     def _place_booking(self, booking: Reservation) -> None:
-        """Make a booking or reservation, or bring an earlier one to its required state. Raises UnplaceableError."""
+        """Make a booking or reservation, or change an earlier one to its required state. Raises UnplaceableError."""
         noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
         before = self._kept_before.get(booking.id)
         stands = standing(booking.status)
@@ -658,7 +658,7 @@ class OrdersReference:
             self._call("pay_instore_book", book_id=booked["book_id"])
 
     def _change_booking(self, noun: str, before: Reservation, booking: Reservation) -> None:
-        """Bring an earlier booking or reservation to its required state: change, cancel or pay it."""
+        """Change an earlier booking or reservation to its required state: change, cancel or pay it."""
         stands, wanted = standing(booking.status), {}
         when = booking.book_time or booking.reservation_time
         if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):

@@ -295,7 +295,7 @@ class VitaWorld:
         return {"city": city, "days": sorted(days, key=lambda day: str(day["datetime"]))}
 
     def get_date_holiday_info(self, date: str) -> Json:
-        """Return a day with the names of the holidays that fall on it; an empty list where it is no holiday."""
+        """Return a day with the names of the holidays that fall on it; an empty list where it is not a holiday."""
         day = asked_for(day_of, "date", date)
         return {"date": day, "holidays": [holiday["names"] for holiday in _holidays() if day in holiday["days"]]}
 

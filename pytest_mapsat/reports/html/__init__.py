@@ -193,7 +193,7 @@ Dialogues = Callable[[Sequence[int]], Iterable[Scorecard]]
 
 
 class Piece(NamedTuple):
-    """A piece of a text, with the gravest outcome and the requirements of the labels that quote it."""
+    """A piece of a text, with the most serious outcome and the requirements of the labels that quote it."""
 
     text: str
     state: str = ""
@@ -221,7 +221,7 @@ def pieces(text: str, turn: int, labels: Iterable[Label], *, most: int) -> list[
 
 
 def _piece(text: str, labels: Sequence[Label]) -> Piece:
-    """Return a piece of text with the gravest outcome and the requirements of its labels."""
+    """Return a piece of text with the most serious outcome and the requirements of its labels."""
     state = max((label.outcome for label in labels), key=lambda outcome: _GRAVITY.get(outcome, 0), default="")
     return Piece(text, state, tuple(dict.fromkeys(label.requirement for label in labels)))
 
@@ -346,7 +346,7 @@ class CaseView:
 
 @dataclass(frozen=True)
 class RowView:
-    """A case with all its episodes; ``told`` is the most telling of them."""
+    """A case with all its episodes; ``told`` is the one that shows most."""
 
     row: CaseRow
     views: tuple[CaseView, ...]
@@ -428,7 +428,7 @@ def detailed_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict
 
 
 def opening(card: Scorecard) -> Scorecard:
-    """Return a scorecard reduced to what lists show: the user's first message, and the words of unmet requirements."""
+    """Return a scorecard reduced to the parts in lists: the user's first message, and the words of unmet requirements."""
     turns = [
         turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
     ]
@@ -640,7 +640,7 @@ def drawing_of(trajectory: Trajectory) -> Drawing | None:
 
 
 def _point(value: Any) -> Point | None:
-    """Return a value as a point, from ``"lon,lat"`` or an object with both; None if it is no point."""
+    """Return a value as a point, from ``"lon,lat"`` or an object with both; None if it is not a point."""
     if isinstance(value, dict):
         ends = [next((value[key] for key in keys if key in value), None) for keys in (_LONGITUDES, _LATITUDES)]
     else:
@@ -658,7 +658,7 @@ def _valid(ends: Sequence[Any]) -> Point | None:
 
 
 def _line(value: Any) -> list[Point]:
-    """Return the points of a line: ``"lon,lat;lon,lat"``, or a list of pairs or of points; empty where it is none."""
+    """Return the points of a line: ``"lon,lat;lon,lat"``, or a list of pairs or of points; empty where it is not a line."""
     parts: list[Any] = value[:20_000].split(";") if isinstance(value, str) else value if isinstance(value, list) else []
     points = (_valid(part) if isinstance(part, list) else _point(part) for part in parts[:_POINTS])
     return [point for point in points if point is not None]

@@ -323,11 +323,11 @@ def test_the_oracle_of_every_sound_row_passes(imported):
     [
         ("tool_list", "[{'name': 'query_poi'", "tool_list: is not a Python literal"),
         ("tool_list", "__import__('os').abort()", "found \"__import__('os').abort()\" at character 1"),
-        ("tool_list", "[" * 5000, "lists and objects stand more than 64 deep"),
+        ("tool_list", "[" * 5000, "lists and objects are nested more than 64 deep"),
         ("tool_list", "[]", "tool_list: found no call of a known tool, expected a list of"),
         ("tool_list", "[{'name': 'fly'}]", "as call 1, expected {'name', 'arguments'}"),
         ("context", "{'city': 1" + "0" * 500 + "}", "context: holds a number of 501 characters"),
-        ("std_end", "{'name': 'a', 'name': 'b'}", "std_end: the key 'name' stands twice"),
+        ("std_end", "{'name': 'a', 'name': 'b'}", "std_end: the key 'name' occurs twice"),
         ("route_ans", "'" + "x" * 9_000_000 + "'", "route_ans: has 9000002 characters, more than"),
         ("task_scenario", "Nearby Qery", "found 'Nearby Qery', expected a scenario of the paper (did you mean 'Nearby Query'"),
         ("query", " ", "query: found nothing, expected the user's words"),

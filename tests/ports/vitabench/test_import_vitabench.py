@@ -394,7 +394,7 @@ def test_junk_anywhere_in_a_task_is_carried_over_or_told_and_breaks_nothing(tmp_
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" * 100_000, "stand more than 64 deep"),
+        ("[" * 100_000, "nested more than 64 deep"),
         ('[{"id": 1,]', "is not valid JSON"),
         ("[]", "holds no task"),
         ('"tasks"', "expected a list of tasks"),
