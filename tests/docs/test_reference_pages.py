@@ -25,12 +25,22 @@ def options() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Yield a heading for each command, what it does, and how it is called."""
+    """Yield a line for each command: how it is called at the least, and what it does."""
     for name in (*COMMANDS, *RARE):
         parser = command_parser(name)
-        usage = " ".join(parser.format_usage().split()).replace("usage: ", "").replace(" [-h]", "")
+        places = [action for action in parser._actions if not action.option_strings]
+        needed = [
+            f"{action.option_strings[0]} {action.metavar}"
+            for action in parser._actions
+            if action not in places and action.required
+        ]
+        forms = {"?": "[{}]", "+": "{} ..."}
+        words = [
+            *needed,
+            *(forms.get(str(action.nargs), "{}").format(action.metavar or action.dest) for action in places),
+        ]
         about = " ".join((parser.description or "").split()).partition(". ")[0].rstrip(".")
-        yield from [f"## {parser.prog}", "", f"{about}.", "", f"    {usage}", ""]
+        yield f"- `{' '.join([parser.prog, *words])}`: {about}."
 
 
 @pytest.mark.parametrize(("page", "lines"), [("options.md", options), ("commands.md", commands)])
