@@ -1,7 +1,7 @@
 """Agents in processes of their own: a JSON object on each line, to a process and from it; what it prints besides is printed here.
 
 A command (``cmd:node agent.js``) is such an agent, with a process for each episode: we write ``message`` and ``result``; the agent writes ``call``, and at
-the end ``reply`` or ``unavailable`` (docs/how-to/connect-a-service.md).
+the end ``reply`` or ``unavailable`` (docs/how-to/connect-an-agent.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every Python block of docs/how-to/connect-an-agent.md is an agent that runs."""
+"""Every Python block on functions in docs/how-to/connect-an-agent.md is an agent that runs."""
 
 import inspect
 import re
@@ -13,7 +13,8 @@ from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-an-agent.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+FUNCTIONS = PAGE.read_text(encoding="utf-8").partition("\n## A framework\n")[0]
+BLOCKS = re.findall(r"^```python\n(.*?)^```", FUNCTIONS, re.MULTILINE | re.DOTALL)
 FIND = Tool(
     name="find", description="Find.", parameters={"type": "object", "properties": {"query": {"type": "string"}}}
 )

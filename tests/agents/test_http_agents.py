@@ -204,13 +204,13 @@ class TestServiceFile:
     def test_the_files_of_the_page_are_read(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MY_TOKEN", "my-token-1234")
         monkeypatch.setenv("TOOLS_KEY", "tools-key-1234")
-        page = (Path(__file__).parents[2] / "docs" / "how-to" / "connect-a-service.md").read_text(encoding="utf-8")
+        page = (Path(__file__).parents[2] / "docs" / "how-to" / "connect-an-agent.md").read_text(encoding="utf-8")
         section = page.partition("### A service file")[2].partition("### The forms")[0]
         files = re.findall(r"^```yaml\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
         for file in files:
             (tmp_path / "s.yaml").write_text(file)
             source("http://127.0.0.1:1/x", tmp_path, http_form="s.yaml")
-        assert len(files) == 5
+        assert len(files) == 4
 
     def test_a_secret_of_the_address_may_come_from_the_environment(self, service, tmp_path, monkeypatch):
         monkeypatch.setenv("MY_KEY", "key-1234567")

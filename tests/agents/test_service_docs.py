@@ -1,9 +1,8 @@
-"""The programs of docs/how-to/connect-a-service.md run as they stand there."""
+"""The programs of docs/how-to/connect-an-agent.md run as they stand there."""
 
 import asyncio
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from pytest_mapsat.model import Case, Context, Recording, Tool, Truth, Visible
 from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-a-service.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-an-agent.md").read_text(encoding="utf-8")
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}}
 FIND = Tool(name="find", description="Find.", parameters=QUERY)
 CASE = Case(id="c1", visible=Visible(query="a cafe", context=Context(now="2026-05-01T09:00:00")), truth=Truth())
@@ -40,15 +39,6 @@ def test_the_program_for_node(tmp_path):
     [block] = re.findall(r"^```js\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "agent.mjs").write_text(block, encoding="utf-8")
     assert played(f"node {tmp_path}/agent.mjs").replies[0].text == "Blue Door is close by."
-
-
-@pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
-def test_the_program_that_calls_over_mcp(tmp_path):
-    block = python_block("MAPSAT_MCP_URL")
-    (tmp_path / "agent.py").write_text(block, encoding="utf-8")
-    trajectory = played(f"{sys.executable} {tmp_path}/agent.py")
-    assert trajectory.replies[0].text == "Blue Door is close by."
-    assert [step.tool for step in trajectory.calls] == ["find"]
 
 
 @pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")

@@ -31,7 +31,7 @@ def run(*arguments: str, **options) -> subprocess.CompletedProcess[bytes]:
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "commands.md"
-COMMANDS = re.findall(r"^\| \[`mapsat ([\w-]+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+COMMANDS = re.findall(r"^- `mapsat ([\w-]+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_help_names_the_commands_of_the_page_of_options_in_its_order_with_a_line_for_each(capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to/gate-in-ci.md, run step by step in a shell; the services' own parts are played by stand-ins."""
+"""The recipes of docs/how-to/gate-in-ci.md and examples/ci, run step by step in a shell; the services' own parts are played by stand-ins."""
 
 import os
 import re
@@ -12,8 +12,10 @@ import pytest
 import tiny_suite
 import yaml
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "gate-in-ci.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "how-to" / "gate-in-ci.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
+RECIPES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "examples" / "ci").iterdir()}
 #: What stands in for gh and curl: the baseline of the main branch is handed out, comments are kept.
 GH = """\
 case "$1 $2" in
@@ -74,7 +76,7 @@ def scripts(job: dict[str, Any]) -> list[str]:
 
 
 def test_github_runs_parts_merges_compares_and_comments(project):
-    jobs = yaml.safe_load(FILES[".github/workflows/agent.yml"])["jobs"]
+    jobs = yaml.safe_load(RECIPES["github.yml"])["jobs"]
     shutil.copy(project.parent / "baseline.json", project / "anchor.json")
     for shard in jobs["cases"]["strategy"]["matrix"]["shard"]:
         install, part = scripts(jobs["cases"])
@@ -98,7 +100,7 @@ def test_github_runs_parts_merges_compares_and_comments(project):
 
 
 def test_gitlab_runs_parts_merges_compares_and_comments(project):
-    jobs = yaml.safe_load(FILES[".gitlab-ci.yml"])
+    jobs = yaml.safe_load(RECIPES["gitlab.yml"])
     environment = {
         "CI_NODE_TOTAL": "2",
         "CI_API_V4_URL": "https://x",
@@ -123,7 +125,7 @@ def test_gitlab_runs_parts_merges_compares_and_comments(project):
 
 
 def test_a_shell_keeps_a_green_run_as_the_next_baseline(project):
-    (project / "ci.sh").write_text(FILES["ci.sh"])
+    (project / "ci.sh").write_text(RECIPES["ci.sh"])
     shutil.copy(project.parent / "baseline.json", project / "baseline.json")
     before = (project / "baseline.json").read_bytes()
     assert step(project, "BASELINE=baseline.json sh ci.sh").returncode == 1
@@ -135,7 +137,7 @@ def test_a_shell_keeps_a_green_run_as_the_next_baseline(project):
 
 
 def test_an_anchor_moves_by_a_commit_of_its_own_and_holds_from_then_on(project):
-    (project / "ci.sh").write_text(FILES["ci.sh"])
+    (project / "ci.sh").write_text(RECIPES["ci.sh"])
     shutil.copy(project.parent / "baseline.json", project / "anchor.json")
     red = step(project, "sh ci.sh")
     assert red.returncode == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_mapsat.cli import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "cases-from-conversations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-your-data.md"
 
 
 def test_the_example_becomes_a_draft_as_the_page_says(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""docs/how-to/run-untrusted-agents.md: the environment is the one that agents get, and each agent of its table fails as it says."""
+"""docs/how-to/run-many-at-once.md: the environment is the one that agents get, and each agent of its table fails as it says."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.users import make_user
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "run-untrusted-agents.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "run-many-at-once.md").read_text(encoding="utf-8")
 FAILS = dict(re.findall(r"^\| `(.+)`(?:, with a limit)? \| (.+) \|$", PAGE.partition("fails with")[2], re.MULTILINE))
 
 

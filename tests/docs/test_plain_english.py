@@ -10,13 +10,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What is read: folders of Python (messages, help, first lines of docstrings), folders and pages of Markdown.
-ROOTS = ("pytest_mapsat", "examples/starts/assistant")
+ROOTS = ("pytest_mapsat", "examples/starts/assistant", "docs", "README.md")
 #: Rooms of which only the first lines of docstrings are read.
 DOCSTRINGS_ALONE = tuple(
     f"pytest_mapsat/{room}/" for room in ("making", "metrics", "ports", "pytest_plugin", "reports")
 )
 #: The docstrings there are descriptions of tau2-bench's tools, for agents.
 NOT_OURS = tuple(f"pytest_mapsat/ports/tau2/{world}.py" for world in ("airline", "retail", "telecom"))
+#: Notes for contributors, off the site.
+NOT_ON_THE_SITE = "docs/internals/"
 #: Vocabulary, prompts and programs in strings: no sentences of ours.
 NOT_READ = re.compile(r"^Could you tell me|\n *(import|from|def|SELECT|for) |^\(?\?|\\[bswd]|^[\W\d_]*$")
 
@@ -58,6 +60,16 @@ def sentences_of_module(text: str, *, docstrings_alone: bool = False) -> Iterato
             yield node.lineno, node.value
 
 
+def sentences_of_page(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a page that are no code, without the targets of links; each with its number."""
+    without = re.sub(
+        r"^( *)(```|~~~).*?^\1\2", lambda code: "\n" * code[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE
+    )
+    for number, line in enumerate(without.splitlines(), 1):
+        if not line.startswith("    "):
+            yield number, re.sub(r"\]\([^)]*\)", "]", line)
+
+
 def hits(root: str) -> Iterator[str]:
     """Yield each stilted wording below a root, with its place and what reads better."""
     top = ROOT / root
@@ -65,14 +77,10 @@ def hits(root: str) -> Iterator[str]:
     for path in [top] if top.is_file() else sorted(top.rglob(f"*{ending}")):
         text = path.read_text(encoding="utf-8")
         place = path.relative_to(ROOT).as_posix()
-        if place in NOT_OURS:
+        if place in NOT_OURS or place.startswith(NOT_ON_THE_SITE):
             continue
         alone = place.startswith(DOCSTRINGS_ALONE)
-        read = (
-            sentences_of_module(text, docstrings_alone=alone)
-            if path.suffix == ".py"
-            else enumerate(text.splitlines(), 1)
-        )
+        read = sentences_of_module(text, docstrings_alone=alone) if path.suffix == ".py" else sentences_of_page(text)
         for line, text_of_line in read:
             sentence = re.sub(r"(`+)[^`]+\1", "{}", text_of_line)  # code is no English
             for pattern in PATTERNS:

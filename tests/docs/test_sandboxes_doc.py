@@ -1,4 +1,4 @@
-"""The example of ``docs/how-to/build-a-sandbox.md`` answers as it says; ``docs/reference/tools.md`` has every key."""
+"""The examples of docs/how-to/build-a-sandbox.md and docs/internals/ranked-search.md answer as they say; docs/reference/tools.md has every key."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from pytest_mapsat.suite import open_suite
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "how-to" / "build-a-sandbox.md").read_text("utf-8")
 REFERENCE = (DOCS / "reference" / "tools.md").read_text("utf-8").partition("## Answers from tables")[2]
-TABLES = PAGE.partition("## Sandboxes in Python")[0]
+TABLES = PAGE.partition("## Sandboxes in Python")[0] + (DOCS / "internals" / "ranked-search.md").read_text("utf-8")
 FILES = dict(
     re.findall(r"^`((?:state/\w+\.jsonl|tools/?\w*\.yaml))`:\n\n```\w+\n(.*?)^```$", TABLES, re.MULTILINE | re.DOTALL)
 )

@@ -40,7 +40,7 @@ from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "how-to" / "connect-a-framework.md"
+PAGE = ROOT / "examples" / "frameworks" / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 #: The agents' own functions take any text.
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}

@@ -46,7 +46,7 @@ def rows(page: str, heading: str) -> dict[str, list[str]]:
 def test_the_table_of_matches_has_all_of_them_each_with_an_example_that_is_one():
     adapter = TypeAdapter(Match)
     shown = {
-        name: adapter.validate_python(parse_yaml(line[3].strip("`").encode(), "doc")[0].data)
+        name: adapter.validate_python(parse_yaml(line[2].strip("`").encode(), "doc")[0].data)
         for name, line in rows(SUITES, "`op`").items()
     }
     assert {name: match.op for name, match in shown.items()} == {name: name for name in shown}

@@ -1,6 +1,7 @@
 """The examples of docs/how-to/simulate-the-user.md are what the user does."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,11 @@ def test_the_example_holds(message, text, then):
 
 
 def test_the_suite_with_tools_of_the_user_passes_with_its_oracle_alone(pytester):
-    files = re.findall(r"`([\w/.-]+\.(?:jsonl|yaml|py))`[^\n]*:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(files) == 5
-    for name, text in files:
-        path = pytester.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    example = Path(__file__).resolve().parents[2] / "examples" / "phone"
+    shutil.copytree(example, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    [shown] = [block for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if "toggle" in block]
+    case = yaml.safe_load((example / "phone" / "no-signal.yaml").read_text(encoding="utf-8"))
+    assert yaml.safe_load(shown)["answers"] == case["truth"]["user"]["answers"]
     run = pytester.runpytest(
         "phone", "--mapsat-agent=baseline:oracle", "--mapsat-save=run.json", "-p", "no:cacheprovider"
     )

@@ -1,0 +1,1 @@
+"""A user who acts on a phone."""
