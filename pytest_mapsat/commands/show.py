@@ -12,9 +12,8 @@ from pathlib import Path
 from pytest_mapsat import reports
 from pytest_mapsat.formats import is_journal, read_cards, read_run
 from pytest_mapsat.gate import compare, parse_drops
-from pytest_mapsat.model import CommonRequirement, Run, Scorecard, Tool, UsageError, did_you_mean, shown
+from pytest_mapsat.model import Run, Scorecard, UsageError, did_you_mean, shown
 from pytest_mapsat.runs.saved import read_baseline, read_saved, refuse_journal
-from pytest_mapsat.suite import WrittenCase
 
 from . import shared
 
