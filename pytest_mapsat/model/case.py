@@ -26,13 +26,12 @@ from .base import (
     MetricName,
     Noun,
     RequirementKind,
-    Spoken,
     Text,
     did_you_mean,
 )
 from .checks import Check, as_list, leaves
 from .match import Match
-from .schema import schema_problem
+from .schema import Spoken, schema_problem
 from .tool import RowPatch
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
