@@ -452,7 +452,7 @@ _GoAhead = Literal["yes", "no"] | Confirms | None
 
 
 def _yes_or_no(value: object) -> object:
-    """Return "yes" for true and "no" for false, as which YAML reads the bare words; anything else unchanged."""
+    """Return "yes" for true and "no" for false, which YAML 1.1 makes of the bare words; anything else unchanged."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
