@@ -844,7 +844,7 @@ class SuiteManifest(Noun):
         sandbox: options that the suite's Python sandbox must support; without such a sandbox the run is refused. Example: ``{"clock": "fixed"}``
         environment: service whose state episodes change, in place of a sandbox; left out, there is none, or a fixture gives one.
         arguments: tolerant: arguments that mean the same as the parameter's type are accepted (``"2"`` for 2). strict: they are refused.
-        misses: who is to blame for a call of a recorded tool that no recording answers.
+        misses: who is to blame for a call of a recorded tool that no recording answers; left out, the sandbox.
         carry: dialogues: an agent keeps its earlier dialogues with a user; left out, only the interactions of the cases.
         cases: number of cases in the suite, so that a lost file is noticed; left out, they are not counted. Example: ``50``
         vocabulary: words of the domain, by group of the language packs. Example: ``{"reject": ["fully booked"]}``
