@@ -433,7 +433,7 @@ def test_paper_shows_the_whole_overview_and_no_control(several, on_paper):
     on_paper()
     assert not visible(several, f"{CONTROLS}, article.case")
     text = find(several, "#overview")[0].text
-    for words in ("FAILED: 1 of 3 cases", "open-now", "Over 3 runs", "old", "charge-later", "Where can I charge", "L1"):
+    for words in ("FAILED: 1 of 4 cases", "open-now", "Over 3 runs", "old", "charge-later", "Where can I charge", "L1"):
         assert words in text
 
 
