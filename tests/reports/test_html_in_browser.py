@@ -345,6 +345,7 @@ def test_cases_and_metrics_are_shown_over_several_runs(several):
     rows = {row.text.split("\n")[0].split()[0]: row.text.split()[1:] for row in find(several, ".matrix tbody tr")}
     assert rows["charge-now"] == "✕ failed ✓ passed ✕ failed".replace("✕ ", "").replace("✓ ", "").split()
     assert rows["old"] == ["passed", "not", "run", "not", "run"]
+    assert "The runs differ in cases: their means" in find(several, "#overview")[0].text
     assert len(find(several, "svg.trend circle")) == 3 * len(find(several, "svg.trend"))
 
 
@@ -453,7 +454,7 @@ def test_hostile_text_runs_nowhere(browser, tmp_path):
     earlier = [EarlierRun(HOSTILE, hostile(run)) for run in BEFORE]
     path.write_text(html_report(hostile(COMPARED), None, earlier), encoding="utf-8")
     browser.get(path.as_uri())
-    assert browser.execute_script("return document.querySelectorAll('img, iframe, base').length") == 0
+    assert browser.execute_script("return document.querySelectorAll('img, iframe, base, #loose').length") == 0
     for link in find(browser, "#table a"):
         browser.execute_script("arguments[0].click()", link)
         time.sleep(0.1)

@@ -36,7 +36,7 @@ from pytest_mapsat.reports import changes, view
 from pytest_mapsat.reports.failures import FailureGroup, failure_groups
 from pytest_mapsat.reports.text import cell_width, cut, printable
 
-from .earlier import TREND_HEIGHT, TREND_WIDTH, EarlierRun, before_of, cards_before, histories, trend_of
+from .earlier import TREND_HEIGHT, TREND_WIDTH, EarlierRun, before_of, cards_before, differences, histories, trend_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -102,6 +102,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[
         anchors={row.row.id: row.told.anchor for place, row in reversed([*enumerate(rows)]) if place in shown},
         changed={case.id: case for case in run.comparison.cases} if run.comparison else {},
         history=[*((each.name, each.run) for each in earlier), ("this run", run)],
+        differing=differences(runs),
         failed_cases=[sum(case.ended[place] == "failed" for case in ended) for place in range(len(runs))],
         trends=[trend_of(name, runs, share=name in shares) for name in metrics],
         ended=ended,

@@ -39,11 +39,12 @@ class EarlierRun(NamedTuple):
 class Before(NamedTuple):
     """An episode beside the same one of an earlier run.
 
-    ``labels``: pairs of a requirement that is labelled differently, and how. ``replies``: each before and now, in pieces. ``calls``: pairs of a mark
+    ``has_dialogue``: whether the earlier run kept its dialogue; without it there are no replies and calls. ``labels``: pairs of a requirement that is labelled differently, and how. ``replies``: each before and now, in pieces. ``calls``: pairs of a mark
     (``-``, ``+``, or empty for a call that is in both) and the call as text.
     """
 
     outcome: Outcome
+    has_dialogue: bool
     labels: tuple[tuple[str, str], ...]
     replies: tuple[tuple[list[ChangedPiece], list[ChangedPiece]], ...]
     calls: tuple[tuple[str, str], ...]
@@ -63,11 +64,14 @@ def before_of(earlier: Scorecard, card: Scorecard) -> Before:
         for label in card.labels
         if (was := known.get(label.requirement)) and (was.outcome, was.value) != (label.outcome, label.value)
     ]
+    if not earlier.trajectory.turns:
+        return Before(earlier.outcome, has_dialogue=False, labels=tuple(labels), replies=(), calls=())
     texts = [[turn.text[:_REPLY] for turn in each.trajectory.replies] for each in (earlier, card)]
     count = max(map(len, texts))
     padded = ([*side, *[""] * (count - len(side))] for side in texts)
     replies = tuple(word_changes(*pair) for pair in zip(*padded, strict=True))
-    return Before(earlier.outcome, tuple(labels), replies, tuple(call_changes(earlier.trajectory, card.trajectory)))
+    calls = tuple(call_changes(earlier.trajectory, card.trajectory))
+    return Before(earlier.outcome, has_dialogue=True, labels=tuple(labels), replies=replies, calls=calls)
 
 
 def word_changes(before: str, now: str) -> tuple[list[ChangedPiece], list[ChangedPiece]]:
@@ -142,6 +146,17 @@ def _span(mean: Aggregate) -> Bounds | None:
 def _points(points: Iterable[tuple[float, float]]) -> str:
     """Return points as SVG has them."""
     return " ".join(f"{x:g},{y:g}" for x, y in points)
+
+
+def differences(runs: Sequence[Run]) -> list[str]:
+    """Return in words what is not the same in all runs, so that their means are not of the same thing."""
+    kinds: dict[str, set[object]] = {
+        "suite": {tuple((suite.name, suite.fingerprint) for suite in run.manifest.suites) for run in runs},
+        "cases": {frozenset(card.id for card in run.cases) for run in runs},
+        "simulated user": {run.manifest.user for run in runs},
+        "judge": {run.manifest.judge.spec for run in runs},
+    }
+    return [name for name, values in kinds.items() if len(values) > 1]
 
 
 class CaseHistory(NamedTuple):
