@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -184,3 +184,34 @@ def histories(runs: Sequence[Run], anchors: Mapping[tuple[str, str], str]) -> li
     ended = {key: tuple(by_key[key].outcome if key in by_key else "" for by_key in rows) for key in names}
     order = dict.fromkeys([*anchors, *sorted(names)])
     return [CaseHistory(names[key], anchors.get(key, ""), ended[key]) for key in order]
+
+
+class OverRuns(NamedTuple):
+    """Runs over time: each with its name, what is not the same in all, how many cases failed in each, the trends of metrics, and how cases ended."""
+
+    runs: Sequence[tuple[str, Run]]
+    differing: list[str]
+    failed: list[int]
+    trends: list[Trend]
+    cases: list[CaseHistory]
+
+
+def over_runs(
+    runs: Sequence[tuple[str, Run]],
+    metrics: Sequence[str],
+    shares: Container[str],
+    anchors: Mapping[tuple[str, str], str],
+) -> OverRuns:
+    """Return what the page shows of several runs.
+
+    Args:
+        runs: each with its name, the oldest first.
+        metrics: those that have a trend.
+        shares: those of them that lie between 0 and 1.
+        anchors: of cases, by case and agent, in the order in which they are shown.
+    """
+    each = [run for _, run in runs]
+    cases = histories(each, anchors)
+    failed = [sum(case.ended[place] == "failed" for case in cases) for place in range(len(each))]
+    trends = [trend_of(name, each, share=name in shares) for name in metrics]
+    return OverRuns(runs, differences(each), failed, trends, cases)
