@@ -331,7 +331,7 @@ def test_a_case_is_shown_before_and_now(several):
         (one.get_attribute("class"), one.text.split("(")[0].split()[-1])
         for one in before.find_elements("css selector", "li")
     ]
-    assert calls[-2:] == [("kept", "search_nearby"), ("new", "get_route")]
+    assert calls[-2:] == [("both", "search_nearby"), ("new", "get_route")]
     go(several, "#case-sleep")
     assert "Replies and calls are the same." in visible(several, "article.case .before")[0].text
 
@@ -434,13 +434,21 @@ def test_paper_shows_the_whole_overview_and_no_control(several, on_paper):
     on_paper()
     assert not visible(several, f"{CONTROLS}, article.case")
     text = find(several, "#overview")[0].text
-    for words in ("FAILED: 1 of 3 cases", "open-now", "Over 3 runs", "old", "charge-later", "Where can I charge", "L1"):
+    for words in (
+        "FAILED: 1 of 4 failed",
+        "open-now",
+        "Over 3 runs",
+        "old",
+        "charge-later",
+        "Where can I charge",
+        "L1",
+    ):
         assert words in text
 
 
 def test_what_changed_stands_before_the_metrics_and_leads_to_the_case(page):
     heads = [head.text for head in visible(page, "h1, h2")]
-    assert heads[0] == "FAILED: 1 of 3 cases; the run is invalid"
+    assert heads[0] == "FAILED: 1 of 4 failed; the run is invalid"
     assert heads[1:] == ["Notes", "Why cases failed", "Changes", "Cases", "Metrics"]
     flips = find(page, ".flips")[0].text
     for words in ("flipped", "passed → failed", "before\n“Blue Bay”", "now\n“Old Mill”"):

@@ -68,6 +68,8 @@ def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     title, state = view.headline(run)
+    if state == "failed" and any(card.outcome == "failed" for card in run.cases):
+        title = f"FAILED: {title}"
     metrics = view.shown_metrics(run)
     shares = set(metrics) - {metric.name for metric in run.manifest.metrics if metric.unit != "share"}
     reasons = failure_groups(run)
