@@ -197,7 +197,7 @@ BEFORE = tuple(
 
 HOSTILE = (
     "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'><svg onload=window.hacked=1>"
-    "{{ 7*7 }} `tick` ```fence``` [link](javascript:hacked) @everyone #1 | cell | <!-- \x1b[2J\u202e\n::error::hacked\n# hacked\n"
+    "</noscript><b id=loose>{{ 7*7 }} `tick` ```fence``` [link](javascript:hacked) @everyone #1 | cell | <!-- \x1b[2J\u202e\n::error::hacked\n# hacked\n"
 )
 
 

@@ -331,7 +331,7 @@ def test_a_case_is_shown_before_and_now(several):
         (one.get_attribute("class"), one.text.split("(")[0].split()[-1])
         for one in before.find_elements("css selector", "li")
     ]
-    assert calls[-2:] == [("kept", "search_nearby"), ("new", "get_route")]
+    assert calls[-2:] == [("both", "search_nearby"), ("new", "get_route")]
     go(several, "#case-sleep")
     assert "Replies and calls are the same." in visible(several, "article.case .before")[0].text
 
@@ -345,6 +345,7 @@ def test_cases_and_metrics_are_shown_over_several_runs(several):
     rows = {row.text.split("\n")[0].split()[0]: row.text.split()[1:] for row in find(several, ".matrix tbody tr")}
     assert rows["charge-now"] == "✕ failed ✓ passed ✕ failed".replace("✕ ", "").replace("✓ ", "").split()
     assert rows["old"] == ["passed", "not", "run", "not", "run"]
+    assert "The runs differ in cases: their means" in find(several, "#overview")[0].text
     assert len(find(several, "svg.trend circle")) == 3 * len(find(several, "svg.trend"))
 
 
@@ -433,14 +434,22 @@ def test_paper_shows_the_whole_overview_and_no_control(several, on_paper):
     on_paper()
     assert not visible(several, f"{CONTROLS}, article.case")
     text = find(several, "#overview")[0].text
-    for words in ("FAILED: 1 of 4 cases", "open-now", "Over 3 runs", "old", "charge-later", "Where can I charge", "L1"):
+    for words in (
+        "FAILED: 1 of 4 cases",
+        "open-now",
+        "Over 3 runs",
+        "old",
+        "charge-later",
+        "Where can I charge",
+        "L1",
+    ):
         assert words in text
 
 
 def test_what_changed_stands_before_the_metrics_and_leads_to_the_case(page):
     heads = [head.text for head in visible(page, "h1, h2")]
-    assert heads[0].startswith("FAILED: 1 of 4 cases; the ")
-    assert heads.index("Why cases failed") < heads.index("Changes") < heads.index("Metrics")
+    assert heads[0] == "FAILED: 1 of 4 cases; the run is invalid"
+    assert heads[1:] == ["Notes", "Why cases failed", "Changes", "Cases", "Metrics"]
     flips = find(page, ".flips")[0].text
     for words in ("flipped", "passed → failed", "before\n“Blue Bay”", "now\n“Old Mill”"):
         assert words in flips
@@ -453,7 +462,7 @@ def test_hostile_text_runs_nowhere(browser, tmp_path):
     earlier = [EarlierRun(HOSTILE, hostile(run)) for run in BEFORE]
     path.write_text(html_report(hostile(COMPARED), None, earlier), encoding="utf-8")
     browser.get(path.as_uri())
-    assert browser.execute_script("return document.querySelectorAll('img, iframe, base').length") == 0
+    assert browser.execute_script("return document.querySelectorAll('img, iframe, base, #loose').length") == 0
     for link in find(browser, "#table a"):
         browser.execute_script("arguments[0].click()", link)
         time.sleep(0.1)

@@ -11,7 +11,7 @@ from runs_made import run_of
 from pytest_mapsat.model import Aggregate, Label, Quote, Step, Trajectory, Turn
 from pytest_mapsat.reports import html as html_page
 from pytest_mapsat.reports.html import drawing_of, html_report, opening, pieces
-from pytest_mapsat.reports.html.earlier import trend_of, word_changes
+from pytest_mapsat.reports.html.earlier import EarlierRun, before_of, trend_of, word_changes
 
 MIB = 1024 * 1024
 
@@ -135,6 +135,15 @@ def test_a_difference_is_of_words_and_of_chinese_characters():
     assert word_changes("去老磨坊", "去蓝湾")[1] == [("", "去"), ("ins", "蓝湾")]
     long = "word " * 5_000
     assert word_changes(long, f"{long}\nmore") == ([("del", long)], [("ins", f"{long}\nmore")])
+
+
+def test_an_earlier_run_without_dialogues_says_so_and_shows_how_labels_changed():
+    kept = BROKEN.model_copy(update={"trajectory": Trajectory(case=BROKEN.id, turns=()), "outcome": "passed"})
+    before = before_of(kept.model_copy(update={"labels": (label("passed", requirement="open-now"),)}), BROKEN)
+    assert (before.labels, before.replies, before.calls) == ((("open-now", "passed → failed"),), (), ())
+    page = html_report(run_of(BROKEN), None, [EarlierRun("anchor", run_of(kept))])
+    assert "The earlier run was saved without its dialogues." in page
+    assert "<del>" not in page
 
 
 def test_a_trend_draws_bounds_as_a_band_and_leaves_out_runs_without_a_value():

@@ -36,7 +36,7 @@ from pytest_mapsat.reports import changes, view
 from pytest_mapsat.reports.failures import FailureGroup, failure_groups
 from pytest_mapsat.reports.text import cell_width, cut, printable
 
-from .earlier import TREND_HEIGHT, TREND_WIDTH, EarlierRun, before_of, cards_before, histories, trend_of
+from .earlier import TREND_HEIGHT, TREND_WIDTH, EarlierRun, before_of, cards_before, over_runs
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialogues", "EarlierRun", "html_report", "opening", "templates_of"]
 
+#: Of so many runs the page shows what became of metrics and cases over time.
+_SEVERAL = 3
 #: Metrics of an episode in the table of cases, and which of them come right after the first.
 _IN_TABLE, _COLUMNS = 3, ("iisr", "ifs")
 #: A filter offers no more values than this; fields of the page's own, which an attribute of the same name must not be taken for.
@@ -74,8 +76,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[
     cards = [case_view.card for views in shown.values() for case_view in views]
     before = cards_before(earlier[-1], cards) if earlier else {}
     anchors = {(row.row.id, row.row.agent): row.told.anchor for place, row in enumerate(rows) if place in shown}
-    runs = [*(each.run for each in earlier), run]
-    ended = histories(runs, anchors)
+    runs = [*((each.name, each.run) for each in earlier), ("this run", run)]
     columns = list(dict.fromkeys(name for name in (*metrics[:1], *_COLUMNS, *metrics) if name in metrics))[:_IN_TABLE]
     any_cost = any(row.cost is not None for row in rows)
     page = environment().get_template("page.html.jinja")
@@ -101,10 +102,8 @@ def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[
         before={card.key: before_of(before[card.key], card) for card in cards if card.key in before},
         anchors={row.row.id: row.told.anchor for place, row in reversed([*enumerate(rows)]) if place in shown},
         changed={case.id: case for case in run.comparison.cases} if run.comparison else {},
-        history=[*((each.name, each.run) for each in earlier), ("this run", run)],
-        failed_cases=[sum(case.ended[place] == "failed" for case in ended) for place in range(len(runs))],
-        trends=[trend_of(name, runs, share=name in shares) for name in metrics],
-        ended=ended,
+        baseline=earlier[-1].name if earlier else "",
+        over=over_runs(runs, metrics, shares, anchors) if len(runs) >= _SEVERAL else None,
         outcomes={outcome: view.outcome_title(outcome) for outcome in dict.fromkeys(row.outcome for row in rows)},
         tags=_tag_choices(rows),
         any_cost=any_cost,

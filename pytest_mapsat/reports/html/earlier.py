@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,11 +39,12 @@ class EarlierRun(NamedTuple):
 class Before(NamedTuple):
     """An episode beside the same one of an earlier run.
 
-    ``labels``: pairs of a requirement that is labelled differently, and how. ``replies``: each before and now, in pieces. ``calls``: pairs of a mark
+    ``has_dialogue``: whether the earlier run kept its dialogue; without it there are no replies and calls. ``labels``: pairs of a requirement that is labelled differently, and how. ``replies``: each before and now, in pieces. ``calls``: pairs of a mark
     (``-``, ``+``, or empty for a call that is in both) and the call as text.
     """
 
     outcome: Outcome
+    has_dialogue: bool
     labels: tuple[tuple[str, str], ...]
     replies: tuple[tuple[list[ChangedPiece], list[ChangedPiece]], ...]
     calls: tuple[tuple[str, str], ...]
@@ -63,11 +64,14 @@ def before_of(earlier: Scorecard, card: Scorecard) -> Before:
         for label in card.labels
         if (was := known.get(label.requirement)) and (was.outcome, was.value) != (label.outcome, label.value)
     ]
+    if not earlier.trajectory.turns:
+        return Before(earlier.outcome, has_dialogue=False, labels=tuple(labels), replies=(), calls=())
     texts = [[turn.text[:_REPLY] for turn in each.trajectory.replies] for each in (earlier, card)]
     count = max(map(len, texts))
     padded = ([*side, *[""] * (count - len(side))] for side in texts)
     replies = tuple(word_changes(*pair) for pair in zip(*padded, strict=True))
-    return Before(earlier.outcome, tuple(labels), replies, tuple(call_changes(earlier.trajectory, card.trajectory)))
+    calls = tuple(call_changes(earlier.trajectory, card.trajectory))
+    return Before(earlier.outcome, has_dialogue=True, labels=tuple(labels), replies=replies, calls=calls)
 
 
 def word_changes(before: str, now: str) -> tuple[list[ChangedPiece], list[ChangedPiece]]:
@@ -144,6 +148,17 @@ def _points(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{x:g},{y:g}" for x, y in points)
 
 
+def differences(runs: Sequence[Run]) -> list[str]:
+    """Return in words what is not the same in all runs, so that their means are not of the same thing."""
+    kinds: dict[str, set[object]] = {
+        "suite": {tuple((suite.name, suite.fingerprint) for suite in run.manifest.suites) for run in runs},
+        "cases": {frozenset(card.id for card in run.cases) for run in runs},
+        "simulated user": {run.manifest.user for run in runs},
+        "judge": {run.manifest.judge.spec for run in runs},
+    }
+    return [name for name, values in kinds.items() if len(values) > 1]
+
+
 class CaseHistory(NamedTuple):
     """How a case ended in each run, empty where it was not part of it; ``anchor`` leads to it in the run of the page, empty if it has none."""
 
@@ -169,3 +184,34 @@ def histories(runs: Sequence[Run], anchors: Mapping[tuple[str, str], str]) -> li
     ended = {key: tuple(by_key[key].outcome if key in by_key else "" for by_key in rows) for key in names}
     order = dict.fromkeys([*anchors, *sorted(names)])
     return [CaseHistory(names[key], anchors.get(key, ""), ended[key]) for key in order]
+
+
+class OverRuns(NamedTuple):
+    """Runs over time: each with its name, what is not the same in all, how many cases failed in each, the trends of metrics, and how cases ended."""
+
+    runs: Sequence[tuple[str, Run]]
+    differing: list[str]
+    failed: list[int]
+    trends: list[Trend]
+    cases: list[CaseHistory]
+
+
+def over_runs(
+    runs: Sequence[tuple[str, Run]],
+    metrics: Sequence[str],
+    shares: Container[str],
+    anchors: Mapping[tuple[str, str], str],
+) -> OverRuns:
+    """Return what the page shows of several runs.
+
+    Args:
+        runs: each with its name, the oldest first.
+        metrics: those that have a trend.
+        shares: those of them that lie between 0 and 1.
+        anchors: of cases, by case and agent, in the order in which they are shown.
+    """
+    each = [run for _, run in runs]
+    cases = histories(each, anchors)
+    failed = [sum(case.ended[place] == "failed" for case in cases) for place in range(len(each))]
+    trends = [trend_of(name, each, share=name in shares) for name in metrics]
+    return OverRuns(runs, differences(each), failed, trends, cases)
