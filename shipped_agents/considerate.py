@@ -31,7 +31,10 @@ def agent(message: str, tools: Tools, context: Mapping[str, Any], session: Any) 
     before: list[str] = [turn["content"] for turn in session.messages]
     schema = context.get("output_schema")
     if schema and "cancelled" not in schema["properties"]:
-        return (len(said) == 1 and cards.question(message)) or cards.answer(schema, before, town, context)
+        question = cards.question(message) if len(said) == 1 else ""
+        if question:
+            town.ask("get_user_profile", uid=context["uid"])  # what stands there need not be asked
+        return question or cards.answer(schema, before, town, context)
     if act := errands.act_of(said[0]):
         session.state["before"] = before[:-1]
         return errands.run(act, said[0], town, context, session.state)

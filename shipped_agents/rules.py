@@ -83,7 +83,7 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     (("金毛犬",), has("宠物专车", "宠物豪华车", "宠物拼车")),
     (("晕车",), at_most("ride_min", 20)),
     (("冰箱",), has("货车")),
-    (("师傅都跟车",), at_least("seats", 2)),
+    (("安装师傅",), at_least("seats", 2)),
     (("女司机",), has("女司机")),
     (("counter first",), arrives_by("17:10")),
     (("larkhaven central",), lacks("no service")),
@@ -164,4 +164,9 @@ def fitting(rows: Iterable[Json], words: str, rules: Iterable[tuple[tuple[str, .
 
 
 #: Words of a first message that leaves something open, and the question.
-QUESTIONS: tuple[tuple[tuple[str, ...], str], ...] = ()
+QUESTIONS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("a big load",), "What would you like to wash?"),
+    (("screen stays black",), "Is everything on it backed up?"),
+    (("打印一份",), "文件在手机里还是在U盘里？"),
+    (("小区叫哪种车",), "几个人坐，有什么东西要拉？"),
+)

@@ -45,7 +45,7 @@ def test_the_main_command_of_the_readme_runs_and_passes(tmp_path: Path) -> None:
     )
     result = run_without_unix(tmp_path, *shlex.split(command))
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "50 passed" in result.stdout
+    assert "120 passed" in result.stdout
 
 
 @pytest.mark.cold

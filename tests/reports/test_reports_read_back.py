@@ -69,7 +69,7 @@ def test_a_run_that_holds_says_so():
     assert list(annotation_lines(run)) == []
     assert markdown_report(run_of(card("a"))).startswith("## ✅ mapsat: All 1 passed\n")
     failed = run_of(card("a"), card("b", 0.0, outcome="failed"), thresholds=["ar=0.5"])
-    assert markdown_report(failed).startswith("## ❌ mapsat: 1 of 2 failed; the gate fails\n")
+    assert markdown_report(failed).startswith("## ❌ mapsat: FAILED: 1 of 2 cases; the gate fails\n")
 
 
 def test_failed_cases_are_told_before_undecided_ones():
@@ -77,7 +77,7 @@ def test_failed_cases_are_told_before_undecided_ones():
     cards = [card("b", 0.0, outcome="failed"), card("c", outcome="unevaluated", unknown=("z",), labels=(label,))]
     run = run_of(card("a"), *cards)
     assert run.gate.outcome == "failed"
-    assert markdown_report(run).startswith("## ❌ mapsat: 1 of 3 failed\n")
+    assert markdown_report(run).startswith("## ❌ mapsat: FAILED: 1 of 3 cases\n")
 
 
 def test_annotations_stand_on_the_line_of_the_case_ten_at_most():

@@ -48,6 +48,8 @@ def service(tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("way", ["chat", pytest.param("own", marks=OVER_MCP)])
 def test_as_a_service_it_is_judged_like_the_function(service, way, name):
+    if way == "chat" and ALL[name].visible.messages:
+        pytest.skip("it plays a dialogue again from its first message, and here others said that")
     folder, url = service
     source = resolve_source(f"openai-chat:{url}" if way == "chat" else "http:own.yaml", root=folder)
     card = timeless(run(source, ALL[name]).to_json())
