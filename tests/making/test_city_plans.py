@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.making import BuildRequest
 from pytest_mapsat.making.city.places import meets, metres_between
 from pytest_mapsat.making.city.plans import kinds, plan_data, schedule
 from pytest_mapsat.making.city.suite import briefs_of, build_suite, scenes_of, wordings
 from pytest_mapsat.making.worlds import Draws
 from pytest_mapsat.model import SuiteError, UsageError
+from pytest_mapsat.proof.oracles import play_oracle
 from pytest_mapsat.suite import lint, open_suite
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark_500"
@@ -265,3 +267,19 @@ def test_the_suite_of_500_cases_is_none_of_pytests_own_and_small():
     assert Counter(domain for entry in entries for domain in entry.domains)["search"] == 388
     assert suite.manifest.cluster == "kind"
     assert Counter(entry.attributes["query"] for entry in entries) == {"written": 99, "worded": 401}
+
+
+def test_the_second_place_first_breaks_the_order_that_a_query_asks_for(tmp_path):
+    build_suite(BuildRequest(seed=3, cases=120, language="en"), tmp_path)
+    suite = open_suite(tmp_path)
+    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
+    cases = [suite.load(entry) for entry in suite.accepted() if entry.attributes["kind"].startswith("outing")]
+    ordered = [case for case in cases if any(part.id == "order" for part in case.truth.asked)]
+    assert ordered
+    for case in ordered:
+        oracle = play_oracle(case, suite)
+        first, second = re.match(r"First go to (.+?), .* Then go on to (.+);", oracle.turns[-1].text).groups()
+        turned = oracle.turns[-1].model_copy(update={"text": f"First go to {second}. Then go on to {first}."})
+        told = (oracle, oracle.model_copy(update={"turns": (*oracle.turns[:-1], turned)}))
+        labels = [{label.requirement: label.value for label in judge.judge(case, one).labels} for one in told]
+        assert [values["order"] for values in labels] == [1, 0]
