@@ -278,8 +278,8 @@ def test_the_second_place_first_breaks_the_order_that_a_query_asks_for(tmp_path)
     assert ordered
     for case in ordered:
         oracle = play_oracle(case, suite)
-        first, second = re.match(r"First go to (.+?), .* Then go on to (.+);", oracle.turns[-1].text).groups()
-        turned = oracle.turns[-1].model_copy(update={"text": f"First go to {second}. Then go on to {first}."})
-        told = (oracle, oracle.model_copy(update={"turns": (*oracle.turns[:-1], turned)}))
+        first, second = re.match(r"First go to (.+?), .* Then go on to (.+);", oracle.turns[1].text).groups()
+        turned = oracle.turns[1].model_copy(update={"text": f"First go to {second}. Then go on to {first}."})
+        told = (oracle, oracle.model_copy(update={"turns": (oracle.turns[0], turned)}))
         labels = [{label.requirement: label.value for label in judge.judge(case, one).labels} for one in told]
         assert [values["order"] for values in labels] == [1, 0]

@@ -261,9 +261,8 @@ class _Truth:
     def _asked(self) -> Iterator[JsonObject]:
         """Yield the requirements that the query itself states, from the templates of the plan's family."""
         scene, tells = self._scene, plan_data()["tells"]
-        pairs = (("kind", scene.kind.sort), ("second", scene.kind.second))
-        figures: dict[str, Any] = {"kinds": self._names.get("sort"), "seconds": self._names.get("second")}
-        figures |= {name: scene.town.sorts[sort].kind for name, sort in pairs if sort}
+        figures: dict[str, Any] = {f"{what}s": "|".join(names) for what, names in self._names.items()}
+        figures |= {what: scene.town.sorts[getattr(scene.kind, what)].kind for what in self._names}
         for name in (*_ASKED.get(scene.kind.family, (scene.kind.family,)), *scene.asks):
             entry = (plan_data()["asked"] | tells)[name]
             if entry.get("asking") in (None, *self._asking):
