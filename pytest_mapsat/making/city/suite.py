@@ -542,15 +542,14 @@ def _tail(scene: Scene, ask: str) -> str:
 
 
 def fits(query: str, scene: Scene) -> bool:
-    """Return whether a query names nothing that its case hides, and asks for nothing that no check can hold a reply to."""
-    bare = query.casefold()
-    for name in (scene.goal.get("name", ""), scene.spot):
-        bare = bare.replace(name.casefold(), "") if name else bare
+    """Return whether a query names where its user wants to go and nothing that the case hides, and asks for nothing that no check can hold a reply to."""
+    goal, spot = scene.goal.get("name", "").casefold(), scene.spot.casefold()
+    bare = query.casefold().replace(goal or spot, "").replace(spot, "")
     words = [word for need in scene.needs for word in need.told["words"][scene.language]]
     named = (word in bare if scene.language == "zh" else re.search(rf"\b{re.escape(word)}", bare) for word in words)
     may = {(plan_data()["asked"] | plan_data()["tells"])[ask]["asking"] for ask in scene.asks}
     may |= {"way"} if scene.kind.family in ("way", "line", "ride") else set()
-    return not any(named) and may.issuperset(asking(bare, scene.language))
+    return goal in query.casefold() and not any(named) and may.issuperset(asking(bare, scene.language))
 
 
 def wordings(language: str) -> Any:
