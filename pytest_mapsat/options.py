@@ -112,7 +112,7 @@ _TABLE = (
         "agent",
         "SPEC",
         "the agent under test: module:attr (a callable, or an agent of a framework), FRAMEWORK:module:attr, recorded:PATH, "
-        "baseline:silent, constant, surface, profile or oracle, react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "baseline:silent, constant, first, surface, profile or oracle, react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
         ini=True,
         changes="episode",
     ),

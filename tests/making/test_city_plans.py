@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.making import BuildRequest
 from pytest_mapsat.making.city.places import meets, metres_between
 from pytest_mapsat.making.city.plans import kinds, plan_data, schedule
-from pytest_mapsat.making.city.suite import briefs_of, build_suite, scenes_of, wordings
+from pytest_mapsat.making.city.suite import briefs_of, build_suite, fits, scenes_of, wordings
 from pytest_mapsat.making.worlds import Draws
 from pytest_mapsat.model import SuiteError, UsageError
+from pytest_mapsat.proof.oracles import play_oracle
 from pytest_mapsat.suite import lint, open_suite
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark_500"
@@ -31,8 +33,9 @@ def scenes():
 def queries(tmp_path_factory):
     """A file with a query for every third case."""
     path = tmp_path_factory.mktemp("queries") / "queries.jsonl"
+    goals = {scene.id: scene.goal.get("name", "") for scene in scenes_of(SMALL)[1]}
     written = [
-        {"case": brief["case"], "query": f"Question {number} of mine?"}
+        {"case": brief["case"], "query": f"Question {number} of mine {goals[brief['case']]}?"}
         for number, brief in enumerate(briefs_of(SMALL, 10))
     ]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in written), encoding="utf-8")
@@ -193,7 +196,7 @@ def test_no_query_names_what_its_case_hides_or_is_anothers_twin(suite, built):
 def test_queries_of_a_file_stand_in_their_cases_and_are_told_apart(cases):
     kept = [case for case in cases if case["attributes"]["query"] == "written"]
     assert len(kept) == 10
-    assert all(re.fullmatch(r"Question \d of mine\?", case["visible"]["query"]) for case in kept)
+    assert all(re.fullmatch(r"Question \d of mine .*\?", case["visible"]["query"]) for case in kept)
     assert {case["attributes"]["query"] for case in cases} == {"written", "worded"}
 
 
@@ -264,4 +267,41 @@ def test_the_suite_of_500_cases_is_none_of_pytests_own_and_small():
     assert Counter(entry.language for entry in entries) == {"zh": 250, "en": 250}
     assert Counter(domain for entry in entries for domain in entry.domains)["search"] == 388
     assert suite.manifest.cluster == "kind"
-    assert Counter(entry.attributes["query"] for entry in entries) == {"written": 99, "worded": 401}
+    assert Counter(entry.attributes["query"] for entry in entries) == {"written": 68, "worded": 432}
+
+
+def test_the_second_place_first_breaks_the_order_that_a_query_asks_for(tmp_path):
+    build_suite(BuildRequest(seed=3, cases=120, language="en"), tmp_path)
+    suite = open_suite(tmp_path)
+    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
+    cases = [suite.load(entry) for entry in suite.accepted() if entry.attributes["kind"].startswith("outing")]
+    ordered = [case for case in cases if any(part.id == "order" for part in case.truth.asked)]
+    assert ordered
+    for case in ordered:
+        oracle = play_oracle(case, suite)
+        first, second = re.match(r"First go to (.+?), .* Then go on to (.+);", oracle.turns[1].text).groups()
+        turned = oracle.turns[1].model_copy(update={"text": f"First go to {second}. Then go on to {first}."})
+        told = (oracle, oracle.model_copy(update={"turns": (oracle.turns[0], turned)}))
+        labels = [{label.requirement: label.value for label in judge.judge(case, one).labels} for one in told]
+        assert [values["order"] for values in labels] == [1, 0]
+
+
+def test_a_written_query_that_tells_too_much_or_asks_for_more_gives_way_to_a_wording(tmp_path):
+    scene = next(scene for scene in scenes_of(SMALL)[1] if scene.language == "en" and scene.kind.family == "place")
+    word = scene.needs[0].told["words"]["en"][0]
+    kept = f"Anything you would pick near {scene.spot}?"
+    assert fits(kept, scene)
+    for query in (f"{kept} {word}, you know.", f"{kept} First this, then a pub.", f"{kept} Which road do I take?"):
+        assert not fits(query, scene)
+        path = tmp_path / "queries.jsonl"
+        path.write_text(json.dumps({"case": scene.id, "query": query}) + "\n", encoding="utf-8")
+        (dest := tmp_path / f"suite{len(list(tmp_path.iterdir()))}").mkdir()
+        build_suite(BuildRequest(seed=3, cases=30, queries=path), dest)
+        case = next(case for case in cases_of(dest) if case["id"] == scene.id)
+        assert (case["visible"]["query"] == query, case["attributes"]["query"]) == (False, "worded")
+
+
+def test_a_written_query_that_goes_elsewhere_gives_way_too():
+    scene = next(scene for scene in scenes_of(SMALL)[1] if scene.kind.name == "walk")
+    assert fits(f"{scene.goal['name']} — which road do I take?", scene)
+    assert not fits("Which road do I take?", scene)

@@ -116,7 +116,8 @@ class Writer:
     def _add_user(self, scene: Scene, uid: str, truth: _Truth) -> None:
         """Add the user of a scene to ``users`` and ``activities``."""
         user: JsonObject = {"uid": uid, "home": {"name": scene.draws.choice(scene.town.streets)}}
-        user["travel"] = {"usual_mode": scene.kind.mode or "walking"}
+        parks = any(need.column == "parking" for need in scene.needs)
+        user["travel"] = {"usual_mode": scene.kind.mode or ("driving" if parks else "walking")}
         for need in scene.needs:
             for key, value in need.of_user().items():
                 user[key] = [*user.get(key, []), *value] if isinstance(value, list) else user.get(key, {}) | value
@@ -215,8 +216,7 @@ class _Truth:
         self._search("second")
         for row in scene.second:
             self._call("place_details", place_id=row["id"])
-        first, second = scene.right, scene.second[0]
-        self._figures |= {"other": second["name"]}
+        first, second, self._figures["other"] = scene.right, scene.second[0], scene.second[0]["name"]
         if "order" in scene.asks:
             for start, end, name in ((self._here, first, "minutes"), (_point(first), second, "later")):
                 found = self._call("get_route", origin=start, destination=_point(end), mode=scene.kind.mode)
@@ -261,11 +261,10 @@ class _Truth:
     def _asked(self) -> Iterator[JsonObject]:
         """Yield the requirements that the query itself states, from the templates of the plan's family."""
         scene, tells = self._scene, plan_data()["tells"]
-        pairs = (("kind", scene.kind.sort), ("second", scene.kind.second))
-        figures: dict[str, Any] = {name: scene.town.sorts[sort].kind for name, sort in pairs if sort}
-        figures |= {"kinds": self._names.get("sort"), "seconds": self._names.get("second")}
+        figures: dict[str, Any] = {f"{what}s": "|".join(names) for what, names in self._names.items()}
+        figures |= {what: scene.town.sorts[getattr(scene.kind, what)].kind for what in self._names}
         for name in (*_ASKED.get(scene.kind.family, (scene.kind.family,)), *scene.asks):
-            entry = plan_data()["asked"].get(name) or tells[name]
+            entry = (plan_data()["asked"] | tells)[name]
             if entry.get("asking") in (None, *self._asking):
                 text, check = filled(entry[scene.language], figures), filled(entry["check"], figures)
                 own = f"asks-{name}".replace("_", "-") if name in tells else name
@@ -543,15 +542,14 @@ def _tail(scene: Scene, ask: str) -> str:
 
 
 def fits(query: str, scene: Scene) -> bool:
-    """Return whether a query names nothing that its case hides, and asks for nothing that no check can hold a reply to."""
-    bare = query.casefold()
-    for name in (scene.goal.get("name", ""), scene.spot):
-        bare = bare.replace(name.casefold(), "") if name else bare
+    """Return whether a query names where its user wants to go and nothing that the case hides, and asks for nothing that no check can hold a reply to."""
+    goal, spot = scene.goal.get("name", "").casefold(), scene.spot.casefold()
+    bare = query.casefold().replace(goal or spot, "").replace(spot, "")
     words = [word for need in scene.needs for word in need.told["words"][scene.language]]
     named = (word in bare if scene.language == "zh" else re.search(rf"\b{re.escape(word)}", bare) for word in words)
-    entries = [entry for ask in scene.asks if (entry := plan_data()["asked"].get(ask) or plan_data()["tells"][ask])]
-    may = {entry["asking"] for entry in entries} | ({"way"} if scene.kind.family in ("way", "line", "ride") else set())
-    return not any(named) and may.issuperset(asking(bare, scene.language))
+    may = {(plan_data()["asked"] | plan_data()["tells"])[ask]["asking"] for ask in scene.asks}
+    may |= {"way"} if scene.kind.family in ("way", "line", "ride") else set()
+    return goal in query.casefold() and not any(named) and may.issuperset(asking(bare, scene.language))
 
 
 def wordings(language: str) -> Any:
