@@ -122,30 +122,40 @@ class Comparisons:
 
         Clauses behind it may mean it, too: "cheaper than X but better rated".
         """
-        number = None
+        number, before_it = None, list[Wish]()
         for first, last in self._clauses:
             things = [at for at, (start, end) in enumerate(self._things) if first <= start and end <= last]
             cues = self._within(first, last)
-            if not things and number is not None and not any(map(str.isdigit, self._text[first:last])):
+            if not things and not any(map(str.isdigit, self._text[first:last])):
                 role, way = _meant(cues, "")
-                if role and way:
-                    yield Wish(cues[0].start, cues[-1].end, role, way), number
+                wishes = [Wish(cues[0].start, cues[-1].end, role, way)] if role and way else []
+                before_it += wishes if number is None else []
+                yield from ((wish, number) for wish in wishes) if number is not None else ()
             places = [(first, first), *(self._things[at] for at in things), (last, last)]
             for at, (_, before), (start, end), (limit, _) in zip(things, places, places[1:], places[2:], strict=False):
                 left, right = self._within(before, start), self._within(end, limit)
-                head = next((cue for cue in reversed(left) if not cue.has("role")), None)
-                if right and right[0].has("too"):  # "X is too expensive"
-                    role, way = _graded(right[0].tags["too"])
-                elif head is None or _FILL.sub("", self._text[head.end : start]) or (head.has("with") and not right):
-                    continue
-                else:
-                    role, way = _meant([*reversed(left), *right], "rating")
-                    way = _TURNED.get(way, "") if head.has("than_less") else way
-                    way = f"{way[:1]}=" if head.has("with") and right[0].has("same") else way
-                number = at
+                number, role, way = at, *self._beside(left, right, start)
                 if role and way:
                     spans = [(start, end), *((cue.start, cue.end) for cue in (*left, *right))]
                     yield Wish(min(spans)[0], max(spans)[1], role, way), at
+                    yield from ((wish, at) for wish in before_it)  # "cheaper and better rated than X"
+                    before_it = []
+
+    def _beside(self, left: Sequence[Cue], right: Sequence[Cue], start: int) -> tuple[str, str]:
+        """Return the role and the way of the comparison with a thing that the cues before and behind it say; empty texts where they say none."""
+        head = next((cue for cue in reversed(left) if not cue.has("role")), None)
+        if right and right[0].has("too"):  # "X is too expensive"
+            return _graded(right[0].tags["too"])
+        if head is None or _FILL.sub("", self._text[head.end : start]) or (head.has("with") and not right):
+            return "", ""
+        role, way = _meant([*reversed(left), *right], "rating")
+        if head.has("than_less"):
+            way = _TURNED.get(way, "")
+        elif head.has("with") and right[0].has("same"):
+            way = f"{way[:1]}="
+        elif not head.has("grade") and any(cue.has("no") and cue.end == head.start for cue in left):
+            way = _DENIED.get(way, "")
+        return role, way
 
     def best(self) -> Iterator[Wish]:
         """Yield the figures of which the most or the least is wished."""

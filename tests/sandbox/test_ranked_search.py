@@ -204,7 +204,7 @@ NAMED = next(row for row in CITIES if row["name"] == "Amber Moon 4")
         ("晚上九点不营业的酒吧", lambda row: row["kind"] == "bar" and row["hours"] == "09:00-18:00"),
         ("下午三点以后才开门的酒吧", lambda row: row["kind"] == "bar" and row["hours"] == "18:00-02:00"),
         ("a bar that is neither spicy nor in Old Harbour", lambda row: row["kind"] == "bar" and "spicy" not in row["tags"] and row["district"] != "Old Harbour"),
-        ("酒吧，spicy和live music都不要", lambda row: row["kind"] == "bar" and not {"spicy", "live music"} & set(row["tags"])),
+        ("酒吧，spicy和live music的都不要", lambda row: row["kind"] == "bar" and not {"spicy", "live music"} & set(row["tags"])),
         ("noodle bar cheaper than Amber Moon 4", lambda row: row["kind"] == "noodle bar" and row["price"] < NAMED["price"]),
         ("评分不低于Amber Moon 4的面馆", lambda row: row["kind"] == "noodle bar" and row["rating"] >= NAMED["rating"] and row is not NAMED),
         ("noodle bar with a lower delivery fee than Amber Moon 4, and better rated", lambda row: row["kind"] == "noodle bar" and row["fee"] < NAMED["fee"] and row["rating"] > NAMED["rating"]),

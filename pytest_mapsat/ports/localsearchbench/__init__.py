@@ -212,10 +212,11 @@ def _failures(way: _HopCoverage, correct: Measure) -> dict[str, Given]:
     asked = [canonical_json([call.tool, call.arguments]) for call in way.calls if "arguments" not in call.unknown]
     served = [bool(calls) for calls in way.fulfilled]
     missing = [None if found is None else not found for found in way.evidence]
+    of_asked = [asks for hop, asks in zip(way.hops, served, strict=True) if hop.evidence_rows]
     signs = (
         len({*asked}) < len(asked) or not way.calls or any(call.status not in ("ok", "miss") for call in way.calls),
         any_true([*(not calls for calls in served), *(None if asks is None else not asks for asks in way.causal)]),
-        any_true(missing) if any(served) else False,
+        any_true(lacks if asks else False for lacks, asks in zip(missing, of_asked, strict=True)),
         False if True in missing or not missing else None if None in missing else True,
     )
     return {

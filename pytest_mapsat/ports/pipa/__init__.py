@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from pytest_mapsat.metrics import (
     Given,
@@ -124,12 +125,11 @@ def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
         known = [span for span in spans if span is not None]
         average = mean_span(known) if known else None
         trials = sorted({card.trial for card in run.cases})
-        spread = [_deviation([_mean(_values(run, part, trial)) for trial in trials]) for part in _PARTS]
+        means = [[_spread(_values(run, part, trial))[0] for trial in trials] for part in _PARTS]
+        spread = [_spread(of_trials)[1] for of_trials in means]
         rows.append((name, *map(range_text, (*spans, average, run.summary["pipa_avg"].bounds)), *spread))
-    counts = [(name, [_values(run, metric) for metric in _COUNTS]) for name, run in runs]
-    counted = [
-        (name, *(text for values in each for text in (_mean(values), _deviation(values)))) for name, each in counts
-    ]
+    spreads = [(name, [_spread(_values(run, metric)) for metric in _COUNTS]) for name, run in runs]
+    counted = [(name, *chain.from_iterable(spread)) for name, spread in spreads]
     columns = ("run", *_PARTS, "average", "pipa_avg", *(f"{part}_sd" for part in _PARTS))
     return {
         "table_2.csv": csv_text(columns, rows),
@@ -143,13 +143,9 @@ def _values(run: Run, metric: str, trial: int | None = None) -> list[float | Non
     return [card.metrics[metric] for card in cards if card.classes.get(metric) != "not_applicable"]
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of values; None where one is not known or there is none."""
+def _spread(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """Return the mean of values and their sample standard deviation; None where one is not known, there is none, or there are too few."""
     known = [value for value in values if value is not None]
-    return statistics.fmean(known) if values and len(known) == len(values) else None
-
-
-def _deviation(values: Sequence[float | None]) -> float | None:
-    """Return the sample standard deviation of values; None where one is not known or there are fewer than two."""
-    known = [value for value in values if value is not None]
-    return statistics.stdev(known) if len(known) == len(values) > 1 else None
+    if not known or len(known) < len(values):
+        return None, None
+    return statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None

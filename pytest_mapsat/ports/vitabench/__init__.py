@@ -37,7 +37,8 @@ _METRICS = (
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     """Return the metrics of an episode: orders, rubrics and reward."""
     if metric_input.fault is not None:
-        return {"vita_memory": _memory(metric_input)}
+        nothing = Measure(0.0, why=metric_input.fault.message)
+        return {"vita_memory": _memory(metric_input), **_failures(metric_input, nothing)}
     readings = metric_input.readings
     orders = [(1.0, readings[ORDERS])] if ORDERS in readings else []
     rubrics = [(1.0, reading) for name, reading in readings.items() if name.startswith(RUBRIC)]

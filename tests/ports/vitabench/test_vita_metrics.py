@@ -9,7 +9,7 @@ from vita_tasks import TASKS, Played, write
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.llm import Answer
 from pytest_mapsat.metrics import MetricInput
-from pytest_mapsat.model import Retrieval, Step, Trajectory, Turn, Usage
+from pytest_mapsat.model import Fault, Retrieval, Step, Trajectory, Turn, Usage
 from pytest_mapsat.ports.vitabench import VITA
 from pytest_mapsat.ports.vitabench.importer import import_vitabench
 
@@ -145,3 +145,10 @@ def test_failures_are_laid_to_tools_or_preferences_only_where_that_is_sure(playe
 def test_a_task_with_its_reward_has_no_kind_of_failure(played):
     measures, _ = measured(played, {RIGHT: ["passed"] * 2, PAID: ["passed"] * 2}, preferences=TAGS)
     assert {measures[name].outcome_class for name in FAILS} == {"not_applicable"}
+
+
+def test_an_agent_that_breaks_has_failed_by_its_tools_only_where_one_failed(played):
+    fault = {"ending": "agent_error", "fault": Fault(blame="agent", message="it raised")}
+    measures, _ = measured(played, preferences=TAGS, after=(BROKEN,), **fault)
+    assert sorted(measures) == ["vita_fails_preferences", "vita_fails_tools", "vita_memory"]
+    assert (measures["vita_fails_tools"].value, measures["vita_fails_preferences"].bounds) == (1, (0, 1))
