@@ -56,12 +56,13 @@ class FieldCondition:
 
     ``is``: the field has the value, or one of several; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
     hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is;
-    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one.
+    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one. ``forbids``: whether the field must not fit the rest.
     """
 
     field: str
     sort: Sort
     value: Json = None
+    forbids: bool = False
 
     @cached_property
     def match(self) -> Match:
@@ -79,6 +80,20 @@ class FieldCondition:
 def plain(value: Json) -> Json:
     """Return a float without a fractional part as an int; any other value unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Currency = Literal["CNY", "EUR", "USD", "GBP", "JPY"]
+_CURRENCIES: tuple[tuple[Currency, str], ...] = (
+    ("EUR", r"€|(?<![a-z])eur(?:os?)?(?![a-z])"),
+    ("GBP", r"£|(?<![a-z])gbp(?![a-z])"),
+    ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
+    ("JPY", r"円|(?<![a-z])(?:jpy|yen)(?![a-z])"),
+)
+
+
+def currency_of(text: str) -> Currency:
+    """Return the first currency that a text has a sign or name of; the yuan where it has none."""
+    return next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
 
 
 def is_figure(value: Json) -> bool:
@@ -99,7 +114,6 @@ class FieldDifference(FieldCondition):
     """A condition on one field (a dotted path) that a refused thing breaks.
 
     Attributes:
-        forbids: whether the field must not fit the rest.
         day: for hours, the day of the week that was asked about and that the field is called after.
         limits: for a figure, the greatest or least value that is known to be right, and the refused one.
         worded: whether the user's words give the figure.
@@ -111,7 +125,6 @@ class FieldDifference(FieldCondition):
         kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
-    forbids: bool = False
     day: str = ""
     limits: tuple[float, float] = (0, 0)
     worded: bool = False
