@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain, takewhile
-from math import log
+from itertools import chain, compress, takewhile
+from math import log, prod
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject, Match, digest, distance_m, opening_hours, tokens
@@ -31,6 +31,8 @@ SHARE, HARD, _LEAST_HARD = 0.6, 0.9, 20
 _LEAST_CHOICES, _LEAST_PARTS = 5, 12
 #: A habit has ended where its late choices are so much likelier under what was there than under the habit (natural logarithm).
 _ENDED = 1.5
+#: Fewer standard deviations of a binomial distribution above what is to be expected show nothing, and their chance is not computed.
+_HARDLY = 1.0
 #: A habit began or ended where the choices of a part are so many times less likely by chance than all choices.
 _PART = 0.1
 #: What is avoided is there in at least this share of what is offered.
@@ -96,7 +98,7 @@ class PlaceCondition(FieldCondition):
         if self.sort == "shown":
             return any(place is first for first in choice.offer[: int(self.value or 0)])
         if self.sort == "within_m":
-            apart = metres(choice, place)
+            apart = metres(choice.point, place.point)
             return apart is not None and apart <= float(self.value or 0)
         value = place.row.get(self.field)
         if self.sort in ("open_at", "open_then"):
@@ -159,9 +161,10 @@ class Choice(NamedTuple):
 _hours = lru_cache(maxsize=100_000)(opening_hours)
 
 
-def metres(choice: Choice, place: LogPlace) -> float | None:
-    """Return the distance of a place from where a choice was made; None where either has no point."""
-    return None if choice.point is None or place.point is None else distance_m(*choice.point, *place.point)
+@lru_cache(maxsize=100_000)
+def metres(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:
+    """Return the distance between two points; None where either is missing."""
+    return None if start is None or end is None else distance_m(*start, *end)
 
 
 def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
@@ -179,25 +182,33 @@ def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
             yield from (PlaceCondition(column, "has", member) for member in members)
 
 
-def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCondition]]:
-    """Return candidate bounds that most choices satisfy (figures, opening hours, distance), by field and sort."""
+def bounds_of(choices: Sequence[Choice], parts: Sequence[slice]) -> dict[tuple[str, Sort], list[list[PlaceCondition]]]:
+    """Return candidate bounds that most choices of a part satisfy (figures, opening hours, distance), by field and sort, for each part."""
     rows = [choice.place.row for choice in choices]
     fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
-    bounds: dict[tuple[str, Sort], list[PlaceCondition]] = {}
+    bounds: dict[tuple[str, Sort], list[list[PlaceCondition]]] = {}
+
+    def add(column: str, sort: Sort, values: Sequence[float | None], shares: Sequence[float], step: int = 0) -> None:
+        """Add the bounds on a column, from its values in the order of the choices."""
+        if sum(value is not None for value in values) > len(rows) / 2:
+            of_parts: list[list[PlaceCondition]] = []
+            bounds[column, sort] = of_parts
+            for part in parts:
+                figures = sorted([value for value in values[part] if value is not None], reverse=sort == "least")
+                steps = (
+                    -(-figure // step) * step or step if step else figure for figure in _at_quantiles(figures, shares)
+                )
+                of_parts.append([PlaceCondition(column, sort, float(figure)) for figure in steps] or of_parts[0])
+
     for column in fields:
         values = [row.get(column) for row in rows]
-        figures = sorted(float(value) for value in values if is_figure(value))  # type: ignore[arg-type]
-        if len(figures) > len(rows) / 2:
-            bounds[column, "most"] = [PlaceCondition(column, "most", figure) for figure in _at_quantiles(figures)]
-            falling = _at_quantiles(figures[::-1])
-            bounds[column, "least"] = [PlaceCondition(column, "least", figure) for figure in falling]
+        figures = [float(value) if is_figure(value) else None for value in values]  # type: ignore[arg-type]
+        add(column, "most", figures, _QUANTILES)
+        add(column, "least", figures, _QUANTILES)
         if sum(isinstance(value, str) and bool(_hours(value)) for value in values) > len(rows) / 2:
-            bounds[column, "open_at"] = [PlaceCondition(column, "open_at", clock) for clock in _LATE]
-            bounds[column, "open_then"] = [PlaceCondition(column, "open_then")]
-    far = sorted(apart for choice in choices if (apart := metres(choice, choice.place)) is not None)
-    if len(far) > len(rows) / 2:
-        steps = (float(-(-apart // 50) * 50 or 50) for apart in _at_quantiles(far, _FAR))
-        bounds["distance", "within_m"] = [PlaceCondition("distance", "within_m", step) for step in steps]
+            bounds[column, "open_at"] = [[PlaceCondition(column, "open_at", clock) for clock in _LATE]] * len(parts)
+            bounds[column, "open_then"] = [[PlaceCondition(column, "open_then")]] * len(parts)
+    add("distance", "within_m", [metres(choice.point, choice.place.point) for choice in choices], _FAR, 50)
     return bounds
 
 
@@ -209,10 +220,10 @@ def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
     return [PlaceCondition("list", "shown", number) for number in at]
 
 
-def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
+def _at_quantiles(figures: Sequence[float], shares: Sequence[float]) -> Iterable[float]:
     """Return the distinct figures at some quantiles of a sorted sequence."""
     last = len(figures) - 1
-    return dict.fromkeys(figures[round(share * last)] for share in shares)
+    return dict.fromkeys(figures[round(share * last)] for share in shares) if figures else ()
 
 
 def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
@@ -329,12 +340,17 @@ class Habit:
         """By how much its chance counts: the lack of something takes more proof."""
         return _LACK if self.condition.lack else 1
 
-    def in_part(self, since: int, until: int) -> Habit:
-        """Return it for a part of the choices, with the chance there; 1 where too few of them keep it."""
+    def chance_in(self, since: int, until: int) -> float:
+        """Return the chance of it in a part of the choices; 1 where too few of them keep it, or hardly more than the offer explains."""
         kept, shares = self.kept[since : until or None], self.shares[since : until or None]
-        clear = sum(kept) > sum(shares) and sum(kept) >= SHARE * len(kept) and len(kept) >= _LEAST_CHOICES
-        chance = tail(shares, sum(kept)) * self.weight if clear else 1.0
-        return replace(self, since=since, until=until, chance=min(1.0, chance))
+        count, expected = sum(kept), sum(shares)
+        if (
+            count < SHARE * len(kept)
+            or len(kept) < _LEAST_CHOICES
+            or count <= expected + _HARDLY * (expected * (1 - expected / len(kept))) ** 0.5
+        ):
+            return 1.0
+        return min(1.0, tail(shares, count) * self.weight)
 
 
 @dataclass(frozen=True)
@@ -420,6 +436,7 @@ class HabitFinder:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._remembered: dict[tuple[object, ...], Identified] = {}
+        self._known_offers: dict[tuple[object, ...], list[tuple[int, int, int]]] = {}
 
     def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[PlaceCondition] = ()) -> Identified:
         """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds share.
@@ -458,7 +475,7 @@ class HabitFinder:
             if len(holding) < max(2, _OF_KINDS * len(telling)) or habit.chance > level:
                 continue
             without = ([choice for choice in choices[habit.part] if choice.place.kind != name] for name in by_kind)
-            if any(self.measured(condition, others).in_part(0, 0).chance > level for others in without):
+            if any(self.measured(condition, others).chance_in(0, 0) > level for others in without):
                 continue
             if habit.ended:
                 left_out.append(LeftOut(condition, "ended"))
@@ -526,39 +543,49 @@ class HabitFinder:
             for condition in conditions:
                 if condition not in whole:
                     whole[condition] = self.measured(condition, choices)
-            habits = [whole[condition].in_part(since, until) for condition in conditions]
-            first = min(habits, key=lambda habit: habit.chance)
-            if first.chance == 1 and best.kept:
+            chances = [whole[condition].chance_in(since, until) for condition in conditions]
+            first = min(chances)
+            if first == 1 and best.kept:
                 continue
-            chances = sorted(habit.chance for habit in habits)
-            looks = min(chance * len(chances) / rank for rank, chance in enumerate(chances, 1)) / first.chance
+            looks = min(each * len(chances) / rank for rank, each in enumerate(sorted(chances), 1)) / first
             looks *= 1 if len(parts) == 1 else 2 if not (since or until) else len(parts) - 1
-            chance = min(1.0, first.chance * looks)
+            chance = min(1.0, first * looks)
             if (unlikely := chance / (_PART if since or until else 1)) < likely:
-                best, likely = replace(first, chance=chance, looks=looks), unlikely
+                habit = whole[conditions[chances.index(first)]]
+                best, likely = replace(habit, since=since, until=until, chance=chance, looks=looks), unlikely
         return best if best.chance == 1 else replace(best, chance=max(best.chance, self._by_place(best, choices)))
 
     def measured(
         self, condition: PlaceCondition, choices: Sequence[Choice], given: tuple[PlaceCondition, ...] = ()
     ) -> Habit:
         """Return a condition with how choices satisfy it; the offer of each is limited to places that agree with it on ``given`` and on what was stated."""
-        kept, shares, lines = [], [], []
-        fitting, field = self._catalogue.fitting, condition.field
-        for choice in choices:
-            # Of a choice without a list nothing is known of the place in it.
-            if condition.sort == "shown" and choice.of is not None:
-                continue
-            taken, offer = self._catalogue.taken(choice)
-            stated = (each for each in choice.stated if each.field != field and each not in given)
-            for other in (*given, *stated):
-                mask = fitting(other, choice)
-                offer &= mask if mask & taken else ~mask
-            mask = fitting(condition, choice)
-            kept.append(mask & taken > 0)
-            shares.append((mask & offer).bit_count() / offer.bit_count())
-            if mask & taken:
-                lines.append(choice.line)
-        return Habit(condition, tuple(kept), tuple(shares), tuple(lines))
+        if condition.sort == "shown":  # of a choice without a list nothing is known of the place in it
+            choices = [choice for choice in choices if choice.of is None]
+        offers = self._offers(choices, condition.field, given)
+        fitting = self._catalogue.fitting
+        if condition.circumstantial or any(choice.place.kind != choices[0].place.kind for choice in choices):
+            masks = [fitting(condition, choice) for choice in choices]
+        else:
+            masks = [fitting(condition, choices[0])] * len(choices)
+        kept = tuple([mask & taken > 0 for mask, (taken, _, _) in zip(masks, offers, strict=True)])
+        shares = [(mask & offer).bit_count() / count for mask, (_, offer, count) in zip(masks, offers, strict=True)]
+        return Habit(condition, kept, tuple(shares), tuple(choice.line for choice in compress(choices, kept)))
+
+    def _offers(
+        self, choices: Sequence[Choice], field: str, given: tuple[PlaceCondition, ...]
+    ) -> list[tuple[int, int, int]]:
+        """Return for each choice the bits of its place and of the offer, and the size of the offer, limited by conditions on other fields than one."""
+        stated = any(each.field == field for choice in choices for each in choice.stated)
+        key = (tuple([choice.line for choice in choices]), given, field if stated else "")
+        if key not in self._known_offers:
+            offers = self._known_offers[key] = []
+            for choice in choices:
+                taken, offer = self._catalogue.taken(choice)
+                for other in (*given, *(each for each in choice.stated if each.field != field and each not in given)):
+                    mask = self._catalogue.fitting(other, choice)
+                    offer &= mask if mask & taken else ~mask
+                offers.append((taken, offer, offer.bit_count()))
+        return self._known_offers[key]
 
     def _by_place(self, habit: Habit, choices: Sequence[Choice]) -> float:
         """Return 0, or 1 where a habit is not clear with each place counted at its first choice alone; a place in a list is always clear."""
@@ -586,8 +613,10 @@ class HabitFinder:
             conditions = [*given, *(other.condition for other in others if other is not habit)]
             if not conditions:
                 return True
-            beside = self.measured(habit.condition, choices, tuple(conditions)).in_part(habit.since, habit.until)
-            return beside.chance * habit.looks <= (_BY_PLACE if habit.condition.sort == "shown" else level)
+            beside = self.measured(habit.condition, choices, tuple(conditions))
+            return beside.chance_in(habit.since, habit.until) * habit.looks <= (
+                _BY_PLACE if habit.condition.sort == "shown" else level
+            )
 
         kept: list[Habit] = []
         for habit in sorted(clear, key=lambda habit: (habit.chance, -habit.count, habit.condition.id)):
@@ -611,7 +640,7 @@ class HabitFinder:
 
 def _testable(tried: Sequence[Habit]) -> float:
     """Return how many tests count: those that could be clear at all (Gilbert 2005, after Tarone 1990), a lack as much less as it has to be clearer."""
-    least = sorted((tail(habit.shares, len(habit.shares)) * habit.weight, 1 / habit.weight) for habit in tried)
+    least = sorted((prod(habit.shares) * habit.weight, 1 / habit.weight) for habit in tried)
     counts = range(1, len(least) + 1)
     bound = next(
         (count for count in counts if bisect_right(least, (FALSE_DISCOVERIES / count, 2)) <= count), len(least)
@@ -658,15 +687,13 @@ def _parts(count: int) -> list[tuple[int, int]]:
 
 def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[list[PlaceCondition]]]:
     """Return candidate conditions in groups, at most one to be used of each, for each part of the choices: values, and the bounds on each figure."""
-    parts = [choices[since : until or None] for since, until in _parts(len(choices))]
+    parts = [slice(since, until or None) for since, until in _parts(len(choices))]
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
     often = (condition for condition, count in counts.items() if count > 1)
     avoided = () if across or not choices else _avoidable(catalogue, choices, counts)
     groups = [[[condition]] * len(parts) for condition in sorted([*often, *avoided], key=_in_order)]
-    bounds = [bounds_of(part) for part in parts]
-    for field, sort in bounds[0]:
-        if not across or sort not in _OF_ONE_KIND:
-            groups.append([of_part.get((field, sort), bounds[0][field, sort]) for of_part in bounds])
+    bounds = bounds_of(choices, parts).items()
+    groups += [of_parts for (_, sort), of_parts in bounds if not across or sort not in _OF_ONE_KIND]
     listed = places_shown(choices)
     return [*groups, *([[listed] * len(parts)] if listed else [])]
 

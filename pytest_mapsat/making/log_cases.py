@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import islice
@@ -141,14 +141,14 @@ class CaseMaker:
         self._identifier = HabitFinder(self._catalogue)  # which remembers what it found for one user
         self._catalogue.forget()
         number = 1
-        chosen_of_all = [choice for _, choice in user.choices]
+        every = [choice for _, choice in user.choices]
         for kind in sorted(by_kind):
-            # Who looks at many sessions finds a habit by chance in one of them: it must show in all choices, too.
-            lasting = {habit.condition.about for habit in self._identifier.identify(chosen_of_all, kind).habits}
             sure: list[MadeCase] = []
             doubtful: list[MadeCase] = []
             none: list[MadeCase] = []
             for moment in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
+                # Who looks at many sessions finds a habit by chance in one of them: it must show in all choices, too.
+                lasting = self._identifier.identify(every, kind).habits if sure or doubtful or none else None
                 outcome = self._case(moment, number + len(sure), lasting)
                 (none if outcome.case is None else doubtful if outcome.case.truth.proposals else sure).append(outcome)
                 if len(sure) == self._each:
@@ -159,8 +159,8 @@ class CaseMaker:
 
     # -- identify
 
-    def _case(self, moment: QueryMoment, number: int, lasting: Collection[Hashable]) -> MadeCase:
-        """Return the case of one query, with requirements from its words, earlier words and ``lasting`` habits; or the reason for none."""
+    def _case(self, moment: QueryMoment, number: int, lasting: Sequence[Habit] | None) -> MadeCase:
+        """Return the case of one query, with requirements from its words, earlier words and habits (``lasting`` ones); or the reason for none."""
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
@@ -170,7 +170,11 @@ class CaseMaker:
         stated = {condition: event for condition, event in before.items() if condition.field not in fields}
         fields |= {condition.field for condition in stated}
         here = (habit for habit in identified.habits if now.point or habit.condition.sort != "within_m")
-        habits = [habit for habit in here if habit.condition.field not in fields and habit.condition.about in lasting]
+        shown_in_all = [habit.condition.about for habit in identified.habits if lasting is None]
+        shown_in_all += [habit.condition.about for habit in lasting or ()]
+        habits = [
+            habit for habit in here if habit.condition.field not in fields and habit.condition.about in shown_in_all
+        ]
         if not habits and not stated:
             return MadeCase(about, None, "nothing hidden is shown by what came before", identified.left_out)
         right = self._nearest([*asked, *stated, *(habit.condition for habit in habits)], moment)
@@ -246,7 +250,7 @@ class CaseMaker:
         part = self._catalogue.part(now.place.kind, now.place.city)
         own = (place for place in part if (place.city, normalise(place.name)) not in self._shared_names)
         fitting = [place for place in own if all(condition.fits(place, now) for condition in required)]
-        return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
+        return min(fitting, key=lambda place: (metres(now.point, place.point) or 0.0, place.id), default=None)
 
     # -- weigh
 
