@@ -24,11 +24,23 @@ if TYPE_CHECKING:
 
 #: A text with more characters is a description: it is compared with nothing.
 _LONGEST_VALUE = 40
-_METRES = 1000
 _PAIR = re.compile(r"[^\W\da-zA-Z的了我你他她它们这那哪个是不没有在就都也还要会能吗呢吧啊么什怎]{2}")
-#: "Two metres four" is 2.4.
-_AND_TENTHS = re.compile(r"([一二两三四五六七八九\d])[米块]([一二三四五六七八九\d])(?!\d|[百十个])")
-_DIGITS = {sign: str(number) for number, sign in enumerate("零一二三四五六七八九")} | {"两": "2"}
+_HAN_DIGITS = {sign: str(number) for number, sign in enumerate("零一二三四五六七八九")} | {"两": "2"}
+_SCALES = {"百": 100, "千": 1000, "万": 10_000}
+#: What people leave out of figures: 2米6 is 2.6 m, 三百八 is 380, "six foot four" is 6 feet and 4 inches, "half seven" is half past seven.
+_SHORT_METRES = re.compile(r"([一二两三四五六七八九\d])([米块])([零一二三四五六七八九\d]{1,2})(?!\d|[百十个])")
+_SHORT_HUNDREDS = re.compile(r"([一二两三四五六七八九\d])([百千万])([一二三四五六七八九])(?![\d十百千万零点半])")
+_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+_SMALL = "one|two|three|four|five|six|seven|eight|nine"
+_SHORT_FEET = re.compile(rf"\b(\d|{_SMALL}|ten)[ -](?:foot|feet|ft)[ -](\d\d?|{_SMALL}|ten|eleven)(?: inch(?:es)?)?\b")
+_SHORT_METRE = re.compile(
+    rf"\b(\d|{_SMALL})[ -]met(?:re|er)s?[ -](\d\d|{_TEENS}|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:[ -](?:{_SMALL}))?)\b"
+)
+_SHORT_HALF = re.compile(rf"\bhalf (?=(?:{_SMALL}|ten|eleven|twelve|\d\d?)\b(?! (?:hours?|minutes?|days?)))")
+_NOTES = {"tenner": "10 pounds", "fiver": "5 pounds"}
+_FOOT, _INCH = 0.3048, 0.0254
+#: A figure in metres may stand for one in centimetres or in millimetres.
+_UNITS = (1, 100, 1000)
 _DAYS = {"mon": "一", "tue": "二", "wed": "三", "thu": "四", "fri": "五", "sat": "六", "sun": "[日天]"}
 #: Of so many things with different texts none is needed for its text.
 _SEVERAL = 3
@@ -179,7 +191,9 @@ class FieldDifference(FieldCondition):
             return 3
         if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
-        timely = any(need.name == "hours" for need in self.needs) and conditions_of(fold_text(text).text).openings
+        timely = (
+            any(need.name == "hours" for need in self.needs) and conditions_of(fold_text(in_full(text)).text).openings
+        )
         if timely or _pairs(text) & _pairs(f"{last} {self.text}"):
             return 2
         signs = any(any_spoken(text, need.signs) for need in self.needs)
@@ -188,7 +202,7 @@ class FieldDifference(FieldCondition):
     def with_figure(self, value: float) -> FieldDifference | None:
         """Return a copy with a given figure as its bound; None if that does not separate the right from the refused value."""
         right, refused = self.limits
-        for figure in (value, value * _METRES):
+        for figure in (round(value * unit, 6) for unit in _UNITS):
             if (right <= figure < refused) if self.sort == "most" else (refused < figure <= right):
                 return replace(self, value=figure)
         return None
@@ -205,17 +219,36 @@ def names_in(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,}", text)} | _pairs(text)
 
 
-def figures_in(text: str, sort: Sort, *, plain: bool = False) -> Iterator[float]:
-    """Yield a text's upper (``most``) or lower (``least``) bounds; with ``plain`` also every other figure in it."""
+def in_full(text: str) -> str:
+    """Return a text in lower case with figures and times in full that people cut short, so that they are read: 2米6, 三百八, "six foot four", "half seven"."""
+
+    def han(match: re.Match[str]) -> str:
+        """Return the figure in full of digits with a unit or a scale between them."""
+        before, unit, after = match[1], match[2], "".join(_HAN_DIGITS.get(sign, sign) for sign in match[3])
+        whole = _HAN_DIGITS.get(before, before)
+        return f"{whole}.{after}{unit}" if unit not in _SCALES else str(int(f"{whole}{after}") * _SCALES[unit] // 10)
+
+    def number(words: str) -> float:
+        """Return the number that digits or words stand for."""
+        return sum(each.value for each in read(words, language="en", lexicon=lexicon_of(())).quantities)
+
+    text = _SHORT_HALF.sub("half past ", _SHORT_HUNDREDS.sub(han, _SHORT_METRES.sub(han, text.lower())))
+    text = _SHORT_FEET.sub(lambda feet: f"{number(feet[1]) * _FOOT + number(feet[2]) * _INCH:.2f} m", text)
+    text = _SHORT_METRE.sub(lambda metres: f"{number(metres[1]) + number(metres[2]) / 100:.2f} m", text)
+    return re.sub(rf"\ba ({'|'.join(_NOTES)})\b", lambda note: _NOTES[note[1]], text)
+
+
+def figures_in(text: str, condition: FieldDifference, *, plain: bool = False) -> Iterator[float]:
+    """Yield a text's bounds in the direction of a condition, with ``plain`` also every other figure in it; a sum of money is no length or time."""
+    text = in_full(text)
+    apart = ("m", "min") if any(need.name == "price" for need in condition.needs) else ()
     for given in conditions_of(fold_text(text).text).bounds:
-        figure = given.high if sort == "most" else given.low
-        if figure is not None:
+        figure = given.high if condition.sort == "most" else given.low
+        if figure is not None and given.unit not in apart:
             yield figure
     if plain:
-        for whole, tenths in _AND_TENTHS.findall(text):
-            yield float(f"{_DIGITS.get(whole, whole)}.{_DIGITS.get(tenths, tenths)}")
         document = read(text, language=language_of(text), lexicon=lexicon_of(()))
-        yield from (quantity.value for quantity in document.quantities)
+        yield from (quantity.value for quantity in document.quantities if quantity.unit not in apart)
         yield from (number.value for number in document.numbers)
 
 
@@ -611,7 +644,7 @@ def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance
     if _INSTRUCTS.match(text) and not earlier.asked:
         return None, None
     related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
-    for figure in figures_in(text, field.sort, plain=related) if field.bound else ():
+    for figure in figures_in(text, field, plain=related) if field.bound else ():
         if field.with_figure(figure):
             return "strong", figure
     stated = field.stated_in(text) or any(any_spoken(text, need.names) for need in field.own_needs)
@@ -633,7 +666,7 @@ def _of_value(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance 
     if value and not shares and not field.text:  # what a person has by its name: daughter: 2
         texts.append(" ".join(words_of(earlier.path)))
     holds = any(text.strip() and (same(text, field.text) or any_spoken(text, phrases)) for text in texts)
-    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.sort, plain=shares)):
+    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field, plain=shares)):
         if field.with_figure(figure):
             return "strong", figure
     if isinstance(value, bool) and isinstance(field.value, bool) and shares:
