@@ -30,15 +30,11 @@ _SCALES = {"百": 100, "千": 1000, "万": 10_000}
 #: What people leave out of figures: 2米6 is 2.6 m, 三百八 is 380, "six foot four" is 6 feet and 4 inches, "half seven" is half past seven.
 _SHORT_METRES = re.compile(r"([一二两三四五六七八九\d])([米块])([零一二三四五六七八九\d]{1,2})(?!\d|[百十个])")
 _SHORT_HUNDREDS = re.compile(r"([一二两三四五六七八九\d])([百千万])([一二三四五六七八九])(?![\d十百千万零点半])")
-_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
-_SMALL = "one|two|three|four|five|six|seven|eight|nine"
-_SHORT_FEET = re.compile(rf"\b(\d|{_SMALL}|ten)[ -](?:foot|feet|ft)[ -](\d\d?|{_SMALL}|ten|eleven)(?: inch(?:es)?)?\b")
-_SHORT_METRE = re.compile(
-    rf"\b(\d|{_SMALL})[ -]met(?:re|er)s?[ -](\d\d|{_TEENS}|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:[ -](?:{_SMALL}))?)\b"
-)
-_SHORT_HALF = re.compile(rf"\bhalf (?=(?:{_SMALL}|ten|eleven|twelve|\d\d?)\b(?! (?:hours?|minutes?|days?)))")
+_SHORT_FEET = re.compile(r"\b(\w+)[ -](?:foot|feet|ft)[ -](\w+)(?: inch(?:es)?)?\b")
+_SHORT_METRE = re.compile(r"\b(\w+)[ -]met(?:re|er)s?[ -](\w+(?:[ -]\w+)?)")
+_SHORT_HALF = re.compile(r"\bhalf (\w+)\b(?! (?:hours?|minutes?|days?))")
 _NOTES = {"tenner": "10 pounds", "fiver": "5 pounds"}
-_FOOT, _INCH = 0.3048, 0.0254
+_FOOT, _INCH, _HOURS = 0.3048, 0.0254, 12
 #: A figure in metres may stand for one in centimetres or in millimetres.
 _UNITS = (1, 100, 1000)
 _DAYS = {"mon": "一", "tue": "二", "wed": "三", "thu": "四", "fri": "五", "sat": "六", "sun": "[日天]"}
@@ -232,9 +228,25 @@ def in_full(text: str) -> str:
         """Return the number that digits or words stand for."""
         return sum(each.value for each in read(words, language="en", lexicon=lexicon_of(())).quantities)
 
-    text = _SHORT_HALF.sub("half past ", _SHORT_HUNDREDS.sub(han, _SHORT_METRES.sub(han, text.lower())))
-    text = _SHORT_FEET.sub(lambda feet: f"{number(feet[1]) * _FOOT + number(feet[2]) * _INCH:.2f} m", text)
-    text = _SHORT_METRE.sub(lambda metres: f"{number(metres[1]) + number(metres[2]) / 100:.2f} m", text)
+    def feet(match: re.Match[str]) -> str:
+        """Return feet and inches in metres."""
+        return (
+            f"{number(match[1]) * _FOOT + inches * _INCH:.2f} m"
+            if 0 < (inches := number(match[2])) < _HOURS
+            else match[0]
+        )
+
+    def metres(match: re.Match[str]) -> str:
+        """Return metres and centimetres in metres."""
+        return f"{number(match[1]) + rest / 100:.2f} m" if 1 < (rest := number(match[2])) < 100 else match[0]  # noqa: PLR2004
+
+    def half(match: re.Match[str]) -> str:
+        """Return a half hour with the word past."""
+        return f"half past {match[1]}" if 0 < number(match[1]) <= _HOURS else match[0]
+
+    text = _SHORT_HUNDREDS.sub(han, _SHORT_METRES.sub(han, text.lower()))
+    for pattern, full in ((_SHORT_HALF, half), (_SHORT_FEET, feet), (_SHORT_METRE, metres)):
+        text = pattern.sub(full, text)
     return re.sub(rf"\ba ({'|'.join(_NOTES)})\b", lambda note: _NOTES[note[1]], text)
 
 

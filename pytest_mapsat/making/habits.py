@@ -387,21 +387,11 @@ class Catalogue:
         #: The conditions on values that a place fits.
         self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
         self._masks: dict[tuple[object, ...], int] = {}
-        self._texts: dict[str, list[PlaceCondition]] = {}
         self._of_user: dict[tuple[object, ...], int] = {}
 
     def part(self, kind: str, city: str) -> tuple[LogPlace, ...]:
         """Return the places of a kind in a town; empty where there are none."""
         return self._parts.get((kind, city), ())
-
-    def texts(self, kind: str) -> list[PlaceCondition]:
-        """Return the texts and list members that places of a kind have, those of few places left out."""
-        if kind not in self._texts:
-            places = self._of_kind[kind]
-            counts = Counter(chain.from_iterable(map(self.values, places)))
-            enough = (value for value, count in counts.items() if count >= _AVOIDED / 2 * len(places))
-            self._texts[kind] = [value for value in enough if isinstance(value.value, str)]
-        return self._texts[kind]
 
     def forget(self) -> None:
         """Clear what is remembered of one user's choices, to bound memory; what is known of the catalogue itself stays."""
@@ -471,8 +461,10 @@ class HabitFinder:
         )  # Bonferroni's: the kinds are looked at one by one, too
         for condition in chain(*fields):
             habit = replace(self._best([[condition]] * len(_parts(len(choices))), choices), across=True)
+            if habit.chance > level:
+                continue
             holding, telling = self._kinds_of(habit, by_kind, own)
-            if len(holding) < max(2, _OF_KINDS * len(telling)) or habit.chance > level:
+            if len(holding) < max(2, _OF_KINDS * len(telling)):
                 continue
             without = ([choice for choice in choices[habit.part] if choice.place.kind != name] for name in by_kind)
             if any(self.measured(condition, others).chance_in(0, 0) > level for others in without):
@@ -563,10 +555,12 @@ class HabitFinder:
             choices = [choice for choice in choices if choice.of is None]
         offers = self._offers(choices, condition.field, given)
         fitting = self._catalogue.fitting
-        if condition.circumstantial or any(choice.place.kind != choices[0].place.kind for choice in choices):
+        if condition.circumstantial:
             masks = [fitting(condition, choice) for choice in choices]
         else:
-            masks = [fitting(condition, choices[0])] * len(choices)
+            of_kind = {choice.place.kind: choice for choice in choices}
+            mask_of = {kind: fitting(condition, choice) for kind, choice in of_kind.items()}
+            masks = [mask_of[choice.place.kind] for choice in choices]
         kept = tuple([mask & taken > 0 for mask, (taken, _, _) in zip(masks, offers, strict=True)])
         shares = [(mask & offer).bit_count() / count for mask, (_, offer, count) in zip(masks, offers, strict=True)]
         return Habit(condition, kept, tuple(shares), tuple(choice.line for choice in compress(choices, kept)))
@@ -661,24 +655,6 @@ def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
     return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
 
 
-def _in_order(condition: PlaceCondition) -> tuple[str, str]:
-    """Return the key by which conditions are sorted."""
-    return condition.id, str(condition.value)
-
-
-def _avoidable(
-    catalogue: Catalogue, choices: Sequence[Choice], counts: Counter[PlaceCondition]
-) -> Iterator[PlaceCondition]:
-    """Yield the lack of each text and list member that enough of what was on offer has, and few of the choices."""
-    offered = 0
-    for choice in choices:
-        offered |= catalogue.taken(choice)[1]
-    for condition in catalogue.texts(choices[0].place.kind):
-        has = (catalogue.fitting(condition, choices[0]) & offered).bit_count()
-        if has >= _AVOIDED * offered.bit_count() and counts[condition] <= (1 - SHARE) * len(choices):
-            yield replace(condition, forbids=True)
-
-
 def _parts(count: int) -> list[tuple[int, int]]:
     """Return the parts of so many choices that a habit may hold for: all of them, later ones, and earlier ones; since and until, 0 for the end."""
     cuts = [count // 3, count // 2, count * 2 // 3] if count >= _LEAST_PARTS else []
@@ -689,9 +665,15 @@ def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool
     """Return candidate conditions in groups, at most one to be used of each, for each part of the choices: values, and the bounds on each figure."""
     parts = [slice(since, until or None) for since, until in _parts(len(choices))]
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
-    often = (condition for condition, count in counts.items() if count > 1)
-    avoided = () if across or not choices else _avoidable(catalogue, choices, counts)
-    groups = [[[condition]] * len(parts) for condition in sorted([*often, *avoided], key=_in_order)]
+    values = [condition for condition, count in counts.items() if count > 1]
+    if not across:  # the lack of what enough of what was on offer has, and few of the choices
+        offered = {place.id: place for choice in choices for place in choice.offer}
+        there = Counter(chain.from_iterable(map(catalogue.values, offered.values())))
+        enough = [
+            each for each, count in there.items() if count >= _AVOIDED * len(offered) and isinstance(each.value, str)
+        ]
+        values += [replace(each, forbids=True) for each in enough if counts[each] <= (1 - SHARE) * len(choices)]
+    groups = [[[condition]] * len(parts) for condition in sorted(values, key=lambda each: (each.id, str(each.value)))]
     bounds = bounds_of(choices, parts).items()
     groups += [of_parts for (_, sort), of_parts in bounds if not across or sort not in _OF_ONE_KIND]
     listed = places_shown(choices)

@@ -50,6 +50,7 @@ from .habits import (
     Choice,
     Habit,
     HabitFinder,
+    Identified,
     Kinds,
     LeftOut,
     LogSession,
@@ -164,7 +165,8 @@ class CaseMaker:
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
-        identified = self._identifier.identify(moment.choices, session.kind, asked)
+        nothing = lasting is not None and not lasting
+        identified = Identified() if nothing else self._identifier.identify(moment.choices, session.kind, asked)
         fields = {condition.field for condition in asked}
         before = self._stated(moment.before, choice)
         stated = {condition: event for condition, event in before.items() if condition.field not in fields}
