@@ -61,9 +61,8 @@ def _fits(match: Any, need: Row) -> bool:
 
 
 def _keys(path: Path) -> set[str]:
-    """Return the keys in the results of a conversation's tools that no usual word could be."""
-    words = path.read_text("utf-8").replace('\\"', '"')
-    return {key for key in re.findall(r'"([^"]+)": ', words) if "_" in key or not key.isascii()} | {"hours"}
+    """Return the keys in the results of a conversation's tools."""
+    return set(re.findall(r'"([^"\\]+)": ', path.read_text("utf-8").replace('\\"', '"')))
 
 
 def judged(folder: Path) -> Iterator[tuple[str, bool, str]]:
@@ -78,7 +77,8 @@ def judged(folder: Path) -> Iterator[tuple[str, bool, str]]:
         )
         answered = {_last(phrase) for phrase in phrases} & _keys(folder / f"{name.removesuffix('.json')}.json")
         right = right or bool(answered & wanted)
-        wrong = ({_last(path) for path, _ in fields} | answered) - wanted
+        named = {key for key in answered if not key.islower() or "_" in key}  # a plain word need not mean the field
+        wrong = ({_last(path) for path, _ in fields} | named) - wanted
         yield name, right and len(wrong) <= 1, f"{fields} {phrases or ''}"
 
 

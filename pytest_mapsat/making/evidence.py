@@ -251,9 +251,10 @@ def in_full(text: str) -> str:
 
 
 def figures_in(text: str, condition: FieldDifference, *, plain: bool = False) -> Iterator[float]:
-    """Yield a text's bounds in the direction of a condition, with ``plain`` also every other figure in it; a sum of money is no length or time."""
+    """Yield a text's bounds in the direction of a condition, with ``plain`` also every other figure in it; a sum of money, a length and a time are apart."""
     text = in_full(text)
-    apart = ("m", "min") if any(need.name == "price" for need in condition.needs) else ()
+    names = {need.name for need in condition.needs}
+    apart = ("m", "min") if "price" in names else ("min", "yuan", "foreign") if names & {"height", "size"} else ()
     for given in conditions_of(fold_text(text).text).bounds:
         figure = given.high if condition.sort == "most" else given.low
         if figure is not None and given.unit not in apart:

@@ -62,6 +62,8 @@ from .evidence import (
 
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")
 _DAY = 24 * 60
+#: What is before it is the afternoon's where both may be meant.
+_MORNING = 7 * 60
 #: Words of the names of ids.
 _IDENTITY = frozenset({"id", "ids", "sku", "code", "ref"})
 #: So many phrases of questions ask for an answer.
@@ -537,14 +539,19 @@ class _ReadConversation:
         times ("half seven" may be in the morning), and of any that is not about opening, it is the first at which what was refused is shut and what was taken
         is open; a time at which something closes is the user's own only where there is no other.
         """
-        for text, place in ((refusal.words, ""), (self.query, self.conversation.query.place)):
+        said = [(line.text, line.place) for line in self._lines[: self.conversation.reply_at] if line.role == "system"]
+        for text, place in ((refusal.words, ""), (self.query, self.conversation.query.place), *said):
             full = in_full(text)
             times = read(full, language=language_of(text), lexicon=lexicon_of(())).times
             own = [time for time in times if time.role != "closing"] or times
-            minutes = [minute for time in own for minute in time.minutes]
-            openings = [
-                each.minutes[0] for each in conditions_of(fold_text(full).text).openings if len(each.minutes) == 1
-            ]
+            minutes = sorted((minute for time in own for minute in time.minutes), key=lambda minute: minute < _MORNING)
+            openings = (
+                []
+                if (text, place) in said
+                else [
+                    each.minutes[0] for each in conditions_of(fold_text(full).text).openings if len(each.minutes) == 1
+                ]
+            )
             apart = (minute for minute in minutes if self._apart_at(_clock_of(minute), refusal))
             if (minute := next(chain(apart, openings), None)) is not None:
                 return _clock_of(minute), place
