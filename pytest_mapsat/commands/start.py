@@ -310,6 +310,11 @@ def run_cases(options: argparse.Namespace) -> int:
         if (value := getattr(options, name)) < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
     report = making.build_from_logs(
-        options.logs, options.dest, redact=options.redact, each=options.each, cases=options.cases
+        options.logs,
+        options.dest,
+        redact=options.redact,
+        each=options.each,
+        cases=options.cases,
+        progress=shared.tell,
     )
     return shared.respond(options, report.to_json(), [f"{options.dest}:", *report.lines()])

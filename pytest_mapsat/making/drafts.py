@@ -76,6 +76,7 @@ from pytest_mapsat.suite import (
 from pytest_mapsat.users import ScriptedUser
 
 from .conversations import LoggedConversation, LoggedMessage, questions_in
+from .evidence import currency_of
 from .proposals import Proposals, ProposingModel, proposals_by_model, proposals_of
 from .tools import tool_for
 
@@ -84,11 +85,6 @@ _TAKEN = frozenset({"reviewed", "recorded", "dialogues"})
 #: Sentences that ask.
 _QUESTIONS = re.compile(r"[^.!?。！？\n]*[?？][\"”』」）)*_ ]*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-_CURRENCIES: tuple[tuple[Literal["EUR", "GBP", "USD", "CNY"], str], ...] = (
-    ("EUR", r"€|(?<![a-z])eur(?:os?)?(?![a-z])"),
-    ("GBP", r"£|(?<![a-z])gbp(?![a-z])"),
-    ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
-)
 _LONGEST = 500
 #: The most messages that a case may have before its query.
 _MOST_MESSAGES = 1000
@@ -412,7 +408,6 @@ def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> Sui
     """Return a manifest for a new suite, with language and currency guessed from the conversation. Raises UsageError."""
     results = canonical_json([recording.result for recording in draft.recordings])
     text = " ".join([*(line.text for line in conversation.lines), results])
-    currency = next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
     try:
         return SuiteManifest(
             name=case_id_of(root.resolve().name),
@@ -420,7 +415,7 @@ def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> Sui
             schema_version=SUITE_SCHEMA,
             language=draft.case.language,
             coordinates="gcj02" if draft.case.language == "zh" else "wgs84",
-            currency=currency,
+            currency=currency_of(text),
             description="Cases made of conversations.",
         )
     except ValidationError as error:

@@ -24,11 +24,19 @@ if TYPE_CHECKING:
 
 #: A text with more characters is a description: it is compared with nothing.
 _LONGEST_VALUE = 40
-_METRES = 1000
 _PAIR = re.compile(r"[^\W\da-zA-Z的了我你他她它们这那哪个是不没有在就都也还要会能吗呢吧啊么什怎]{2}")
-#: "Two metres four" is 2.4.
-_AND_TENTHS = re.compile(r"([一二两三四五六七八九\d])[米块]([一二三四五六七八九\d])(?!\d|[百十个])")
-_DIGITS = {sign: str(number) for number, sign in enumerate("零一二三四五六七八九")} | {"两": "2"}
+_HAN_DIGITS = {sign: str(number) for number, sign in enumerate("零一二三四五六七八九")} | {"两": "2"}
+_SCALES = {"百": 100, "千": 1000, "万": 10_000}
+#: What people leave out of figures: 2米6 is 2.6 m, 三百八 is 380, "six foot four" is 6 feet and 4 inches, "half seven" is half past seven.
+_SHORT_METRES = re.compile(r"([一二两三四五六七八九\d])([米块])([零一二三四五六七八九\d]{1,2})(?!\d|[百十个])")
+_SHORT_HUNDREDS = re.compile(r"([一二两三四五六七八九\d])([百千万])([一二三四五六七八九])(?![\d十百千万零点半])")
+_SHORT_FEET = re.compile(r"\b(\w+)[ -](?:foot|feet|ft)[ -](\w+)(?: inch(?:es)?)?\b")
+_SHORT_METRE = re.compile(r"\b(\w+)[ -]met(?:re|er)s?[ -](\w+(?:[ -]\w+)?)")
+_SHORT_HALF = re.compile(r"\bhalf (\w+)\b(?! (?:hours?|minutes?|days?))")
+_NOTES = {"tenner": "10 pounds", "fiver": "5 pounds"}
+_FOOT, _INCH, _HOURS = 0.3048, 0.0254, 12
+#: A figure in metres may stand for one in centimetres or in millimetres.
+_UNITS = (1, 100, 1000)
 _DAYS = {"mon": "一", "tue": "二", "wed": "三", "thu": "四", "fri": "五", "sat": "六", "sun": "[日天]"}
 #: Of so many things with different texts none is needed for its text.
 _SEVERAL = 3
@@ -56,12 +64,13 @@ class FieldCondition:
 
     ``is``: the field has the value, or one of several; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
     hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is;
-    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one.
+    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one. ``forbids``: whether the field must not fit the rest.
     """
 
     field: str
     sort: Sort
     value: Json = None
+    forbids: bool = False
 
     @cached_property
     def match(self) -> Match:
@@ -79,6 +88,20 @@ class FieldCondition:
 def plain(value: Json) -> Json:
     """Return a float without a fractional part as an int; any other value unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Currency = Literal["CNY", "EUR", "USD", "GBP", "JPY"]
+_CURRENCIES: tuple[tuple[Currency, str], ...] = (
+    ("EUR", r"€|(?<![a-z])eur(?:os?)?(?![a-z])"),
+    ("GBP", r"£|(?<![a-z])gbp(?![a-z])"),
+    ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
+    ("JPY", r"円|(?<![a-z])(?:jpy|yen)(?![a-z])"),
+)
+
+
+def currency_of(text: str) -> Currency:
+    """Return the first currency that a text has a sign or name of; the yuan where it has none."""
+    return next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
 
 
 def is_figure(value: Json) -> bool:
@@ -99,7 +122,6 @@ class FieldDifference(FieldCondition):
     """A condition on one field (a dotted path) that a refused thing breaks.
 
     Attributes:
-        forbids: whether the field must not fit the rest.
         day: for hours, the day of the week that was asked about and that the field is called after.
         limits: for a figure, the greatest or least value that is known to be right, and the refused one.
         worded: whether the user's words give the figure.
@@ -111,7 +133,6 @@ class FieldDifference(FieldCondition):
         kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
-    forbids: bool = False
     day: str = ""
     limits: tuple[float, float] = (0, 0)
     worded: bool = False
@@ -166,7 +187,9 @@ class FieldDifference(FieldCondition):
             return 3
         if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
-        timely = any(need.name == "hours" for need in self.needs) and conditions_of(fold_text(text).text).openings
+        timely = (
+            any(need.name == "hours" for need in self.needs) and conditions_of(fold_text(in_full(text)).text).openings
+        )
         if timely or _pairs(text) & _pairs(f"{last} {self.text}"):
             return 2
         signs = any(any_spoken(text, need.signs) for need in self.needs)
@@ -175,7 +198,7 @@ class FieldDifference(FieldCondition):
     def with_figure(self, value: float) -> FieldDifference | None:
         """Return a copy with a given figure as its bound; None if that does not separate the right from the refused value."""
         right, refused = self.limits
-        for figure in (value, value * _METRES):
+        for figure in (round(value * unit, 6) for unit in _UNITS):
             if (right <= figure < refused) if self.sort == "most" else (refused < figure <= right):
                 return replace(self, value=figure)
         return None
@@ -192,17 +215,53 @@ def names_in(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,}", text)} | _pairs(text)
 
 
-def figures_in(text: str, sort: Sort, *, plain: bool = False) -> Iterator[float]:
-    """Yield a text's upper (``most``) or lower (``least``) bounds; with ``plain`` also every other figure in it."""
+def in_full(text: str) -> str:
+    """Return a text in lower case with figures and times in full that people cut short, so that they are read: 2米6, 三百八, "six foot four", "half seven"."""
+
+    def han(match: re.Match[str]) -> str:
+        """Return the figure in full of digits with a unit or a scale between them."""
+        before, unit, after = match[1], match[2], "".join(_HAN_DIGITS.get(sign, sign) for sign in match[3])
+        whole = _HAN_DIGITS.get(before, before)
+        return f"{whole}.{after}{unit}" if unit not in _SCALES else str(int(f"{whole}{after}") * _SCALES[unit] // 10)
+
+    def number(words: str) -> float:
+        """Return the number that digits or words stand for."""
+        return sum(each.value for each in read(words, language="en", lexicon=lexicon_of(())).quantities)
+
+    def feet(match: re.Match[str]) -> str:
+        """Return feet and inches in metres."""
+        return (
+            f"{number(match[1]) * _FOOT + inches * _INCH:.2f} m"
+            if 0 < (inches := number(match[2])) < _HOURS
+            else match[0]
+        )
+
+    def metres(match: re.Match[str]) -> str:
+        """Return metres and centimetres in metres."""
+        return f"{number(match[1]) + rest / 100:.2f} m" if 1 < (rest := number(match[2])) < 100 else match[0]  # noqa: PLR2004
+
+    def half(match: re.Match[str]) -> str:
+        """Return a half hour with the word past."""
+        return f"half past {match[1]}" if 0 < number(match[1]) <= _HOURS else match[0]
+
+    text = _SHORT_HUNDREDS.sub(han, _SHORT_METRES.sub(han, text.lower()))
+    for pattern, full in ((_SHORT_HALF, half), (_SHORT_FEET, feet), (_SHORT_METRE, metres)):
+        text = pattern.sub(full, text)
+    return re.sub(rf"\ba ({'|'.join(_NOTES)})\b", lambda note: _NOTES[note[1]], text)
+
+
+def figures_in(text: str, condition: FieldDifference, *, plain: bool = False) -> Iterator[float]:
+    """Yield a text's bounds in the direction of a condition, with ``plain`` also every other figure in it; a sum of money, a length and a time are apart."""
+    text = in_full(text)
+    names = {need.name for need in condition.needs}
+    apart = ("m", "min") if "price" in names else ("min", "yuan", "foreign") if names & {"height", "size"} else ()
     for given in conditions_of(fold_text(text).text).bounds:
-        figure = given.high if sort == "most" else given.low
-        if figure is not None:
+        figure = given.high if condition.sort == "most" else given.low
+        if figure is not None and given.unit not in apart:
             yield figure
     if plain:
-        for whole, tenths in _AND_TENTHS.findall(text):
-            yield float(f"{_DIGITS.get(whole, whole)}.{_DIGITS.get(tenths, tenths)}")
         document = read(text, language=language_of(text), lexicon=lexicon_of(()))
-        yield from (quantity.value for quantity in document.quantities)
+        yield from (quantity.value for quantity in document.quantities if quantity.unit not in apart)
         yield from (number.value for number in document.numbers)
 
 
@@ -598,7 +657,7 @@ def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance
     if _INSTRUCTS.match(text) and not earlier.asked:
         return None, None
     related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
-    for figure in figures_in(text, field.sort, plain=related) if field.bound else ():
+    for figure in figures_in(text, field, plain=related) if field.bound else ():
         if field.with_figure(figure):
             return "strong", figure
     stated = field.stated_in(text) or any(any_spoken(text, need.names) for need in field.own_needs)
@@ -620,7 +679,7 @@ def _of_value(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance 
     if value and not shares and not field.text:  # what a person has by its name: daughter: 2
         texts.append(" ".join(words_of(earlier.path)))
     holds = any(text.strip() and (same(text, field.text) or any_spoken(text, phrases)) for text in texts)
-    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.sort, plain=shares)):
+    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field, plain=shares)):
         if field.with_figure(figure):
             return "strong", figure
     if isinstance(value, bool) and isinstance(field.value, bool) and shares:

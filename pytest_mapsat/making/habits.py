@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain, takewhile
-from math import log
+from itertools import chain, compress, takewhile
+from math import log, prod
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject, Match, digest, distance_m, opening_hours, tokens
@@ -17,18 +17,26 @@ from pytest_mapsat.model import Json, JsonObject, Match, digest, distance_m, ope
 from .evidence import FieldCondition, Sort, is_figure, language_of, opens, plain
 from .logs import Event, LogPlace, UserLog
 
-#: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
-CHANCE = 0.02
-#: The greatest chance by which a condition is taken to hold beside another one.
-BESIDE = 0.02
-#: The greatest chance of a habit where each place counts once: who goes to one place again and again shows no more than that place.
-PLACES = 0.1
-#: A habit is kept in at least this share of the choices; one that is kept in HARD of them is a hard requirement.
-SHARE, HARD = 0.6, 0.9
-#: Fewer choices show no habit; with so many, the later half is looked at by itself, too.
-_LEAST_CHOICES, _LEAST_HALVES = 5, 12
+#: The expected share of false habits among those of one user and kind of place (Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x).
+FALSE_DISCOVERIES = 0.05
+#: The greatest chance by which the place in a list is taken to explain choices.
+_BY_PLACE = 0.02
+#: The greatest chance of a habit where each place counts at its first choice alone: who goes to one place again and again shows no more than that place.
+PLACES = 0.05
+#: A lack ("never a chain") is as clear as a presence where its chance is so many times less: a weighted procedure (Genovese, Roeder & Wasserman 2006).
+_LACK = 4
+#: A habit is kept in at least this share of the choices; one that is kept in HARD of them, and of so many, is a hard requirement.
+SHARE, HARD, _LEAST_HARD = 0.6, 0.9, 20
+#: Fewer choices show no habit, in all or in the part in which it holds; of so many, parts are looked at by themselves, too.
+_LEAST_CHOICES, _LEAST_PARTS = 5, 12
 #: A habit has ended where its late choices are so much likelier under what was there than under the habit (natural logarithm).
-_ENDED = 1.0
+_ENDED = 1.5
+#: Fewer standard deviations of a binomial distribution above what is to be expected show nothing, and their chance is not computed.
+_HARDLY = 1.0
+#: A habit began or ended where the choices of a part are so many times less likely by chance than all choices.
+_PART = 0.1
+#: What is avoided is there in at least this share of what is offered.
+_AVOIDED = 0.08
 #: A habit of all kinds shows in this share of those that could show it: with so many choices, and not more than this share of what is there fitting.
 _OF_KINDS, _LEAST_OF_KIND, _ALL = 0.75, 3, 0.9
 #: Sorts of conditions that mean something else for another kind of places.
@@ -46,9 +54,11 @@ _NO_ATTRIBUTES = frozenset({
 })  # fmt: skip
 _LONGEST_TEXT = 60
 _LONGEST_ID = 50
+#: So many conditions are remembered with the places that satisfy them.
+_MASKS = 100_000
 _LATE = ("21:30", "23:30")
-#: The shares of a user's choices that a bound on a figure may take in.
-_QUANTILES = (1.0, 0.9)
+#: The shares of a user's choices that a bound on a figure may take in; and a distance.
+_QUANTILES, _FAR = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65), (1.0, 0.9)
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,8 @@ class PlaceCondition(FieldCondition):
         words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}
         value = str(plain(self.value))
         value = {"True": "", "False": "not", "None": ""}.get(value, value)
-        text = "-".join(word for word in (self.field, words.get(self.sort, self.sort), value) if word)
+        sort = "not" if self.forbids else words.get(self.sort, self.sort)
+        text = "-".join(word for word in (self.field, sort, value) if word)
         name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
         if text.isascii() and len(name) <= _LONGEST_ID:
             return name
@@ -72,17 +83,27 @@ class PlaceCondition(FieldCondition):
         """Whether the condition depends on when or where the choice was made."""
         return self.sort in ("open_then", "within_m", "shown")
 
+    @property
+    def about(self) -> tuple[Json, ...]:
+        """The condition as a key, without the figure of a bound."""
+        return self.field, self.sort, self.forbids, self.value if self.sort in ("is", "has") else None
+
+    @property
+    def lack(self) -> bool:
+        """Whether the condition asks for the lack of something."""
+        return self.forbids or self.value is False
+
     def fits(self, place: LogPlace, choice: Choice) -> bool:
         """Return whether a place satisfies the condition, at the time and position of a choice."""
         if self.sort == "shown":
             return any(place is first for first in choice.offer[: int(self.value or 0)])
         if self.sort == "within_m":
-            apart = metres(choice, place)
+            apart = metres(choice.point, place.point)
             return apart is not None and apart <= float(self.value or 0)
         value = place.row.get(self.field)
         if self.sort in ("open_at", "open_then"):
             return opens(value, str(self.value) if self.sort == "open_at" else choice.clock) is True
-        return self.match.holds(value) is True
+        return value is not None and (self.match.holds(value) is True) is not self.forbids
 
     def where(self, clock: str, point: tuple[float, float] | None) -> Mapping[str, Match | JsonObject]:
         """Return the condition as matches of a check, by field, for a case at a time of day and a point."""
@@ -110,6 +131,8 @@ class PlaceCondition(FieldCondition):
             en, zh = name, name
         elif self.value is False:
             en, zh = f"no {name}", f"无{name}"
+        elif self.forbids:
+            en, zh = f"no {en}", zh.replace("为", "不为", 1) if self.sort == "is" else zh.replace("包括", "不包括", 1)
         return zh if language.startswith("zh") else en
 
 
@@ -138,9 +161,10 @@ class Choice(NamedTuple):
 _hours = lru_cache(maxsize=100_000)(opening_hours)
 
 
-def metres(choice: Choice, place: LogPlace) -> float | None:
-    """Return the distance of a place from where a choice was made; None where either has no point."""
-    return None if choice.point is None or place.point is None else distance_m(*choice.point, *place.point)
+@lru_cache(maxsize=100_000)
+def metres(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:
+    """Return the distance between two points; None where either is missing."""
+    return None if start is None or end is None else distance_m(*start, *end)
 
 
 def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
@@ -158,25 +182,33 @@ def values_of(place: LogPlace) -> Iterator[PlaceCondition]:
             yield from (PlaceCondition(column, "has", member) for member in members)
 
 
-def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[PlaceCondition]]:
-    """Return candidate bounds that most choices satisfy (figures, opening hours, distance), by field and sort."""
+def bounds_of(choices: Sequence[Choice], parts: Sequence[slice]) -> dict[tuple[str, Sort], list[list[PlaceCondition]]]:
+    """Return candidate bounds that most choices of a part satisfy (figures, opening hours, distance), by field and sort, for each part."""
     rows = [choice.place.row for choice in choices]
     fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
-    bounds: dict[tuple[str, Sort], list[PlaceCondition]] = {}
+    bounds: dict[tuple[str, Sort], list[list[PlaceCondition]]] = {}
+
+    def add(column: str, sort: Sort, values: Sequence[float | None], shares: Sequence[float], step: int = 0) -> None:
+        """Add the bounds on a column, from its values in the order of the choices."""
+        if sum(value is not None for value in values) > len(rows) / 2:
+            of_parts: list[list[PlaceCondition]] = []
+            bounds[column, sort] = of_parts
+            for part in parts:
+                figures = sorted([value for value in values[part] if value is not None], reverse=sort == "least")
+                steps = (
+                    -(-figure // step) * step or step if step else figure for figure in _at_quantiles(figures, shares)
+                )
+                of_parts.append([PlaceCondition(column, sort, float(figure)) for figure in steps] or of_parts[0])
+
     for column in fields:
         values = [row.get(column) for row in rows]
-        figures = sorted(float(value) for value in values if is_figure(value))  # type: ignore[arg-type]
-        if len(figures) > len(rows) / 2:
-            bounds[column, "most"] = [PlaceCondition(column, "most", figure) for figure in _at_quantiles(figures)]
-            falling = _at_quantiles(figures[::-1])
-            bounds[column, "least"] = [PlaceCondition(column, "least", figure) for figure in falling]
+        figures = [float(value) if is_figure(value) else None for value in values]  # type: ignore[arg-type]
+        add(column, "most", figures, _QUANTILES)
+        add(column, "least", figures, _QUANTILES)
         if sum(isinstance(value, str) and bool(_hours(value)) for value in values) > len(rows) / 2:
-            bounds[column, "open_at"] = [PlaceCondition(column, "open_at", clock) for clock in _LATE]
-            bounds[column, "open_then"] = [PlaceCondition(column, "open_then")]
-    far = sorted(apart for choice in choices if (apart := metres(choice, choice.place)) is not None)
-    if len(far) > len(rows) / 2:
-        steps = (float(-(-apart // 50) * 50 or 50) for apart in _at_quantiles(far))
-        bounds["distance", "within_m"] = [PlaceCondition("distance", "within_m", step) for step in steps]
+            bounds[column, "open_at"] = [[PlaceCondition(column, "open_at", clock) for clock in _LATE]] * len(parts)
+            bounds[column, "open_then"] = [[PlaceCondition(column, "open_then")]] * len(parts)
+    add("distance", "within_m", [metres(choice.point, choice.place.point) for choice in choices], _FAR, 50)
     return bounds
 
 
@@ -188,16 +220,16 @@ def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
     return [PlaceCondition("list", "shown", number) for number in at]
 
 
-def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
+def _at_quantiles(figures: Sequence[float], shares: Sequence[float]) -> Iterable[float]:
     """Return the distinct figures at some quantiles of a sorted sequence."""
     last = len(figures) - 1
-    return dict.fromkeys(figures[round(share * last)] for share in shares)
+    return dict.fromkeys(figures[round(share * last)] for share in shares) if figures else ()
 
 
 def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
     """Return what a profile says of a condition: a ratio (0 to 1) if it has one, else whether it mentions the condition."""
     name, value = condition.field, condition.value
-    for key, known in profile.items():
+    for key, known in profile.items() if not condition.forbids else ():
         if isinstance(known, dict) and (inner := profile_of(known, condition)):
             return inner
         if key not in (name, value):
@@ -238,7 +270,9 @@ class Habit:
         lines: where the choices that keep it stand in the log.
         chance: the chance of as many, were the offer all that decides.
         across: whether it holds for all kinds of places.
-        late_only: whether only the later half of the choices shows it.
+        since: the index of the choice that it begins with.
+        until: the index of the first choice that no longer shows it; 0: it lasts.
+        looks: by how much the chance is corrected, for the bounds and parts of the choices that it is the best of.
     """
 
     condition: PlaceCondition
@@ -247,7 +281,14 @@ class Habit:
     lines: tuple[str, ...] = ()
     chance: float = 1.0
     across: bool = False
-    late_only: bool = False
+    since: int = 0
+    until: int = 0
+    looks: float = 1.0
+
+    @property
+    def part(self) -> slice:
+        """The choices that it holds for."""
+        return slice(self.since, self.until or None)
 
     @property
     def count(self) -> int:
@@ -256,14 +297,19 @@ class Habit:
 
     @property
     def share(self) -> float:
-        """The share of the choices that satisfy the condition."""
-        return self.count / len(self.kept)
+        """The share that satisfies the condition, of the choices that it holds for."""
+        kept = self.kept[self.part]
+        return sum(kept) / len(kept)
+
+    @property
+    def late_only(self) -> bool:
+        """Whether only later choices show it."""
+        return self.since > 0
 
     @property
     def kind(self) -> Literal["hard", "soft"]:
-        """``hard`` if nearly all choices satisfy the condition (of the later half with ``late_only``), else ``soft``."""
-        share = self.windows[1] / (len(self.kept) // 2) if self.late_only else self.share
-        return "hard" if share >= HARD else "soft"
+        """``hard`` if nearly all of enough choices satisfy the condition, else ``soft``."""
+        return "hard" if self.share >= HARD and len(self.kept[self.part]) >= _LEAST_HARD else "soft"
 
     @cached_property
     def windows(self) -> tuple[int, int]:
@@ -271,19 +317,40 @@ class Habit:
         half = len(self.kept) // 2
         return sum(self.kept[:half]), sum(self.kept[-half:])
 
-    @property
+    @cached_property
     def ended(self) -> bool:
-        """Whether the later half of the choices no longer shows it."""
-        early, late = self.windows
-        half = len(self.kept) // 2
-        if self.late_only or not half:
+        """Whether it held for earlier choices alone, or the later half or third of all choices no longer shows it."""
+        return bool(self.until) or (
+            not self.since and any(map(self._is_over_in, (len(self.kept) // 2, len(self.kept) // 3)))
+        )
+
+    def _is_over_in(self, last: int) -> bool:
+        """Return whether chance explains the last choices, so many of them, better than the rate of those before."""
+        if not last:
             return False
-        rate = (early + 1) / (half + 2)
+        rate = (sum(self.kept[:-last]) + 1) / (len(self.kept) - last + 2)
         likelier = 0.0
-        for kept, share in zip(self.kept[-half:], self.shares[-half:], strict=True):
+        for kept, share in zip(self.kept[-last:], self.shares[-last:], strict=True):
             by_chance = min(max(share, 0.01), 0.99)
             likelier += log(by_chance / rate) if kept else log((1 - by_chance) / (1 - rate))
-        return not late or likelier > _ENDED
+        return not any(self.kept[-last:]) or likelier > _ENDED
+
+    @property
+    def weight(self) -> float:
+        """By how much its chance counts: the lack of something takes more proof."""
+        return _LACK if self.condition.lack else 1
+
+    def chance_in(self, since: int, until: int) -> float:
+        """Return the chance of it in a part of the choices; 1 where too few of them keep it, or hardly more than the offer explains."""
+        kept, shares = self.kept[since : until or None], self.shares[since : until or None]
+        count, expected = sum(kept), sum(shares)
+        if (
+            count < SHARE * len(kept)
+            or len(kept) < _LEAST_CHOICES
+            or count <= expected + _HARDLY * (expected * (1 - expected / len(kept))) ** 0.5
+        ):
+            return 1.0
+        return min(1.0, tail(shares, count) * self.weight)
 
 
 @dataclass(frozen=True)
@@ -305,56 +372,52 @@ class Identified:
 
 
 class Catalogue:
-    """The places by kind and town; computes which share of the places on offer satisfies a condition, with a cache."""
+    """The places by kind and town, and which of a kind satisfy a condition: a number with a bit for each place, so that shares of an offer are counted at once."""
 
     def __init__(self, places: Iterable[LogPlace]) -> None:
         by_part: dict[tuple[str, str], list[LogPlace]] = {}
+        self._of_kind: dict[str, list[LogPlace]] = {}
+        self._bits: dict[str, int] = {}
         for place in places:
             by_part.setdefault((place.kind, place.city), []).append(place)
+            of_kind = self._of_kind.setdefault(place.kind, [])
+            self._bits[place.id] = 1 << len(of_kind)
+            of_kind.append(place)
         self._parts = {part: tuple(members) for part, members in by_part.items()}
         #: The conditions on values that a place fits.
         self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
-        self._counts: dict[tuple[str, str] | str, Counter[PlaceCondition]] = {}
-        self._shares: dict[tuple[object, ...], float | None] = {}
+        self._masks: dict[tuple[object, ...], int] = {}
+        self._of_user: dict[tuple[object, ...], int] = {}
 
     def part(self, kind: str, city: str) -> tuple[LogPlace, ...]:
         """Return the places of a kind in a town; empty where there are none."""
         return self._parts.get((kind, city), ())
 
     def forget(self) -> None:
-        """Clear the cached shares of one user's choices, to bound memory; counts over the catalogue itself stay."""
-        self._shares.clear()
-        self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
+        """Clear what is remembered of one user's choices, to bound memory; what is known of the catalogue itself stays."""
+        self._of_user.clear()
+        if len(self._masks) > _MASKS:
+            self._masks.clear()
 
-    def fits(self, condition: PlaceCondition, choice: Choice) -> bool:
-        """Return whether the place that was taken satisfies a condition."""
-        if condition.sort in ("is", "has"):
-            return condition in self.values(choice.place)
-        return condition.fits(choice.place, choice)
+    def taken(self, choice: Choice) -> tuple[int, int]:
+        """Return the bits of the place that was taken, and of all that was on offer."""
+        known, key = (self._of_user, choice.line) if choice.of is None else (self._masks, choice.of)
+        if (offer := known.get((key,))) is None:
+            offer = known[key,] = sum({self._bits[place.id] for place in choice.offer})
+        return self._bits[choice.place.id], offer
 
-    def share(self, condition: PlaceCondition, choice: Choice, given: tuple[PlaceCondition, ...] = ()) -> float | None:
-        """Return the share of the offer that satisfies a condition, among places that agree with the choice on ``given``; or None."""
-        stated = (each for each in choice.stated if each.field != condition.field and each not in given)
-        given = (*given, *stated)
-        if condition.sort in ("is", "has") and not given:
-            return self._of_value(condition, choice)
-        alone = any(each.circumstantial for each in (condition, *given)) or choice.of is None
-        pattern = [self.fits(other, choice) for other in given]
-        key = ((choice.line, choice.of) if alone else choice.of, condition, given, tuple(pattern))
-        if key not in self._shares:
-            places: Sequence[LogPlace] = choice.offer
-            if given:
-                places = [place for place in places if [other.fits(place, choice) for other in given] == pattern]
-            fitting = sum([condition.fits(place, choice) for place in places])
-            self._shares[key] = fitting / len(places) if places else None
-        return self._shares[key]
-
-    def _of_value(self, condition: PlaceCondition, choice: Choice) -> float:
-        """Return the share of the offer that satisfies a condition on a value, from cached counts."""
-        key = choice.of or choice.line
-        if key not in self._counts:
-            self._counts[key] = Counter(chain.from_iterable(map(self.values, choice.offer)))
-        return self._counts[key][condition] / len(choice.offer)
+    def fitting(self, condition: PlaceCondition, choice: Choice) -> int:
+        """Return the bits of the places that satisfy a condition: all of the kind, or those on offer where it depends on the choice."""
+        places: Sequence[LogPlace]
+        if condition.sort in ("within_m", "shown"):
+            known, places = self._of_user, choice.offer
+            key: tuple[object, ...] = (condition, choice.line, choice.of)
+        else:
+            known, places = self._masks, self._of_kind[choice.place.kind]
+            key = (condition, choice.place.kind, choice.clock if condition.sort == "open_then" else "")
+        if (mask := known.get(key)) is None:
+            mask = known[key] = sum({self._bits[place.id] for place in places if condition.fits(place, choice)})
+        return mask
 
 
 class HabitFinder:
@@ -363,6 +426,7 @@ class HabitFinder:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._remembered: dict[tuple[object, ...], Identified] = {}
+        self._known_offers: dict[tuple[object, ...], list[tuple[int, int, int]]] = {}
 
     def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[PlaceCondition] = ()) -> Identified:
         """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds share.
@@ -390,23 +454,26 @@ class HabitFinder:
         """Return the habits that several kinds show together, each still clear when any one kind is left out."""
         members = [*chain(*by_kind.values())]
         choices = sorted(members, key=lambda choice: choice.at)
-        fields = _conditions(self._catalogue, members, across=True)
+        fields = [of_part[0] for of_part in _conditions(self._catalogue, choices, across=True)]
         habits, left_out = [], []
-        level = CHANCE / max(1, sum(map(len, fields)))
+        level = FALSE_DISCOVERIES / max(
+            1, sum(map(len, fields))
+        )  # Bonferroni's: the kinds are looked at one by one, too
         for condition in chain(*fields):
-            habit = replace(self.measured(condition, choices), across=True)
-            holding, telling = self._kinds_of(habit, by_kind, own)
-            if len(holding) < max(2, _OF_KINDS * len(telling)) or not self._is_clear(habit, choices, level):
+            habit = replace(self._best([[condition]] * len(_parts(len(choices))), choices), across=True)
+            if habit.chance > level:
                 continue
-            without = ([choice for choice in choices if choice.place.kind != name] for name in by_kind)
-            measured = (self.measured(condition, others) for others in without)
-            if any(not others.kept or others.chance > level for others in measured):
+            holding, telling = self._kinds_of(habit, by_kind, own)
+            if len(holding) < max(2, _OF_KINDS * len(telling)):
+                continue
+            without = ([choice for choice in choices[habit.part] if choice.place.kind != name] for name in by_kind)
+            if any(self.measured(condition, others).chance_in(0, 0) > level for others in without):
                 continue
             if habit.ended:
                 left_out.append(LeftOut(condition, "ended"))
             else:
                 habits.append(habit)
-        kept, more = self._unexplained(habits, choices, ())
+        kept, more = self._unexplained(habits, choices, (), level)
         return Identified(tuple(kept), (*left_out, *more))
 
     def _kinds_of(
@@ -443,77 +510,107 @@ class HabitFinder:
 
     def _looked_for(self, choices: Sequence[Choice], given: Sequence[PlaceCondition]) -> Identified:
         """Test all candidate conditions on the choices, and return the clear habits that no other condition explains."""
-        every = _conditions(self._catalogue, choices, across=False)
-        fields = [conditions for conditions in every if not set(conditions).intersection(given)]
-        tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
-        level = _level([habit for measured in tried for habit in measured if habit.condition.sort != "shown"])
-        clear: list[Habit] = []
-        for conditions, measured in zip(fields, tried, strict=True):
-            best = min(measured, key=lambda habit: (habit.chance, -habit.count))
-            if self._is_clear(best, choices, BESIDE if best.condition.sort == "shown" else level):
-                clear.append(best)
-            elif (half := self._half(conditions, choices, level)) is not None:
-                clear.append(half)
+        fields = _conditions(self._catalogue, choices, across=False)
+        fields = [of_part for of_part in fields if not set(of_part[0]).intersection(given)]
+        tried = [self._best(of_part, choices) for of_part in fields]
+        wishes = [habit for habit in tried if habit.condition.sort != "shown"]
+        count = _testable(wishes)
+        clear = _discovered(wishes, count)
+        of_list = [habit for habit in tried if habit.condition.sort == "shown" and habit.chance <= _BY_PLACE]
         # A habit that has ended still explains what went with it.
-        habits, explained = self._unexplained(clear, choices, given)
+        level = FALSE_DISCOVERIES * max(1, len(clear)) / count
+        habits, explained = self._unexplained([*clear, *of_list], choices, given, level)
         ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
         return Identified(tuple(habit for habit in habits if not habit.ended), (*ended, *explained))
+
+    def _best(self, of_part: Sequence[Sequence[PlaceCondition]], choices: Sequence[Choice]) -> Habit:
+        """Return the clearest habit among the conditions of each part of the choices.
+
+        Its chance is that of Simes' procedure (1986) for all bounds of a part, half of it spent on all choices and half on the later parts.
+        """
+        parts = _parts(len(choices))
+        best, likely = Habit(of_part[0][0], (), ()), 2.0
+        whole: dict[PlaceCondition, Habit] = {}
+        for (since, until), conditions in zip(parts, of_part, strict=True):
+            for condition in conditions:
+                if condition not in whole:
+                    whole[condition] = self.measured(condition, choices)
+            chances = [whole[condition].chance_in(since, until) for condition in conditions]
+            first = min(chances)
+            if first == 1 and best.kept:
+                continue
+            looks = min(each * len(chances) / rank for rank, each in enumerate(sorted(chances), 1)) / first
+            looks *= 1 if len(parts) == 1 else 2 if not (since or until) else len(parts) - 1
+            chance = min(1.0, first * looks)
+            if (unlikely := chance / (_PART if since or until else 1)) < likely:
+                habit = whole[conditions[chances.index(first)]]
+                best, likely = replace(habit, since=since, until=until, chance=chance, looks=looks), unlikely
+        return best if best.chance == 1 else replace(best, chance=max(best.chance, self._by_place(best, choices)))
 
     def measured(
         self, condition: PlaceCondition, choices: Sequence[Choice], given: tuple[PlaceCondition, ...] = ()
     ) -> Habit:
-        """Return a condition with how choices satisfy it; the offer of each is limited to places that agree with it on ``given``."""
-        # Of a choice without a list nothing is known of the place in it.
-        within = [choice for choice in choices if condition.sort != "shown" or choice.of is None]
-        kept, shares, lines = [], [], []
-        for choice in within:
-            share = self._catalogue.share(condition, choice, given)
-            fits = self._catalogue.fits(condition, choice)
-            kept.append(fits)
-            shares.append(float(fits) if share is None else share)
-            if fits:
-                lines.append(choice.line)
-        chance = tail(shares, sum(kept)) if sum(kept) > sum(shares) else 1.0
-        return Habit(condition, tuple(kept), tuple(shares), tuple(lines), chance)
+        """Return a condition with how choices satisfy it; the offer of each is limited to places that agree with it on ``given`` and on what was stated."""
+        if condition.sort == "shown":  # of a choice without a list nothing is known of the place in it
+            choices = [choice for choice in choices if choice.of is None]
+        offers = self._offers(choices, condition.field, given)
+        fitting = self._catalogue.fitting
+        if condition.circumstantial:
+            masks = [fitting(condition, choice) for choice in choices]
+        else:
+            of_kind = {choice.place.kind: choice for choice in choices}
+            mask_of = {kind: fitting(condition, choice) for kind, choice in of_kind.items()}
+            masks = [mask_of[choice.place.kind] for choice in choices]
+        kept = tuple([mask & taken > 0 for mask, (taken, _, _) in zip(masks, offers, strict=True)])
+        shares = [(mask & offer).bit_count() / count for mask, (_, offer, count) in zip(masks, offers, strict=True)]
+        return Habit(condition, kept, tuple(shares), tuple(choice.line for choice in compress(choices, kept)))
 
-    def _is_clear(self, habit: Habit, choices: Sequence[Choice], level: float) -> bool:
-        """Return whether a habit is significant: unlikely by chance, kept by most choices, and not due to one place alone."""
-        if habit.chance > level or habit.share < SHARE:
-            return False
+    def _offers(
+        self, choices: Sequence[Choice], field: str, given: tuple[PlaceCondition, ...]
+    ) -> list[tuple[int, int, int]]:
+        """Return for each choice the bits of its place and of the offer, and the size of the offer, limited by conditions on other fields than one."""
+        stated = any(each.field == field for choice in choices for each in choice.stated)
+        key = (tuple([choice.line for choice in choices]), given, field if stated else "")
+        if key not in self._known_offers:
+            offers = self._known_offers[key] = []
+            for choice in choices:
+                taken, offer = self._catalogue.taken(choice)
+                for other in (*given, *(each for each in choice.stated if each.field != field and each not in given)):
+                    mask = self._catalogue.fitting(other, choice)
+                    offer &= mask if mask & taken else ~mask
+                offers.append((taken, offer, offer.bit_count()))
+        return self._known_offers[key]
+
+    def _by_place(self, habit: Habit, choices: Sequence[Choice]) -> float:
+        """Return 0, or 1 where a habit is not clear with each place counted at its first choice alone; a place in a list is always clear."""
         if habit.condition.sort == "shown":
-            return True
-        kept = Counter(choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits)
-        every = Counter(choice.place.id for choice in choices)
-        # So many places, each taken once, would tell as much as these that are taken again and again (Kish's effective size).
-        places = round(len(choices) ** 2 / sum(count**2 for count in every.values()))
-        share = sum(habit.shares) / len(habit.shares)
-        return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
-
-    def _half(self, conditions: Sequence[PlaceCondition], choices: Sequence[Choice], level: float) -> Habit | None:
-        """Return a habit that only the later half of the choices shows, or only the earlier half and that has ended; else None."""
-        half = len(choices) // 2
-        for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
-            best = min((self.measured(condition, part) for condition in conditions), key=lambda habit: habit.chance)
-            whole = self.measured(best.condition, choices)
-            late = part[-1] is choices[-1]
-            if self._is_clear(best, part, level / 2) and (late or whole.ended):
-                return replace(whole, chance=best.chance, late_only=late)
-        return None
+            return 0.0
+        first: dict[str, tuple[bool, float]] = {}
+        for choice, kept, share in zip(
+            choices[habit.part], habit.kept[habit.part], habit.shares[habit.part], strict=True
+        ):
+            first.setdefault(choice.place.id, (kept, share))
+        hits = sum(kept for kept, _ in first.values())
+        return float(hits < 2 or tail([share for _, share in first.values()], hits) > PLACES)  # noqa: PLR2004  one place is no habit
 
     def _unexplained(
-        self, clear: Sequence[Habit], choices: Sequence[Choice], given: Sequence[PlaceCondition]
+        self, clear: Sequence[Habit], choices: Sequence[Choice], given: Sequence[PlaceCondition], level: float
     ) -> tuple[list[Habit], list[LeftOut]]:
         """Split clear habits into those that hold given all others, and those that other conditions explain.
 
         The clearest comes first, then whichever holds beside those there are; one that later ones explain goes again. What is left may still be explained by one
         that did not come in, as that one is by it: both are left out.
         """
-        level = BESIDE / max(1, len(clear) + len(given) - 1)
 
         def holds(habit: Habit, others: Iterable[Habit]) -> bool:
             """Return whether a habit is still significant among choices and places that agree on the other conditions."""
             conditions = [*given, *(other.condition for other in others if other is not habit)]
-            return not conditions or self.measured(habit.condition, choices, tuple(conditions)).chance <= level
+            if not conditions:
+                return True
+            beside = self.measured(habit.condition, choices, tuple(conditions))
+            return beside.chance_in(habit.since, habit.until) * habit.looks <= (
+                _BY_PLACE if habit.condition.sort == "shown" else level
+            )
 
         kept: list[Habit] = []
         for habit in sorted(clear, key=lambda habit: (habit.chance, -habit.count, habit.condition.id)):
@@ -535,11 +632,22 @@ class HabitFinder:
         return [habit for habit in kept if habit not in doubtful], out
 
 
-def _level(tried: Sequence[Habit]) -> float:
-    """Return the significance level for one habit: CHANCE by the number of testable ones (Tarone's correction of Bonferroni's)."""
-    least = sorted(tail(habit.shares, len(habit.shares)) for habit in tried)
-    count = next((count for count in range(1, len(least) + 1) if bisect_right(least, CHANCE / count) <= count), 1)
-    return CHANCE / count
+def _testable(tried: Sequence[Habit]) -> float:
+    """Return how many tests count: those that could be clear at all (Gilbert 2005, after Tarone 1990), a lack as much less as it has to be clearer."""
+    least = sorted((prod(habit.shares) * habit.weight, 1 / habit.weight) for habit in tried)
+    counts = range(1, len(least) + 1)
+    bound = next(
+        (count for count in counts if bisect_right(least, (FALSE_DISCOVERIES / count, 2)) <= count), len(least)
+    )
+    return max(1.0, sum(weight for chance, weight in least if chance <= FALSE_DISCOVERIES / max(1, bound)))
+
+
+def _discovered(tried: Sequence[Habit], count: float) -> list[Habit]:
+    """Return the habits that Benjamini & Hochberg's procedure finds among so many tests."""
+    chances = sorted(habit.chance for habit in tried)
+    ranks = (rank for rank in range(len(chances), 0, -1) if chances[rank - 1] <= FALSE_DISCOVERIES * rank / count)
+    level = FALSE_DISCOVERIES * next(ranks, 0) / count
+    return [habit for habit in tried if habit.chance <= level]
 
 
 def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
@@ -547,15 +655,29 @@ def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
     return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
 
 
-def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[PlaceCondition]]:
-    """Return candidate conditions in groups, at most one to be used of each: shared values, and the bounds on each figure."""
+def _parts(count: int) -> list[tuple[int, int]]:
+    """Return the parts of so many choices that a habit may hold for: all of them, later ones, and earlier ones; since and until, 0 for the end."""
+    cuts = [count // 3, count // 2, count * 2 // 3] if count >= _LEAST_PARTS else []
+    return [(0, 0), *((cut, 0) for cut in cuts), *((0, cut) for cut in cuts)]
+
+
+def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[list[PlaceCondition]]]:
+    """Return candidate conditions in groups, at most one to be used of each, for each part of the choices: values, and the bounds on each figure."""
+    parts = [slice(since, until or None) for since, until in _parts(len(choices))]
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
-    often = (condition for condition, count in counts.items() if count > 1)
-    values = [[condition] for condition in sorted(often, key=lambda each: (each.id, str(each.value)))]
-    bounds = bounds_of(choices).items()
-    of_figures = [conditions for (_, sort), conditions in bounds if not across or sort not in _OF_ONE_KIND]
+    values = [condition for condition, count in counts.items() if count > 1]
+    if not across:  # the lack of what enough of what was on offer has, and few of the choices
+        offered = {place.id: place for choice in choices for place in choice.offer}
+        there = Counter(chain.from_iterable(map(catalogue.values, offered.values())))
+        enough = [
+            each for each, count in there.items() if count >= _AVOIDED * len(offered) and isinstance(each.value, str)
+        ]
+        values += [replace(each, forbids=True) for each in enough if counts[each] <= (1 - SHARE) * len(choices)]
+    groups = [[[condition]] * len(parts) for condition in sorted(values, key=lambda each: (each.id, str(each.value)))]
+    bounds = bounds_of(choices, parts).items()
+    groups += [of_parts for (_, sort), of_parts in bounds if not across or sort not in _OF_ONE_KIND]
     listed = places_shown(choices)
-    return [*values, *of_figures, *([listed] if listed else [])]
+    return [*groups, *([[listed] * len(parts)] if listed else [])]
 
 
 # -- sessions of users -------------------------------------------------------------------------------------------------

@@ -43,12 +43,14 @@ from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise, opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_rows, write_tool
 
-from .evidence import Source, is_figure, requirement_of
+from .evidence import Source, currency_of, is_figure, requirement_of
 from .habits import (
+    FALSE_DISCOVERIES,
     Catalogue,
     Choice,
     Habit,
     HabitFinder,
+    Identified,
     Kinds,
     LeftOut,
     LogSession,
@@ -62,7 +64,7 @@ from .habits import (
     spoken,
     values_of,
 )
-from .logs import BehaviourLog, Event, LogPlace, UserLog, open_log
+from .logs import BehaviourLog, Event, LogPlace, Progress, UserLog, open_log, silent
 from .tools import meaning_of
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
@@ -140,12 +142,15 @@ class CaseMaker:
         self._identifier = HabitFinder(self._catalogue)  # which remembers what it found for one user
         self._catalogue.forget()
         number = 1
+        every = [choice for _, choice in user.choices]
         for kind in sorted(by_kind):
             sure: list[MadeCase] = []
             doubtful: list[MadeCase] = []
             none: list[MadeCase] = []
             for moment in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
-                outcome = self._case(moment, number + len(sure))
+                # Who looks at many sessions finds a habit by chance in one of them: it must show in all choices, too.
+                lasting = self._identifier.identify(every, kind).habits if sure or doubtful or none else None
+                outcome = self._case(moment, number + len(sure), lasting)
                 (none if outcome.case is None else doubtful if outcome.case.truth.proposals else sure).append(outcome)
                 if len(sure) == self._each:
                     break
@@ -155,18 +160,23 @@ class CaseMaker:
 
     # -- identify
 
-    def _case(self, moment: QueryMoment, number: int) -> MadeCase:
-        """Return the case of one query, with requirements from its words, earlier words and habits; or the reason for none."""
+    def _case(self, moment: QueryMoment, number: int, lasting: Sequence[Habit] | None) -> MadeCase:
+        """Return the case of one query, with requirements from its words, earlier words and habits (``lasting`` ones); or the reason for none."""
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
-        identified = self._identifier.identify(moment.choices, session.kind, asked)
+        nothing = lasting is not None and not lasting
+        identified = Identified() if nothing else self._identifier.identify(moment.choices, session.kind, asked)
         fields = {condition.field for condition in asked}
         before = self._stated(moment.before, choice)
         stated = {condition: event for condition, event in before.items() if condition.field not in fields}
         fields |= {condition.field for condition in stated}
         here = (habit for habit in identified.habits if now.point or habit.condition.sort != "within_m")
-        habits = [habit for habit in here if habit.condition.field not in fields]
+        shown_in_all = [habit.condition.about for habit in identified.habits if lasting is None]
+        shown_in_all += [habit.condition.about for habit in lasting or ()]
+        habits = [
+            habit for habit in here if habit.condition.field not in fields and habit.condition.about in shown_in_all
+        ]
         if not habits and not stated:
             return MadeCase(about, None, "nothing hidden is shown by what came before", identified.left_out)
         right = self._nearest([*asked, *stated, *(habit.condition for habit in habits)], moment)
@@ -242,7 +252,7 @@ class CaseMaker:
         part = self._catalogue.part(now.place.kind, now.place.city)
         own = (place for place in part if (place.city, normalise(place.name)) not in self._shared_names)
         fitting = [place for place in own if all(condition.fits(place, now) for condition in required)]
-        return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
+        return min(fitting, key=lambda place: (metres(now.point, place.point) or 0.0, place.id), default=None)
 
     # -- weigh
 
@@ -412,6 +422,7 @@ class LogReport:
 
     Attributes:
         counts: users, events, sessions, glances left out, choices, cases, drafts.
+        false_discovery_rate: the expected share of false habits among those found in one user's choices of one kind of place.
         requirements: how many by kind and source, such as ``hard, profile``.
         left_out: how many conditions and sessions are left out, by why.
         examples: the first of them, each with the case, the condition and the choices that it shares with another.
@@ -419,6 +430,7 @@ class LogReport:
     """
 
     counts: Counter[str] = field(default_factory=Counter)
+    false_discovery_rate: float = FALSE_DISCOVERIES
     requirements: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
@@ -437,6 +449,7 @@ class LogReport:
     def lines(self) -> Iterator[str]:
         """Yield the report as lines of text."""
         yield self.told
+        yield f"at most {self.false_discovery_rate:.0%} of a user's habits are expected to be false by chance (Benjamini & Hochberg 1995)"
         for title in ("requirements", "left_out", "odd"):
             if counts := getattr(self, title):
                 yield f"{title.replace('_', ' ')}:"
@@ -468,7 +481,15 @@ class LogReport:
                 self.examples.append(f"{outcome.about}: {out.condition.words('en')}: {out.why}{other}")
 
 
-def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CASES, redact: bool = False) -> LogReport:
+def build_from_logs(
+    folder: Path,
+    dest: Path,
+    *,
+    each: int = 1,
+    cases: int = CASES,
+    redact: bool = False,
+    progress: Progress = silent,
+) -> LogReport:
     """Write a suite of cases made from a folder of behaviour logs, and return a report.
 
     Args:
@@ -477,13 +498,18 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CAS
         each: how many cases a user has for one kind of place, the latest ones.
         cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
         redact: whether aliases replace personal data, which are refused otherwise, and points are rounded to about 100 m.
+        progress: takes a line of text each 50,000 events, as they are read and as they are looked at.
 
     Raises:
         UsageError: the folder lacks a file or holds no case, or the suite cannot be written.
         SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data.
     """
     report = LogReport()
-    with open_log(folder, redact=redact) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
+    with (
+        open_log(folder, redact=redact, progress=progress) as log,
+        new_folder(dest) as suite,
+        tempfile.TemporaryFile() as spill,
+    ):
         maker = CaseMaker(log, each)
         written: list[tuple[str, int, int]] = []
         profiles: dict[str, JsonObject] = {}
@@ -510,6 +536,7 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CAS
             license="LicenseRef-own-logs",
             schema_version=SUITE_SCHEMA,
             coordinates="wgs84",
+            currency=currency_of(_money(log.places.values())),
             description="Cases out of logs of behaviour.",
         )
         write_manifest(suite / "suite.yaml", manifest)
@@ -539,6 +566,18 @@ def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonOb
     write_rows(folder / "activities.jsonl", [{"uid": "", "visits": [], "searches": []}])
     if profiles:
         write_rows(folder / "users.jsonl", (profiles[uid] for uid in sorted(profiles)))
+
+
+def _money(places: Iterable[LogPlace]) -> str:
+    """Return the names of the catalogue's columns about money with their texts, each once."""
+    words = ("currency", *_FIGURES["price"])
+    rows = (item for place in places for item in place.row.items())
+    texts = (
+        f"{name} {value if isinstance(value, str) else ''}"
+        for name, value in rows
+        if any(word in name.lower() for word in words)
+    )
+    return "\n".join(dict.fromkeys(texts))
 
 
 def _row(place: LogPlace) -> JsonObject:

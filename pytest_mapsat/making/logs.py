@@ -39,6 +39,8 @@ _SHOWN_AT_MOST = 10
 #: Events are spread over so many files by user: few enough to be open at once. The number is fixed, as the order of users follows from it.
 _SPILLS = 64
 _MILLISECONDS = 1e11
+#: Progress is shown each so many events.
+_STEP = 50_000
 #: What the report calls personal data; how many values without any are remembered, and the decimals of points that are told (about 100 m).
 PERSONAL = "personal data"
 _PLAIN, _ROUGH = 20_000, 3
@@ -46,6 +48,11 @@ _PLAIN, _ROUGH = 20_000, 3
 _LONGEST_COLUMN = 80
 _COLUMN = re.compile(rf"(?=.*\w)[^.\x00-\x1f]{{1,{_LONGEST_COLUMN}}}")
 Parsed = TypeVar("Parsed")
+Progress = Callable[[str], object]
+
+
+def silent(line: str) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +116,12 @@ class BehaviourLog:
     places: Mapping[str, LogPlace]
     oddities: Oddities
     spills: tuple[Path, ...]
+    read: int = 0
+    progress: Progress = silent
 
     def users(self) -> Iterator[UserLog]:
         """Yield each user with all events, without duplicates, in an order that depends only on the users' ids."""
+        done = 0
         for spill in self.spills:
             by_user: dict[bytes, list[bytes]] = {}
             with spill.open("rb") as file:
@@ -119,7 +129,11 @@ class BehaviourLog:
                     user, _, rest = line.partition(b"\t")
                     by_user.setdefault(user, []).append(rest)
             for user in sorted(by_user):
-                yield self._user(json.loads(user), by_user.pop(user))
+                lines = by_user.pop(user)
+                yield self._user(json.loads(user), lines)
+                before, done = done, done + len(lines)
+                if done // _STEP > before // _STEP:
+                    self.progress(f"{done:,} of {self.read:,} events looked at")
 
     def _user(self, uid: str, lines: list[bytes]) -> UserLog:
         """Return one user's log from spilled lines, without duplicate events and sorted by time."""
@@ -259,12 +273,13 @@ class _LogReader:
 
 
 @contextmanager
-def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
+def open_log(folder: Path, *, redact: bool = False, progress: Progress = silent) -> Iterator[BehaviourLog]:
     """Yield a folder of logs with its events sorted into temporary files by user, which are deleted afterwards.
 
     Args:
         folder: the logs.
         redact: whether aliases replace personal data, and points are rounded; else these are refused.
+        progress: takes a line of text each 50,000 events.
 
     Raises:
         UsageError: it lacks events or the catalogue.
@@ -285,15 +300,19 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[BehaviourLog]:
             key = json.dumps(uid).encode()
             opened[zlib.crc32(key) % _SPILLS].write(key + b"\t" + json.dumps(data, ensure_ascii=False).encode() + b"\n")
 
+        read = 0
         for path in _event_files(folder):
             for uid, event in reader.parsed(path, reader.event):
                 spill(uid, event)
+                read += 1
+                if not read % _STEP:
+                    progress(f"{read:,} events read")
         if (folder / USERS).is_file():
             for uid, profile in reader.parsed(folder / USERS, reader.profile):
                 spill(uid, profile)
         files.close()
         reader.refuse()
-        yield BehaviourLog(places, oddities, spills)
+        yield BehaviourLog(places, oddities, spills, read, progress)
 
 
 def _event_files(folder: Path) -> list[Path]:

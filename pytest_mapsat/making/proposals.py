@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_mapsat.formats import PersonalData
@@ -30,7 +31,7 @@ from pytest_mapsat.model import (
     digest,
     shown,
 )
-from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
+from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text, lexicon_of, read
 
 from .conversations import LoggedConversation, LoggedMessage, trajectory_of
 from .evidence import (
@@ -42,6 +43,7 @@ from .evidence import (
     any_spoken,
     fields_apart,
     figures_in,
+    in_full,
     is_figure,
     known_before_reply,
     language_of,
@@ -60,6 +62,8 @@ from .evidence import (
 
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")
 _DAY = 24 * 60
+#: What is before it is the afternoon's where both may be meant.
+_MORNING = 7 * 60
 #: Words of the names of ids.
 _IDENTITY = frozenset({"id", "ids", "sku", "code", "ref"})
 #: So many phrases of questions ask for an answer.
@@ -131,7 +135,7 @@ def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) ->
     chosen: dict[tuple[str, str], tuple[_Refusal, FieldDifference]] = {}
     notes: list[str] = []
     for refusal in refusals:
-        clock, known_at = talk.clock(refusal.words)
+        clock, known_at = talk.clock(refusal)
         asked, things = f"{talk.query} {refusal.words}", [*talk.things.values()]
         fields = fields_apart(refusal.things, accepted, refusal.words, clock, asked=asked, things=things)
         supports = [support_for(talk.stated(each, refusal.words), earlier, known_at) for each in fields]
@@ -327,8 +331,13 @@ def _answer(refusal: _Refusal, condition: FieldDifference, talk: _ReadConversati
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
     phrases = [phrase for phrase in language if language_of(phrase) == talk.conversation.language]
     own = [*([condition.text] if condition.text else []), *filter(tells, words_of(condition.field)), condition.field]
-    asked = tuple(dict.fromkeys([*phrases[: _PHRASES - 2], *own]))[:_PHRASES]
+    asked = tuple(dict.fromkeys([*phrases[: _PHRASES - len(own)], *own]))[:_PHRASES]
     return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
+
+
+def _clock_of(minute: int) -> str:
+    """Return a minute of the day, or of the next, as a time of day."""
+    return f"{minute % _DAY // 60:02}:{minute % 60:02}"
 
 
 class _ReadConversation:
@@ -523,23 +532,48 @@ class _ReadConversation:
         rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
         return rows and tool is not None and not tool.entities and not tool.profile
 
-    def clock(self, words: str) -> tuple[str, str]:
+    def clock(self, refusal: _Refusal) -> tuple[str, str]:
         """Return the time of day that the user asks about, and the place before the reply that gave it.
 
-        It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none.
+        It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none. Of several
+        times ("half seven" may be in the morning), and of any that is not about opening, it is the first at which what was refused is shut and what was taken
+        is open; a time at which something closes is the user's own only where there is no other.
         """
-        at_query = self.conversation.query.place
-        for text, place in ((words, ""), (self.query, at_query)):
-            for opening in conditions_of(fold_text(text).text).openings:
-                if len(opening.minutes) == 1:
-                    return f"{opening.minutes[0] % _DAY // 60:02}:{opening.minutes[0] % 60:02}", place
+        said = [(line.text, line.place) for line in self._lines[: self.conversation.reply_at] if line.role == "system"]
+        for text, place in ((refusal.words, ""), (self.query, self.conversation.query.place), *said):
+            full = in_full(text)
+            times = read(full, language=language_of(text), lexicon=lexicon_of(())).times
+            own = [time for time in times if time.role != "closing"] or times
+            minutes = sorted((minute for time in own for minute in time.minutes), key=lambda minute: minute < _MORNING)
+            openings = (
+                []
+                if (text, place) in said
+                else [
+                    each.minutes[0] for each in conditions_of(fold_text(full).text).openings if len(each.minutes) == 1
+                ]
+            )
+            apart = (minute for minute in minutes if self._apart_at(_clock_of(minute), refusal))
+            if (minute := next(chain(apart, openings), None)) is not None:
+                return _clock_of(minute), place
         match = _CLOCK.search(self.conversation.context.now or "")
         return (match[1], self.conversation.now_at) if match else ("", "")
 
+    def _apart_at(self, clock: str, refusal: _Refusal) -> bool:
+        """Return whether opening hours at a time of day tell what was refused from what was taken."""
+        paths = dict.fromkeys(path for thing in refusal.things for path in thing.values)
+        shut = [
+            path
+            for path in paths
+            if any(opens(value, clock) is False for thing in refusal.things for value in thing.values.get(path, ()))
+        ]
+        return any(
+            all(opens(value, clock) for thing in self.accepted for value in thing.values.get(path, ())) for path in shut
+        )
+
     def stated(self, condition: FieldDifference, words: str) -> FieldDifference:
         """Return a condition with the bound that the user's words give, if one separates the things; else unchanged."""
-        plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
-        figures = figures_in(words, condition.sort, plain=plain) if condition.bound else ()
+        plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(in_full(words)).text).openings
+        figures = figures_in(words, condition, plain=plain) if condition.bound else ()
         bounded = (condition.with_figure(figure) for figure in figures)
         return next((replace(field, worded=True) for field in bounded if field), condition)
 

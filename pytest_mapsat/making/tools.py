@@ -359,11 +359,19 @@ def _with_unit(kind: str, words: frozenset[str]) -> Json:
     return kind
 
 
+#: What the first text of a row is like where it is the name of a thing.
+_LIKE_A_NAME = re.compile(r"(?:[A-Z][a-z'’]|[\u4e00-\u9fff])[^:：/\n]{1,58}")
+
+
 def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return the key that holds the names of things: a usual one, else one with a name-like ending; None without one."""
+    """Return the key that holds the names of things: a usual one, else one with a name-like ending, else a first text of its own that looks like a name; or None."""
     keys = [key for key in things[0] if is_name(key)] if things and (len(things) > 1 or _id_key(things)) else []
     for key in (*_NAMES, *keys):
         if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things):
+            return key
+    for key in [*things[0]][:2] if len(things) > 1 else ():
+        texts = {str(thing.get(key)) for thing in things if isinstance(thing.get(key), str)}
+        if len(texts) == len(things) and all(map(_LIKE_A_NAME.fullmatch, texts)) and not _words(key) & _PEOPLE:
             return key
     return None
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.making.conversations import LoggedConversation, LoggedMessage
+from pytest_mapsat.making.evidence import in_full
 from pytest_mapsat.making.proposals import Proposals, proposals_of
 from pytest_mapsat.model import Case, Context, Requirement, Step, Tool
 
@@ -148,3 +149,75 @@ def test_any_text_of_a_user_is_read(text):
     talk = BY_ID["stairs"]
     lines = [*talk["lines"][:2], {"role": "user", "text": text}]
     assert proposed(talk, lines=lines, accepted_at=None).notes
+
+
+def two_places(refused: dict[str, Any], accepted: dict[str, Any], words: str, query: str = "A place?") -> Proposals:
+    """Return what is proposed where a user says something to one of two places and takes the other."""
+    rows = [{"id": "a", "name": "Blue Barn", **refused}, {"id": "b", "name": "Red Mill", **accepted}]
+    call = {"tool": "search_places", "arguments": {}, "result": {"results": rows}}
+    lines = [
+        {"role": "user", "text": query},
+        {"role": "agent", "text": "I recommend Blue Barn.", "calls": [call]},
+        {"role": "user", "text": words},
+        {"role": "agent", "text": "Then Red Mill."},
+        {"role": "user", "text": "Great, thanks!"},
+    ]
+    return proposed(BY_ID["stairs"], lines=lines, query_at=0, reply_at=1, accepted_at=3)
+
+
+@pytest.mark.parametrize(
+    ("query", "bound"),
+    [
+        ("我的车高2米6，停哪儿？", 2.6),
+        ("车高两米三五，停哪儿？", 2.35),
+        ("My van is two metres thirty high, where can I park?", 2.3),
+        ("I am six foot four and sleep in the van: where can I park?", 1.93),
+    ],
+)
+def test_a_size_in_words_is_the_bound_of_a_height(query, bound):
+    words = "进不去啊" if query[0] > "z" else "It would never fit."
+    low, high = {"max_height_m": 1.8, "price": 3}, {"max_height_m": 3.2, "price": 2}
+    (requirement,) = two_places(low, high, words, query).requirements
+    assert {path: match.min for path, match in requirement.check.where.items()} == {"max_height_m": bound}
+
+
+@pytest.mark.parametrize(
+    ("query", "bound"),
+    [("人均三百八以内的馆子？", 380), ("预算最多两千五，找个馆子", 2500), ("Dinner on a budget of a tenner?", 10)],
+)
+def test_a_sum_in_words_is_the_bound_of_a_price(query, bound):
+    proposals = two_places(
+        {"price": bound * 1.2}, {"price": bound * 0.9}, "太贵了" if bound > 10 else "Too dear.", query
+    )
+    (requirement,) = proposals.requirements
+    assert requirement.check.where["price"].max == bound
+
+
+@pytest.mark.parametrize(
+    ("query", "clock"),
+    [
+        ("我两点半到，去哪儿喝咖啡？", "14:30"),
+        ("Where can we go? We get there at half seven.", "19:30"),
+        ("Where to? I get off at quarter to seven.", "18:45"),
+    ],
+)
+def test_a_time_in_words_is_held_against_the_hours_of_both(query, clock):
+    shut = {"hours": "08:00-12:00" if clock < "15" else "08:00-18:00", "wifi": True}
+    words = "那时候都关门了" if query[0] > "z" else "They're shut by then."
+    (requirement,) = two_places(shut, {"hours": "08:00-23:00", "wifi": False}, words, query).requirements
+    assert requirement.check.where["hours"].time == clock
+
+
+def test_a_size_is_no_sum_of_money():
+    proposals = two_places(
+        {"max_height_m": 2.1, "price": 3}, {"max_height_m": 3.2, "price": 2}, "We'd scrape the roof at 2.80 m."
+    )
+    assert {phrase for answer in proposals.answers for phrase in answer.asked} & {"price", "max_height_m"} == {
+        "max_height_m"
+    }
+
+
+def test_half_a_price_is_no_time():
+    assert (
+        in_full("half price, or half seven hours, or half a mile") == "half price, or half seven hours, or half a mile"
+    )

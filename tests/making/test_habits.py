@@ -7,7 +7,7 @@ import pytest
 from behaviour_logs import found_and_wanted, made_logs
 
 from pytest_mapsat.making import build_from_logs
-from pytest_mapsat.making.habits import Catalogue, Choice, HabitFinder, PlaceCondition, tail
+from pytest_mapsat.making.habits import FALSE_DISCOVERIES, Catalogue, Choice, HabitFinder, PlaceCondition, tail
 from pytest_mapsat.making.logs import LogPlace
 
 
@@ -181,3 +181,80 @@ def test_a_wish_beside_the_order_of_a_list_is_still_a_habit():
 
     assert sum("quiet" in taken_of_lists(seed, "price", quiet_ones) for seed in range(10)) >= 9
     assert sum("price" in taken_of_lists(seed, "", cheap_ones) for seed in range(10)) >= 9
+
+
+def test_fewer_than_twenty_choices_make_nothing_hard():
+    places = cafes(*[QUIET] * 8, *[LOUD] * 12)
+    kinds = [identified(places, [at % 8 for at in range(count)]).habits[0].kind for count in (19, 20)]
+    assert kinds == ["soft", "hard"]
+
+
+def test_the_bound_of_a_habit_that_is_kept_in_three_of_four_choices_is_found():
+    places = cafes(*[{"price": price} for price in range(10, 50)])
+    taken = [
+        at
+        for cheap, dear in zip(range(10), [15, 20, 25, 30, 35, 39, 18, 28, 33, 12], strict=True)
+        for at in (cheap, dear, 9 - cheap, cheap)
+    ]
+    (habit,) = identified(places, taken).habits
+    assert (habit.condition, habit.kind) == (PlaceCondition("price", "most", 19.0), "soft")
+
+
+def test_a_bound_of_late_is_that_of_the_later_choices():
+    places = cafes(*[{"price": price} for price in range(10, 50)])
+    (habit,) = identified(places, list(range(0, 40, 2)) + list(range(10)) * 2).habits
+    assert (habit.condition, habit.late_only) == (PlaceCondition("price", "most", 19.0), True)
+
+
+def choices_it_takes(value):
+    """Return how many choices show a habit of places where a flag has a value, which half of the places have."""
+    places = cafes(*[{"chain": value}] * 20, *[{"chain": not value}] * 20)
+    return next(count for count in range(20) if identified(places, list(range(count))).habits)
+
+
+def test_a_lack_takes_more_proof_than_a_presence():
+    # Four times as unlikely by chance: of what half the places have, two choices more.
+    assert choices_it_takes(value=False) == choices_it_takes(value=True) + 2
+
+
+def test_what_is_never_taken_is_a_lack():
+    places = cafes(*[{"style": "modern"}] * 8, *[{"style": style} for style in ("old", "plain", "garden", "loft") * 3])
+    (habit,) = identified(places, [8 + at % 12 for at in range(36)]).habits
+    assert habit.condition == PlaceCondition("style", "is", "modern", forbids=True)
+    assert habit.condition.words("en") == "no style “modern”"
+
+
+def test_a_habit_that_ended_after_two_thirds_is_left_out():
+    places = cafes(*[QUIET] * 8, *[LOUD] * 12)
+    found = identified(places, [at % 8 for at in range(20)] + [8, 0, 9, 10, 1, 11, 12, 13, 14, 15])
+    assert [(out.condition.field, out.why) for out in found.left_out] == [("quiet", "ended")]
+
+
+def test_among_users_without_habits_no_more_than_the_stated_share_gets_one():
+    rng, users, found = random.Random(20_261_128), 400, 0
+    names = [f"flag{number}" for number in range(12)]
+    rows = [
+        {"price": rng.randint(10, 60), "rating": rng.randint(30, 50), **{name: rng.random() < 0.4 for name in names}}
+        for _ in range(40)
+    ]
+    places = cafes(*rows)
+    for _ in range(users):
+        taken = [rng.randrange(40) for _ in range(30)]
+        found += bool(identified(places, taken).habits)
+    # Each habit of such a user is false: the rate is at most FALSE_DISCOVERIES of the users.
+    assert found / users <= FALSE_DISCOVERIES
+
+
+def test_no_more_than_the_stated_share_of_what_is_found_is_false():
+    rng, right, found = random.Random(11_282_026), 0, 0
+    names = [f"flag{number}" for number in range(12)]
+    for _ in range(60):
+        places = cafes(
+            *[{"price": rng.randint(10, 60), **{name: rng.random() < 0.4 for name in names}} for _ in range(60)]
+        )
+        good = [at for at, place in enumerate(places) if place.row["flag0"]]
+        taken = [rng.randrange(60) if rng.random() < 0.1 else rng.choice(good) for _ in range(30)]
+        fields = [habit.condition.field for habit in identified(places, taken).habits]
+        right, found = right + fields.count("flag0"), found + len(fields)
+    assert right >= 55
+    assert 1 - right / found <= FALSE_DISCOVERIES

@@ -4,6 +4,7 @@ import json
 from datetime import datetime, timedelta
 
 import pytest
+import yaml
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.making.habits import Habit, Kinds, PlaceCondition, restore
@@ -132,7 +133,7 @@ def test_a_filter_of_the_query_is_asked_and_a_habit_stays_hidden(tmp_path, capsy
         event(30_001, "filter", where={"price": {"max": 30}}),
         event(30_002, "order", place="c4"),
     ]
-    report, (case,) = built(tmp_path, capsys, [*visits(16), *last])
+    report, (case,) = built(tmp_path, capsys, [*visits(21), *last])
     assert [(part["id"], part["kind"]) for part in case["truth"]["requirements"]] == [
         ("kind", "asked"),
         ("asked-price-at-most-30", "asked"),
@@ -144,12 +145,12 @@ def test_a_filter_of_the_query_is_asked_and_a_habit_stays_hidden(tmp_path, capsy
 
 def test_what_the_query_names_is_not_hidden(tmp_path, capsys):
     last = [event(30_000, "search", query="a quiet cafe"), event(30_002, "order", place="c4")]
-    _, (case,) = built(tmp_path, capsys, [*visits(16), *last])
+    _, (case,) = built(tmp_path, capsys, [*visits(21), *last])
     assert case["visible"]["query"] == "a cafe", "the session before: the last one leaves nothing unsaid"
 
 
 def test_what_comes_after_the_query_stays_in_the_builder(tmp_path, capsys):
-    later = [event(40_000, "say", text="Zanzibar was loud."), event(40_001, "order", place="c1", session="s-77")]
+    later = [event(40_000, "say", text="Zanzibar was loud."), event(40_001, "order", place="g1", session="s-77")]
     _, cases = built(tmp_path, capsys, [*visits(16), *later])
     assert cases
     text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "suite").rglob("*.*"))
@@ -253,3 +254,39 @@ def test_a_column_that_no_case_could_name_is_left_out_and_told_once(tmp_path, ca
     assert report["odd"] == {"columns left out": 1}
     assert any("places.jsonl:1: the column" in line for line in report["odd_lines"])
     assert [part["id"] for part in hidden(case)] == ["quiet"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "currency"),
+    [({"currency": "GBP"}, "GBP"), ({"price_usd": 7}, "USD"), ({"fee": "from 900 yen"}, "JPY"), ({}, "CNY")],
+)
+def test_the_currency_is_that_of_the_catalogue(tmp_path, capsys, columns, currency):
+    built(tmp_path, capsys, visits(16), places=[{**place, **columns} for place in PLACES])
+    manifest = yaml.safe_load((tmp_path / "suite" / "suite.yaml").read_text(encoding="utf-8"))
+    assert manifest.get("currency", "CNY") == currency
+
+
+def test_the_report_says_how_many_habits_are_false_by_chance(tmp_path, capsys):
+    folder = write(tmp_path / "logs", visits(16))
+    assert main(["cases", str(folder), str(tmp_path / "suite")]) == 0
+    assert (
+        "at most 5% of a user's habits are expected to be false by chance (Benjamini & Hochberg 1995)"
+        in capsys.readouterr().out
+    )
+    (tmp_path / "again").mkdir()
+    report, _ = built(tmp_path / "again", capsys, visits(16))
+    assert report["false_discovery_rate"] == 0.05
+
+
+def test_progress_goes_to_standard_error(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.making.logs._STEP", 10)
+    built_of = write(tmp_path / "logs", visits(16))
+    assert main(["cases", str(built_of), str(tmp_path / "suite")]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[:3] == [
+        "mapsat: 10 events read",
+        "mapsat: 20 events read",
+        "mapsat: 30 events read",
+    ]
+    assert "mapsat: 32 of 32 events looked at" in printed.err
+    assert "events read" not in printed.out

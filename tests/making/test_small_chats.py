@@ -250,3 +250,22 @@ def test_another_question_is_no_objection(turn: str) -> None:
 def test_an_objection_that_names_no_field_fails_no_label(complaint: str) -> None:
     made(cafe_chat(user(complaint), agent("Blue Cup."), user("Thanks")))
     assert not any("failed" in label["labels"].values() for label in labels())
+
+
+def test_the_first_text_of_a_row_that_looks_like_a_name_names_it() -> None:
+    made(
+        clinic_chat(
+            {"practice": "Praxis am Markt", "patients": "private"},
+            {"practice": "Praxis am See", "patients": "all"},
+        )
+    )
+    assert [part["name"] for part in tool("find_clinics")["entities"]] == ["practice"]
+
+
+def test_a_time_in_the_system_message_is_held_against_the_hours() -> None:
+    rows = [{"name": "Praxis am Markt", "hours": "08:00-18:00"}, {"name": "Praxis am See", "hours": "10:00-21:30"}]
+    chat = [{"role": "system", "content": "The user gets home at a quarter past eight."}, *clinic_chat(*rows)]
+    chat[5] = user("They are shut by then.")
+    truth = made(chat)["truth"]
+    (need,) = truth["requirements"]
+    assert need["check"]["where"]["hours"] == {"op": "open_at", "time": "20:15"}
