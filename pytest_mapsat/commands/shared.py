@@ -175,8 +175,8 @@ def deliver_run(run: Run, *, as_json: bool, saved: Path | None) -> int:
     if as_json:
         write_json(run.model_dump(mode="json", exclude={"cases", "timing", "starts"}, by_alias=True))
     else:
-        name = "RUN" if saved is None else str(saved)
-        write(line.text for line in summary_lines(run, width=width(), colour=False, saved=name))
+        name = "" if saved is None else str(saved)
+        write(line.text for line in summary_lines(run, width=width(), colour=False, full=True, saved=name))
     return status_of(run)
 
 

@@ -71,6 +71,7 @@ class Finding(NamedTuple):
         idle: it passed at an end that nothing had to be changed for.
         reading: the family of what was read of prose to come to it; empty where nothing was.
         absent: it failed because something is not said, and not because something is.
+        check: the kind of the plain check that came to it; of several, the first that decided.
     """
 
     passed: bool | None
@@ -84,6 +85,7 @@ class Finding(NamedTuple):
     idle: bool = False
     reading: Family = ""
     absent: bool = False
+    check: str = ""
 
 
 class _Functions(dict[type[BaseCheck], Callable[[Any, "JudgedDialogue"], "Finding"]]):
@@ -222,6 +224,7 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         idle=passed is True and all(finding.idle for finding in deciding),
         reading=reading_of(deciding, sure=sure),
         absent=any(finding.absent for finding in deciding),
+        check=next((finding.check for finding in deciding), ""),
     )
 
 

@@ -99,6 +99,7 @@ def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
 def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
     """Judge a check on the recorded episode, and note the family of the prose that was read for it."""
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
+    finding = finding if check.parts else finding._replace(check=check.kind)
     if finding.reading or not check.family:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
@@ -148,12 +149,12 @@ def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
             finding = finding._replace(
                 passed=None, why="calls came when no reply was under way, which the function did not see"
             )
-        return label_valued(requirement, finding, context)
+        return label_valued(requirement, finding._replace(check="python"), context)
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":
         finding = left_open(_ALL_CLAIMS, stated_claims(requirement.text, context), context)
-        return label_valued(requirement, finding._replace(reading="claims"), context)
+        return label_valued(requirement, finding._replace(reading="claims", check=_ALL_CLAIMS.kind), context)
     if requirement.check is None:
         return unevaluated(requirement, "the requirement has no machine check", None)
     return label_valued(requirement, _with_late_calls(requirement.check, context), context)
@@ -207,6 +208,7 @@ def _label(requirement: Requirement, value: float | None, finding: Finding, cont
         reading=finding.reading,
         cell=cell,
         size=context.size if cell else None,
+        check=finding.check if value == 0 else "",
         blame="sandbox" if finding.missed else "judge" if value is None and not undecided else None,
     )
 

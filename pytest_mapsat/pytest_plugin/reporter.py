@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.printed import printed
-from pytest_mapsat.reports import summary_lines, wrap
+from pytest_mapsat.reports import LABEL, Line, labelled, summary_lines
 from pytest_mapsat.runs.assemble import RunOutcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Episodes, Ledger, read_finished
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, prompts_of, refuse_undeclared, thresholds_of
@@ -152,14 +152,18 @@ def write_line(terminal: pytest.TerminalReporter, text: str, **markup: bool) -> 
 
 
 class RunReports:
-    """The reports that ``--mapsat-report`` asks for: checked before anything runs, written when the run is complete."""
+    """The reports that ``--mapsat-report`` asks for: checked before anything runs, written when the run is complete.
+
+    Attributes:
+        written: the reports that are there.
+        commands: what GitHub is to read from the output of the step, and notes on reports that are not written.
+    """
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self._config = config
         self._settings = settings
-        self._written: list[ReportTarget] = []
-        #: What GitHub is to read from the output of the step.
-        self._commands: list[str] = []
+        self.written: list[ReportTarget] = []
+        self.commands: list[str] = []
 
     def check(self) -> None:
         """Check that the reports can be written.
@@ -200,19 +204,12 @@ class RunReports:
         faults = []
         for target in self._settings.reports:
             try:
-                self._commands += write_reports(whole, [target], self._config.rootpath, dialogues)
+                self.commands += write_reports(whole, [target], self._config.rootpath, dialogues)
             except MapsatError as error:
                 faults.append(f"--mapsat-report: {scrubbed(str(error))}")
             else:
-                self._written += [target] if target.place else []
+                self.written += [target] if target.place else []
         return faults
-
-    def tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
-        """Print where the reports are, and the annotations that GitHub reads."""
-        for target in () if brief else self._written:
-            write_line(terminal, f"report   {target.place}")
-        for command in self._commands:
-            write_line(terminal, command)
 
 
 class Reporter:
@@ -510,7 +507,7 @@ class Reporter:
         """Say that nothing was decided where thresholds are given and pytest only shows what it would run; that is not green."""
         if not (self.settings.request.options.fail_under or self.settings.compare):
             return
-        self._undecided = "gate     not decided: pytest was told to run no case"
+        self._undecided = "not decided: pytest was told to run no case"
         planned = self.config.option.setupplan or self.config.option.setuponly
         by_hand = typed(self.config, "fail-under") or typed(self.config, "compare")
         if planned and by_hand and session.exitstatus == pytest.ExitCode.OK:
@@ -629,53 +626,74 @@ class Reporter:
         if not brief:
             terminal.section("mapsat")
         width = max(self.config.get_terminal_writer().fullwidth, 60)
-        if nothing := self._why_nothing_ran():
-            write_line(terminal, nothing, red=True)
-        elif self._run is not None:
-            full = self.config.get_verbosity() > 0
-            saved = "RUN" if self.settings.save is None or not self._saved else shown_path(self.settings.save)
-            colour = terminal.hasmarkup
-            lines = summary_lines(self._run, width=width, colour=colour, brief=brief, full=full, saved=saved)
-            for line in lines:
-                write_line(terminal, line.text, **({line.style: True} if line.style else {}))
-        for note in self._notes():
-            for part in wrap(note, width, hang=9):
-                write_line(terminal, part, yellow=True)
+        for line in self._summary(width, colour=terminal.hasmarkup, brief=brief):
+            write_line(terminal, line.text, **({line.style: True} if line.style else {}))
+        for label, text in self._notes():
+            for line in labelled(f"{label:{LABEL}}", text, width):
+                write_line(terminal, line.text, yellow=True)
         self._tell_how_to_go_on(terminal)
         for fault in self._faults:
-            write_line(terminal, f"error  {fault}", red=True)
-        if self._saved and not self._faults and not brief:
-            write_line(terminal, f"saved    {self.settings.save}")
-        self._reports.tell(terminal, brief=brief)
+            write_line(terminal, f"{'error':{LABEL}}{fault}", red=True)
+        paths = [self.settings.save] if self._saved and not self._faults else []
+        paths += [target.path for target in self._reports.written if target.path is not None]
+        places = [
+            *(shown_path(path) for path in paths if path),
+            *filter(None, (target.address for target in self._reports.written)),
+        ]
+        if places and self.config.get_verbosity() >= 0 and not brief:
+            write_line(terminal, f"{'saved':{LABEL}}{' · '.join(places)}")
+        for command in self._reports.commands:
+            write_line(terminal, command)
+
+    def _summary(self, width: int, *, colour: bool, brief: bool) -> list[Line]:
+        """Return the lines of the summary, as short or long as the user wants; without a run those that say why nothing ran."""
+        if nothing := self._why_nothing_ran():
+            return [Line(nothing, "red")]
+        if self._run is None:
+            return []
+        verbosity = self.config.get_verbosity()
+        saved = shown_path(self.settings.save) if self.settings.save is not None and self._saved else ""
+        hints = [] if saved else ["--mapsat-save=run.json keeps the dialogues"]
+        return summary_lines(
+            self._run,
+            width=width,
+            colour=colour,
+            brief=brief,
+            quiet=verbosity < 0,
+            full=verbosity > 0,
+            saved=saved,
+            hints=hints if verbosity > 0 else [*hints, "-v: all metrics"],
+        )
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
         """Print the command that plays the missing episodes of a run that was stopped."""
         journal, run = self.episodes.journal, self._run
         if self._why and run is not None and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
-            write_line(terminal, f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
+            write_line(terminal, f"{'go on':{LABEL}}--mapsat-resume={path} plays what is missing", yellow=True)
 
-    def _notes(self) -> Iterator[str]:
-        """Yield the further notes of the summary."""
+    def _notes(self) -> Iterator[tuple[str, str]]:
+        """Yield the further notes of the summary, each with its label."""
         if self._undecided:
-            yield self._undecided
+            yield "gate", self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
         for (about, note), count in self._told_of_episodes.items():
-            yield f"{about:<7}  {count} {printable(note)}"
+            yield about, f"{count} {printable(note)}"
         if self._unasked:
             tasks = "1 task was" if self._unasked == 1 else f"{self._unasked} tasks were"
-            yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"
+            yield "carried", f"{tasks} played first, only for later ones of the same user: the suite carries dialogues"
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
             yield from concurrency_hint(self._run)
         if self._ledger.drafts and not self._has_only_drafts():
-            yield f"drafts   {self.suites.drafts_note()}"
+            yield "drafts", self.suites.drafts_note()
         if self._hidden:
-            yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {listed(map(printable, self._hidden))}"
+            names = listed(map(printable, self._hidden))
+            yield "warning", f"a plugin or a conftest.py hides these failures, and the run fails all the same: {names}"
         for told_of in self._own_answers:
-            yield f"own      {printable(told_of)}"
+            yield "own", printable(told_of)
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
-            yield f"not read  {problem}"
+            yield "not read", str(problem)
 
 
 def _partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:

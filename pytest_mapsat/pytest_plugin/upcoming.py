@@ -168,8 +168,8 @@ AT_ONCE = 16
 _LONG, _FEW = 20.0, 4
 
 
-def concurrency_hint(run: Run) -> Iterator[str]:
-    """Yield the hint that a wider run would have saved time, where the agent was waited for long enough.
+def concurrency_hint(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield as a label and a text the hint that a wider run would have saved time, where the agent was waited for long enough.
 
     Args:
         run: its episodes were played one after another, as no more were asked for.
@@ -177,10 +177,8 @@ def concurrency_hint(run: Run) -> Iterator[str]:
     seconds, elapsed = sum(card.timing.agent for card in run.cases), run.timing.seconds
     # More than has passed is that of episodes which were there already.
     if len(run.cases) >= _FEW and max(_LONG, elapsed / 2) < seconds <= elapsed:
-        yield (
-            f"at once  the agent took {seconds:.0f} s, one episode after another: --mapsat-concurrency={AT_ONCE} plays them side by side, "
-            "where it may run in several threads"
-        )
+        hint = f"--mapsat-concurrency={AT_ONCE} plays them side by side, where it may run in several threads"
+        yield "at once", f"the agent took {seconds:.0f} s, one episode after another: {hint}"
 
 
 class Upcoming:

@@ -7,6 +7,7 @@ from pytest_mapsat.interpreter import fetched
 if TYPE_CHECKING:
     from .changes import *
     from .dialogue import *
+    from .failures import *
     from .html import *
     from .markdown import *
     from .targets import *
@@ -17,11 +18,12 @@ else:
     _NAMES = {
         "changes": "change_lines memory_lines memory_rows",
         "dialogue": "again_command dialogue_data dialogue_lines failure_text lost_reason",
+        "failures": "Failure FailureGroup failure_groups",
         "html": "opening templates_of",
         "markdown": "code",
         "targets": "REPORTS ReportTarget parse_reports reports_of_packages write_report_of_package write_reports",
-        "terminal": "Tally UnderWay group_lines live_line summary_lines",
-        "text": "call_text cell_width columns cut labelled printable wrap",
+        "terminal": "LABEL Tally UnderWay group_lines live_line summary_lines",
+        "text": "Line call_text cell_width columns cut labelled printable wrap",
         "view": "Report answered_by call_notes metric_title properties range_text shown_metrics",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

@@ -129,6 +129,15 @@ def change_counts(comparison: Comparison) -> str:
     return f"{comparison.pairs} cases in both runs: {text}"
 
 
+def brief_change(comparison: Comparison) -> str:
+    """Return in one sentence how the cases and the first metric changed since the earlier run."""
+    if not comparison.comparable:
+        return f"nothing is compared: {printable((*comparison.reasons, 'these are runs of different things')[0])}"
+    rows = [row for row in change_rows(comparison.changes) if not row.where][:1]
+    metric = [f"; {row.metric} {row.baseline} → {row.new}: {row.direction}" for row in rows]
+    return f"{printable(comparison.baseline.agent)}: {change_counts(comparison)}{''.join(metric)}"
+
+
 def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> list[Line]:
     """Return a comparison for the terminal: what differs, rules, metrics, then the cases with the words before and now.
 

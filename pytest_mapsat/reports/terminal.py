@@ -1,17 +1,18 @@
-"""The terminal summary: metrics with denominators and intervals, provenance, worst and slowest cases, the gate."""
+"""The terminal summary: the result in a few lines, with ``-v`` every measurement; and the line while a run goes."""
 
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import CaseRow, by_key, case_rows, mean_span, memberships, votes_agree
 from pytest_mapsat.model import (
     MSB_METRICS,
     PROVENANCE_KINDS,
-    UNDECIDED,
     USER,
     Aggregate,
     Bounds,
@@ -25,11 +26,13 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .changes import change_lines, rule_lines
+from .changes import brief_change, change_lines, rule_lines
+from .failures import failure_groups
 from .text import Line, cell_width, cut, labelled, printable
 from .view import (
     PASS_RATE,
     card_name,
+    counts_text,
     dimension_order,
     dimension_title,
     gated_metrics,
@@ -38,9 +41,9 @@ from .view import (
     mean_text,
     metric_title,
     metric_word,
-    reason_of,
     row_name,
     sample_text,
+    seconds_text,
     short_mean_text,
     span_text,
 )
@@ -52,34 +55,59 @@ _EVERYDAY = ("ar", "ecr", "iisr", "ifs", "ts", "ses")
 #: The columns that a narrow terminal loses, in this order; the name, the passed cases and the first metric always stay.
 _LEAST_TELLING = ("eff", "ts", "ifs", "ecr", "iisr", "ses")
 _ALWAYS = 3
-#: How many cases, episodes or reasons are named.
-_STOPPED_NAMES, _WORST, _SLOWEST, _LOST, _STOPPED, _FLAKY = 2, 5, 3, 10, 3, 10
+#: How many cases, episodes or reasons are named; with -v more, with -q these before the gate.
+_FEW, _STOPPED_NAMES, _SLOWEST, _LOST, _FLAKY, _QUIET = 3, 2, 3, 10, 10, 2
+#: The most lines of a red run's summary and of a green one's, those beside that the reporter adds, and kinds of failure.
+_RED, _GREEN, _BESIDE, _WHYS = 16, 12, 1, 4
+#: Columns of labels, of the whole, of bars and of a name; the reasons that are told of a gate with thresholds, and the least lines of a table.
+LABEL, _WIDEST, _BAR, _NAME, _GATE, _LEAST_ROOM = 11, 80, 10, 8, 3, 3
+#: The metrics that the first one of the paper is made of, and what is shown beside them.
+_PARTS = ("ecr", "iisr", "ifs")
+_EQUAL, _DOT = 1e-9, " · "
+_STYLES = {"passed": "green", "failed": "red", "inconclusive": "yellow", "invalid": "red"}
 #: From this share of calls on, a miss is no single gap but a suite that does not fit its agent.
 _MANY_MISSES = 0.1
 
 
 def summary_lines(
-    run: Run, *, width: int, colour: bool, brief: bool = False, full: bool = False, saved: str = "RUN"
+    run: Run,
+    *,
+    width: int,
+    colour: bool,
+    brief: bool = False,
+    quiet: bool = False,
+    full: bool = False,
+    saved: str = "",
+    hints: Sequence[str] = (),
 ) -> list[Line]:
-    """Return the lines of a run's summary.
+    """Return the lines of a run's summary: at most 12 of a green run, 16 of a red one.
 
     Args:
         run: the run; trajectories are not read.
         width: columns of the terminal.
         colour: whether lines may have a style.
         brief: give only the gate's line and the lost items.
-        full: with a comparison, name every case, requirement and group that changed.
-        saved: the run file, as commands that go on from it name it.
+        quiet: give the result in at most three lines.
+        full: give all metrics, counts and changes first, without a limit.
+        saved: the run file, as commands that go on from it name it; empty: there is none.
+        hints: what else to do next, behind the commands for the run file.
     """
     summary = _Summary(run, width, full=full, saved=saved)
-    if not brief:
-        summary.begin()
-        if run.cases:
-            summary.table()
-            summary.cases()
-        summary.warnings()
-    summary.missing()
-    summary.gate(brief=brief)
+    if brief:
+        summary.missing()
+        summary.gate(1)
+    elif quiet:
+        summary.head()
+        summary.missing()
+        summary.why(1)
+        summary.lines = [line for line in summary.lines if line.text[0] != " "][:_QUIET]
+        if run.gate.outcome != "passed" or run.gate.thresholds:
+            summary.gate(1)
+        summary.lines = [Line(cut(line.text, width), line.style) for line in summary.lines if line.text[0] != " "]
+    else:
+        if full:
+            summary.details()
+        summary.result(hints)
     return summary.lines if colour else [Line(line.text) for line in summary.lines]
 
 
@@ -92,7 +120,7 @@ def group_lines(run: Run, dimension: str, *, width: int) -> list[Line]:
     if dimension not in run.groups:
         hint = did_you_mean(dimension, run.groups) or f"the run has {', '.join(dimension_order(run.groups)) or 'none'}"
         raise UsageError(f"--by: the run has no groups by {shown(dimension)}; {hint}")
-    summary = _Summary(run, width, full=True, saved="RUN")
+    summary = _Summary(run, width, full=True, saved="")
     most = max((int(name[5:]) for name in run.summary if name.startswith("pass@")), default=0)
     columns = [PASS_RATE, *summary.columns(), *((f"pass@{most}", f"pass^{most}") if most else ())]
     rows = summary.cells(columns, dimension)
@@ -106,42 +134,191 @@ class _Summary:
 
     def __init__(self, run: Run, width: int, *, full: bool, saved: str) -> None:
         self.lines: list[Line] = []
-        self._run, self._width, self._full, self._saved = run, width, full, saved
+        self._run, self._width, self._full, self._saved = run, width, full, saved and shlex.quote(saved)
         self._rows = case_rows(run.cases, run.manifest.options.pass_rule)
 
     def _say(self, label: str, text: str, style: str = "") -> None:
         """Add a text behind a label, wrapped to the width."""
-        self.lines += labelled(label, text, self._width, style)
+        self.lines += labelled(label.ljust(LABEL), text, self._width, style)
 
-    def _list(self, label: str, texts: Iterable[str]) -> None:
-        """Add a line for each text, cut to the width; the first line has the label."""
-        for number, text in enumerate(texts):
-            self.lines.append(Line(cut(f"{'' if number else label:8} {text}", self._width)))
+    def _cut(self, text: str) -> str:
+        """Return a text cut to about two lines; with ``-v`` the whole text."""
+        return text if self._full else cut(text, 2 * (self._width - LABEL) - _NAME)
+
+    def _note(self, text: str, style: str = "") -> None:
+        """Add a text without a label."""
+        self.lines += labelled("", text, self._width, style)
 
     def _sum(self, name: str) -> int:
         """Return the sum of a field over all scorecards."""
         return sum(getattr(card, name) for card in self._run.cases)
 
+    # -- the result ------------------------------------------------------------------------
+
+    def result(self, hints: Sequence[str]) -> None:
+        """Add the result, what keeps the run from being one, the worst domains, why cases failed, the gate, and what to do next."""
+        self.head()
+        self.scores()
+        top, self.lines = self.lines, []
+        if not self._full:
+            for comparison, label in ((self._run.comparison, "baseline"), (self._run.anchor, "anchor")):
+                if comparison is not None:
+                    worse = any(case.direction == "worse" for case in comparison.cases)
+                    self._say(label, self._cut(brief_change(comparison)), "red" if worse else "")
+        self.warnings()
+        self.missing()
+        before, self.lines = self.lines, []
+        self.gate(None if self._full else _GATE)
+        self.next(hints)
+        after, self.lines = self.lines, []
+        most = _RED if self._run.gate.outcome in ("failed", "invalid") else _GREEN
+        room = 2 * _WHYS if self._full else most - _BESIDE - len(top) - len(before) - len(after)
+        self.why(max(1, min(room // 2, _WHYS)))
+        whys, self.lines = self.lines, []
+        if not self._full:
+            self.domains(room - len(whys))
+        self.lines = [*top, *self.lines, *before, *whys, *after]
+
+    def head(self) -> None:
+        """Add the outcome, how many cases ended how, and how long that took."""
+        run = self._run
+        count, trials = len({row.id for row in self._rows}), max((row.trials for row in self._rows), default=1)
+        size = f"{count} case{'s' * (count != 1)}" + (f" x {trials} trials" if trials > 1 else "")
+        size += f", {seconds_text(run.timing.seconds)}" if run.timing.seconds else ""
+        text = f"{run.gate.outcome.upper()}   {counts_text(run, _DOT)}"
+        self._apart("mapsat", text, size, _STYLES[run.gate.outcome])
+        if sample := sample_text(run.manifest):
+            self._say("sample", sample)
+
+    def scores(self) -> None:
+        """Add the first metric with the reason for its bounds and its interval, then the metrics that it is made of."""
+        name = leading(self._run)
+        mean = self._run.summary.get(name)
+        if mean is None or not mean_text(mean):
+            return
+        text = short_mean_text(mean, "–")
+        if mean.bounds and mean.bounds[0] != mean.bounds[1]:
+            text += f" ({self._why_open(name, mean)})"
+        known = mean.low is not None and mean.high is not None and mean.low != mean.high
+        self._apart(metric_word(name), text, f"95 %: {mean.low:.2f}–{mean.high:.2f}" if known else "")
+        others = [other for other in gated_metrics(self._run) if other != name]
+        others = [other for other in others if other in _PARTS] or others[: len(_PARTS)]
+        parts = [
+            f"{metric_word(other)} {span}"
+            for other in others
+            if (span := short_mean_text(self._run.summary.get(other), "–"))
+        ]
+        self._joined("", parts)
+
+    def _why_open(self, name: str, mean: Aggregate) -> str:
+        """Return why a mean has bounds: labels are undecided, or a judge that reads prose misreads some answers."""
+        spans = [span for card in self._run.cases if (span := card.bounds_of(name)) is not None]
+        whys = ["undecided labels"] if mean.undecided else []
+        if any(card.misread is not None for card in self._run.cases):
+            seen, bounds = mean_span(spans), mean.bounds or (0.0, 0.0)
+            trials = len(spans) != len(self._rows)
+            if trials or any(abs(end - other) > _EQUAL for end, other in zip(seen, bounds, strict=True)):
+                whys.append("reading error")
+        return " and ".join(whys)
+
+    def _apart(self, label: str, left: str, right: str, style: str = "") -> None:
+        """Add a text behind a label, with another text at the right; below the first one if there is no room beside it."""
+        room = min(self._width, _WIDEST) - LABEL - cell_width(left) - cell_width(right)
+        if room >= len(_GAPS[0]):
+            self._say(label, left + " " * room * bool(right) + right, style)
+        else:
+            self._say(label, left, style)
+            self._say("", right, style)
+
+    def domains(self, room: int) -> None:
+        """Add a table of the worst domains, in the lines that are left; nothing for a single domain."""
+        name, groups = leading(self._run), self._run.groups.get("domain", {})
+        if len(groups) < 2 or room < _LEAST_ROOM or not mean_text(self._run.summary.get(name)):  # noqa: PLR2004
+            return
+        members = by_key(
+            (domain, row) for row in self._rows for domain in {domain for card in row.cards for domain in card.domains}
+        )
+        rows: list[tuple[tuple[float, float, str], list[str], str]] = []
+        for domain, means in groups.items():
+            outcomes = Counter(row.outcome for row in members.get(domain, ()))
+            span = (means[name].bounds if name in means else None) or (0.0, 0.0)
+            counts = map(str, (outcomes.total(), outcomes["failed"], outcomes["unevaluated"]))
+            cells = [printable(domain), *counts, short_mean_text(means.get(name), "–") or "-"]
+            bar = "█" * round(span[0] * _BAR) + "░" * (round(span[1] * _BAR) - round(span[0] * _BAR))
+            rows.append(((sum(span), -outcomes["failed"], domain), cells, bar))
+        rows.sort(key=lambda row: row[0])
+        twice = any(len(card.domains) > 1 for card in self._run.cases)
+        shown = rows if len(rows) + 1 + twice <= room else rows[: room - 2]
+        table = [["domain", "cases", "failed", "undecided", metric_word(name)], *(cells for _, cells, _ in shown)]
+        widths = [max(cell_width(row[place]) for row in table) for place in range(len(table[0]))]
+        widths[0] = max(min(max(widths[0], LABEL - 2), self._width - sum(widths[1:]) - 2 * len(widths[1:])), 1)
+        for row, bar in zip(table, ["", *(bar for _, _, bar in shown)], strict=True):
+            first = cut(row[0], widths[0])
+            numbers = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+            line = "  ".join([first + " " * (widths[0] - cell_width(first)), *numbers])
+            self.lines.append(Line(f"{line} {bar}".rstrip() if cell_width(line) + 1 + _BAR <= self._width else line))
+        more = [f"and {len(rows) - len(shown)} more"] if len(shown) < len(rows) else []
+        more += ["a case counts in each of its domains"] if twice else []
+        if more:
+            self.lines.append(Line(cut("; ".join(more), self._width)))
+
+    def why(self, most: int) -> None:
+        """Add the kinds of check by which most cases failed, each with its worst case."""
+        groups = failure_groups(self._run)
+        shown = groups if self._full or len(groups) <= most else groups[: max(most - 1, 1)]
+        counts = [f"{len(group.cases)}×" for group in shown]
+        room = max((len(group.words) for group in shown), default=0)
+        named: set[str] = set()
+        for number, (group, count) in enumerate(zip(shown, counts, strict=True)):
+            more = f" +{len(group.cases) - 1}" if len(group.cases) > 1 else ""
+            text = f"{count.rjust(max(map(len, counts)))} {group.words.ljust(room)}  "
+            name = next((case for case in group.cases if case not in named), group.cases[0])
+            named.add(name)
+            case = cut(printable(name), max(self._width - LABEL - cell_width(text + more), _NAME)) + more
+            if cell_width(text + case) > self._width - LABEL:
+                text = f"{count} {group.words}: "
+            self._say("" if number else "why", text + case, "red")
+        if most > 1 and len(groups) > len(shown):
+            self._say(
+                "", f"and {len(groups) - len(shown)} more kinds of failure".replace("1 more kinds", "1 more kind")
+            )
+
+    def next(self, hints: Sequence[str]) -> None:
+        """Add the commands that go on from here."""
+        groups = failure_groups(self._run)
+        steps = [f"mapsat show {self._saved} {groups[0].cases[0]}"] if groups and self._saved else []
+        if self._run.gate.outcome == "inconclusive" and self._saved:
+            steps.append(f"mapsat review {self._saved}")
+        self._joined("next", [*map(printable, steps), *hints])
+
+    def _joined(self, label: str, parts: Iterable[str]) -> None:
+        """Add parts behind a label, with a dot between two and never broken: a command is copied whole."""
+        lines: list[str] = []
+        for part in parts:
+            if lines and cell_width(f"{lines[-1]}{_DOT}{part}") <= self._width - LABEL:
+                lines[-1] += _DOT + part
+            else:
+                lines.append(part)
+        self.lines += (Line(f"{'' if number else label:{LABEL}}{line}") for number, line in enumerate(lines))
+
     # -- what the run is -------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Add what ran (agent, suites, user, judge), and the comparisons with the baseline and the anchor."""
+    def details(self) -> None:
+        """Add every measurement: what ran, the comparisons, the table of means, and what happened in the episodes."""
         manifest, width = self._run.manifest, self._width
         suites = ", ".join(printable(suite.label) for suite in manifest.suites) or "none"
         about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"
         memory = manifest.options.agent_memory
         agent = printable(manifest.agent if memory == "none" else f"{manifest.agent} · memory: {memory}")
-        self.lines += [Line(cut(f"agent  {agent}", width)), Line(cut(about, width))]
-        if sample := sample_text(manifest):
-            self.lines.append(Line(cut(f"sample {sample}", width)))
-        if manifest.judge.linked is False:
-            text = "judge  its verdicts are joined by case id only: they may be about other dialogues"
-            self.lines.append(Line(text, "yellow"))
-        self.lines.append(Line(""))
+        self.lines += [Line(cut(f"agent  {agent}", width)), Line(cut(about, width)), Line("")]
         if self._run.comparison is not None:
-            self.lines += [*change_lines(self._run.comparison, width, full=self._full), Line("")]
+            self.lines += [*change_lines(self._run.comparison, width, full=True), Line("")]
         if self._run.anchor is not None:
             self.lines += [*rule_lines(self._run.anchor, width, "anchor"), Line("")]
+        if self._run.cases:
+            self.table()
+            self.cases()
+            self.lines.append(Line(""))
 
     # -- the table of means ----------------------------------------------------------------
 
@@ -225,25 +402,26 @@ class _Summary:
             if not number:
                 self.lines.append(Line("─" * cell_width(line)))
         if dropped := [head for place, head in enumerate(rows[0]) if place not in kept]:
-            self._say("", f"the terminal is too narrow to show {', '.join(dropped)}")
+            self._note(f"the terminal is too narrow to show {', '.join(dropped)}")
 
     def _legend(self) -> None:
         """Add notes on the table: how metrics are computed, what a range means, and which cases a mean leaves out."""
         run, gated = self._run, gated_metrics(self._run)
         if {"ar", "ecr", "iisr"} <= set(gated):
-            self._say("", "satisfied (AR) = requests met x unspoken needs met, per case")
-            self._say("", "efficiency (SES) = satisfied x brevity (0.5 with as many replies as expected)")
+            self._note("satisfied (AR) = requests met x unspoken needs met, per case")
+            self._note("efficiency (SES) = satisfied x brevity (0.5 with as many replies as expected)")
         if "ts" in gated:
-            self._say("", "tools = expected tools called as expected / tools expected or called")
+            self._note("tools = expected tools called as expected / tools expected or called")
         if any(len(card.domains) > 1 for card in run.cases):
-            self._say("", "a case counts in each of its domains")
+            self._note("a case counts in each of its domains")
         if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
             count = len({card.id for card in run.cases})
             ranges = [name for name in gated if name in run.summary and run.summary[name].undecided]
             # Where the first means are exact, those that are not are named.
             which = "" if set(ranges) & set(_EVERYDAY) else f" ({', '.join(map(metric_word, ranges))})"
-            text = f"a range{which}: labels of {undecided} of {count} cases are undecided"
-            self._say("", f"{text} (mapsat review {self._saved})", "yellow")
+            of = f"{undecided} of {count} cases" if count > 1 else "the only case"
+            text = f"a range{which}: labels of {of} are undecided"
+            self._note(f"{text} (mapsat review {self._saved or 'RUN'})", "yellow")
         counting: dict[str, list[str]] = {}
         for name in gated:
             mean = run.summary.get(name)
@@ -254,14 +432,14 @@ class _Summary:
                 in_mean = mean.n + mean.undecided
                 counting.setdefault(f"{in_mean} case{'s' * (in_mean > 1)} ({classes})", []).append(metric_word(name))
         for counts, names in counting.items():
-            self._say("", f"{', '.join(names)}: means over {counts}", "yellow")
+            self._note(f"{', '.join(names)}: means over {counts}", "yellow")
         if suspects := Counter(card.id for card in run.cases for label in card.labels if label.suspect):
             labels, cases = suspects.total(), len(suspects)
             text = (
-                f"{labels} undecided label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} look failed; "
-                f"mapsat review {self._saved} shows them first"
+                f"{labels} undecided label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} look{'s' * (labels == 1)} failed; "
+                f"mapsat review {self._saved or 'RUN'} shows them first"
             )
-            self._say("", text, "yellow")
+            self._note(text, "yellow")
         headlines = ((metric.name, run.summary.get(metric.name)) for metric in run.manifest.metrics if metric.headline)
         intervals = [
             f"{metric_word(name)} {mean.low:.3f}-{mean.high:.3f}"
@@ -269,7 +447,7 @@ class _Summary:
             if mean and mean.low is not None and mean.high is not None
         ]
         if intervals:
-            self._say("95 % interval over cases: ", ", ".join(intervals))
+            self._note("95 % interval over cases: " + ", ".join(intervals))
 
     # -- what happened in the episodes -----------------------------------------------------
 
@@ -278,8 +456,6 @@ class _Summary:
         self._counts()
         self._users_and_judge()
         self._spent()
-        self._list("worst", self._worst())
-        self._list("review", self._open())
         summary = self._run.summary
         share = {"pass@": "any of {} passes", "pass^": "all {} pass"}
         if means := [
@@ -287,16 +463,14 @@ class _Summary:
             for name in summary
             if name[:5] in share
         ]:
-            self._say("trials   ", "; ".join(means))
+            self._say("trials", "; ".join(means))
         if means := [f"{name[5:]} {mean_text(mean)}" for name, mean in summary.items() if name.startswith("user_")]:
             self._say(
                 "per user ",
                 f"{len(self._run.groups.get('group', {}))}, right where all their tasks are: {'; '.join(means)}",
             )
-        if flaky := [_flaky(row) for row in self._rows if row.flaky]:
-            self._say("flaky    ", listed(flaky, _FLAKY), "yellow")
         slow = sorted(self._run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
-        self._say("slowest  ", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
+        self._say("slowest", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
 
     def _counts(self) -> None:
         """Add how many calls and replies there were, and where the answers to the calls came from."""
@@ -305,11 +479,12 @@ class _Summary:
         answered = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no answer"
         counts = ("failed", "refused", "over_limit")
         failed, refused, over = (sum(getattr(card.calls, name) for card in cards) for name in counts)
-        text = f"{sum(card.calls.total for card in cards)} calls: {answered}"
+        made = sum(card.calls.total for card in cards)
+        text = f"{made} call{'s' * (made != 1)}: {answered}"
         text += f", {failed} with an error" if failed else ""
         text += f", {refused} of them refused" if refused else ""
         text += f", {over} when the calls of the episode were used up" if over else ""
-        self._say("sandbox ", text, "yellow" if totals["miss"] else "")
+        self._say("sandbox", text, "yellow" if totals["miss"] else "")
         replies = self._sum("turns")
         text = f"{replies} repl{'y' if replies == 1 else 'ies'} of the agent, {self._sum('clarifications')} of them questions"
         labels = [label for card in cards for label in card.labels]
@@ -320,7 +495,7 @@ class _Summary:
             text += f"; {idle} requirement{'s' * (idle > 1)} passed because nothing had to change"
         if unchecked := self._sum("unchecked_rules"):
             text += f"; {unchecked} rules of tools are prose that no check reads"
-        self._say("dialogue ", text)
+        self._say("dialogue", text)
 
     def _users_and_judge(self) -> None:
         """Add how often simulated users departed from their scripts, and how many labels a model gave; nothing if neither."""
@@ -331,13 +506,13 @@ class _Summary:
             text = f"{slips.total()} turns depart from the script ({kinds})"
             blamed = [card for card in self._run.cases if card.blame == "user"]
             laid = sum(any(label.kind == USER for label in card.labels) for card in blamed)
-            self._say("users    ", text + (f"; {laid} episodes failed by it" if laid else ""), "yellow")
+            self._say("users", text + (f"; {laid} episodes failed by it" if laid else ""), "yellow")
         if voted := [label for label in labels if label.votes]:
             undecided = sum(label.value is None for label in voted)
             shares = [share for label in voted if (share := votes_agree(label.votes)) is not None]
             text = f"{len(voted) - undecided} labels by the model, {undecided} undecided"
             text += f"; two votes agree in {sum(shares) / len(shares):.0%}" if shares else ""
-            self._say("judge    ", text)
+            self._say("judge", text)
 
     def _spent(self) -> None:
         """Add what agent, user and judge spent, each only if some episode states it."""
@@ -347,80 +522,72 @@ class _Summary:
             parts = [part for card in self._run.cases if (part := getattr(card, field)) is not None]
             sums += [f"{name} {_sums(parts)}"] if any(part != Usage() for part in parts) else []
         if sums:
-            self._say("spent   ", "; ".join(sums))
-
-    def _worst(self) -> Iterator[str]:
-        """Yield the cases that failed or scored lowest, each with the reason from its most telling episode."""
-        name = leading(self._run)
-        scored = [
-            (row, value)
-            for row in self._rows
-            if (value := _mean(row, name)) is not None and (value < 1 or row.outcome == "failed")
-        ]
-        scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].agent))
-        for row, value in scored[:_WORST]:
-            card = row.told
-            reason = f"{'' if card.reason else 'missed: '}{reason_of(card, 'nothing that was judged')}"
-            trials = f"  {row.passed} of {row.trials} trials passed" if row.trials > 1 else ""
-            yield f"{row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {reason}"
-
-    def _open(self) -> Iterator[str]:
-        """Yield the episodes with an undecided leading metric, with its bounds and the reasons."""
-        name = leading(self._run)
-        cards = [card for card in self._run.cases if name in card.bounds]
-        cards.sort(key=lambda card: (not card.unknown, card.key))
-        for card in cards[:_WORST]:
-            whys = "; ".join(
-                f"{label.kind} {label.requirement} is undecided: {label.why.removeprefix(f'{UNDECIDED}: ')}"
-                for label in card.labels
-                if label.bounded
-            )
-            span = span_text(*card.bounds[name])
-            yield f"{card_name(card)}  {metric_word(name)} {span}  {printable(card.reason or whys)}"
+            self._say("spent", "; ".join(sums))
 
     # -- what is missing, and the gate -----------------------------------------------------
 
     def warnings(self) -> None:
-        """Add the warnings of the run, and one if too many calls have no recording."""
-        for warning in self._run.manifest.warnings:
-            self._say("warning  ", printable(warning), "yellow")
-        calls = sum(card.calls.total for card in self._run.cases)
-        missed = sum(card.sandbox.get("miss", 0) for card in self._run.cases)
+        """Add what makes the result less sure: warnings of the run, many missed calls, flaky cases."""
+        manifest, cases = self._run.manifest, self._run.cases
+        compared = () if self._run.comparison is None or self._full else self._run.comparison.warnings
+        warnings = [*manifest.warnings, *compared]
+        if manifest.judge.linked is False:
+            warnings.append("recorded verdicts are joined by case id only: they may be about other dialogues")
+        calls = sum(card.calls.total for card in cases)
+        missed = sum(card.sandbox.get("miss", 0) for card in cases)
         if missed > _MANY_MISSES * calls:
-            text = (
-                f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no recording of them, and labels that rest on "
-                "them stay open; mapsat lint SUITE --misses RUN offers synonyms and recordings"
+            warnings.append(
+                f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no recording; "
+                "mapsat lint SUITE --misses RUN offers some"
             )
-            self._say("warning  ", text, "yellow")
+        if flaky := [_flaky(row) for row in self._rows if row.flaky]:
+            self._say("flaky", listed(flaky, _FLAKY if self._full else _FEW), "yellow")
+        self._some("warning", warnings, len(warnings) if self._full else _FEW, "yellow")
 
     def missing(self) -> None:
         """Add the episodes that the infrastructure stopped, most frequent reasons first, and the lost ones."""
         stopped = (card for card in self._run.cases if card.blame == "infrastructure")
         by_reason = by_key((card.reason, card_name(card)) for card in stopped)
         reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
-        for number, (reason, names) in enumerate(reasons[:_STOPPED]):
-            text = f"{len(names)} by the infrastructure: {printable(reason)} ({listed(names, _STOPPED_NAMES)})"
-            self._say(f"{'' if number else 'stopped':8} ", text, "red")
-        if more := sum(len(names) for _, names in reasons[_STOPPED:]):
-            self.lines.append(Line(f"{'':8} and {more} more for other reasons", "red"))
-        lost = self._run.accounting.lost
-        for number, loss in enumerate(lost[:_LOST]):
-            self._say(
-                f"{'' if number else 'lost':8} ", printable(f"{loss.id} trial {loss.trial}: {loss.reason}"), "red"
-            )
-        if len(lost) > _LOST:
-            self.lines.append(Line(f"{'':8} and {len(lost) - _LOST} more", "red"))
+        texts = [
+            f"{len(names)} by the infrastructure: {reason} ({listed(names, _STOPPED_NAMES)})"
+            for reason, names in reasons
+        ]
+        self._some("stopped", texts, _FEW, "red")
+        lost = [f"{loss.id} trial {loss.trial}: {loss.reason}" for loss in self._run.accounting.lost]
+        self._some("lost", lost, _LOST if self._full else _FEW, "red")
 
-    def gate(self, *, brief: bool) -> None:
-        """Add the decision of the gate and its reasons; only the first line if ``brief`` is set."""
+    def _some(self, label: str, texts: Sequence[str], most: int, style: str) -> None:
+        """Add the first texts behind a label, and the number of the others."""
+        for text in texts[:most]:
+            self._say(label, self._cut(printable(text)), style)
+        if more := len(texts[most:]):
+            self._say("", f"and {more} more", style)
+
+    def gate(self, most: int | None) -> None:
+        """Add the decision of the gate and its first reasons; all of them for None."""
         gate = self._run.gate
-        style = {"passed": "green", "failed": "red", "inconclusive": "yellow", "invalid": "red"}[gate.outcome]
-        outcome = gate.outcome.upper() + (", exit status 1" if gate.outcome == "inconclusive" else "")
+        style, outcome = _STYLES[gate.outcome], gate.outcome.upper()
+        outcome += ", exit status 1" if gate.outcome == "inconclusive" else ""
+        reasons = [printable(reason) for reason in gate.reasons]
+        if most is not None and gate.outcome in ("passed", "failed"):
+            reasons = [reason for reason in reasons if " no verdict, allowed: " not in reason]  # that changes nothing
+        if most is not None and gate.outcome == "inconclusive":
+            reasons = [*reasons[: most - 1], *reasons[most - 1 :][-1:]]  # the last one says how to decide it
+        elif most is not None and not gate.thresholds:
+            # Without a threshold there is one reason to tell: what else is open changes nothing.
+            unset = " (no threshold set)" if gate.outcome == "failed" else ""
+            reasons = [_without_names(reason) + unset for reason in reasons[:1]]
         if gate.outcome == "passed" and not gate.thresholds:
-            style, outcome = "", "none"
-        for number, reason in enumerate((gate.reasons or ("",))[: 1 if brief else None]):
-            text = printable(reason) if number else outcome + (f": {printable(reason)}" if reason else "")
-            self._say(f"{'' if number else 'gate':9}", text, "yellow" if reason.startswith("warning: ") else style)
+            style, outcome, reasons = "", "none", ["no threshold set, the cases alone decide"] if most else reasons
+        for number, reason in enumerate((reasons or [""])[:most]):
+            text = reason if number else outcome + (f": {reason}" if reason else "")
+            self._say("" if number else "gate", self._cut(text), "yellow" if reason.startswith("warning: ") else style)
+
+
+def _without_names(reason: str) -> str:
+    """Return why a gate fails without the names of failed cases, where there are too many to name."""
+    return re.sub(r"^(\d+ of \d+ cases? failed): .* more$", r"\1", reason)
 
 
 def _short(heads: Sequence[str]) -> list[str]:
@@ -442,12 +609,6 @@ def _sums(parts: Sequence[Usage]) -> str:
     text += f", ${math.fsum(costs):.4f}" if costs else ""
     unknown = len(parts) - min(len(counted_parts), len(costs) if costs else len(counted_parts))
     return text + (f" ({unknown} of {len(parts)} episodes do not say all)" if unknown else "")
-
-
-def _mean(row: CaseRow, name: str) -> float | None:
-    """Return the mean of a metric over a case's trials with a value; None if no trial has one."""
-    values = [value for card in row.cards if (value := card.metric(name)) is not None]
-    return sum(values) / len(values) if values else None
 
 
 def _flaky(row: CaseRow) -> str:

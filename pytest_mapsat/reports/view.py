@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from pytest_mapsat.metrics import CaseRow, case_rows
 from pytest_mapsat.model import (
     MSB_METRICS,
     OBSERVATION,
@@ -36,16 +37,13 @@ from pytest_mapsat.model import (
     Scorecard,
     Step,
     Usage,
+    outcome_word,
     step_name,
 )
 from pytest_mapsat.model.trajectory import Blame
 from pytest_mapsat.printed import harmless
 
 from .text import call_text, cut, printable
-
-if TYPE_CHECKING:
-    from pytest_mapsat.metrics import CaseRow
-
 
 PASS_RATE = PASSED.name
 #: Names up to this length are abbreviations.
@@ -76,8 +74,10 @@ KIND_TITLES = {
     OBSERVATION: "thing that is named",
     QUALITY: "quality of the replies",
 }
-_WORST_FIRST: tuple[Outcome, ...] = ("failed", "error", "unevaluated", "not_applicable", "passed")
-_OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
+#: The words for outcomes of cases, in the order in which they are counted.
+_EXPECTED = "failed as expected"
+_OUTCOMES = ("failed", "passed", "undecided", "error", "not applicable", _EXPECTED)
+_SPELT_OUT = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
 def gated_metrics(run: Run) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ def reason_of(card: Scorecard, nothing: str) -> str:
 
 def outcome_title(outcome: str) -> str:
     """Return the word for an outcome of an item or a label."""
-    return _OUTCOMES.get(outcome, outcome)
+    return _SPELT_OUT.get(outcome, outcome)
 
 
 def missed(card: Scorecard) -> list[Label]:
@@ -254,25 +254,36 @@ def _about(label: Label, card: Scorecard) -> str:
     return "" if step is None else f"the call {step.tool}" if step.kind == "call" else "a thought"
 
 
-def counts_text(run: Run) -> str:
-    """Return in words how many episodes ended with each outcome, the worst first."""
-    counts = Counter(card.outcome for card in run.cases)
-    parts = [f"{counts[outcome]} {outcome_title(outcome)}" for outcome in _WORST_FIRST if counts[outcome]]
-    return ", ".join(parts) or "none ran"
+def outcome_counts(run: Run) -> dict[str, int]:
+    """Return how many cases ended with each outcome, in the words and order in which they are shown; lost ones last."""
+    counts: Counter[str] = Counter()
+    for row in case_rows(run.cases, run.manifest.options.pass_rule):
+        word = row.outcome if row.outcome != "unevaluated" else outcome_word(row.told.outcome, lost=row.told.lost)
+        counts[_EXPECTED if word == "failed" and row.id in run.accounting.excused else word] += 1
+    shown = {word: counts[word] for word in _OUTCOMES if counts[word]} | {"lost": len(run.accounting.lost)}
+    return {f"{word}s" if word == "error" and count > 1 else word: count for word, count in shown.items() if count}
+
+
+def counts_text(run: Run, joint: str = ", ") -> str:
+    """Return in words how many cases ended with each outcome, those that failed first."""
+    return joint.join(f"{count} {word}" for word, count in outcome_counts(run).items()) or "none ran"
 
 
 def headline(run: Run) -> tuple[str, str]:
-    """Return the result of the run in a few words, and its state: ``passed``, ``failed`` or ``undecided``."""
-    counts = Counter(card.outcome for card in run.cases)
-    gate, total = run.gate, len(run.cases)
-    if gate.outcome == "failed" and counts["failed"]:
-        return f"{counts['failed']} of {total} failed{'; the gate fails' if gate.thresholds else ''}", "failed"
-    if gate.outcome == "passed" and not gate.thresholds:
-        passed, none = counts["passed"], "" if counts["failed"] else ", none failed"
-        return (f"All {total} passed" if passed == total else f"{passed} of {total} passed{none}"), "passed"
-    titles = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
-    state = {"passed": "passed", "inconclusive": "undecided"}.get(gate.outcome, "failed")
-    return titles.get(gate.outcome, "The run is invalid"), state
+    """Return the result of the run in a few words, and its state: ``passed``, ``failed`` or ``undecided``.
+
+    How many cases failed comes first, whatever the gate says.
+    """
+    counts, gate = outcome_counts(run), run.gate
+    total = sum(counts.values())
+    failed, passed = counts.get("failed", 0), counts.get("passed", 0)
+    title = f"{failed} of {total} failed" if failed else f"{passed} of {total} passed"
+    title = "No case ran" if not total else f"All {total} passed" if passed == total else title
+    ends = {"inconclusive": "; the gate is undecided", "invalid": "; the run is invalid"}
+    if gate.thresholds:
+        ends |= {"passed": "; the gate holds", "failed": "; the gate fails"}
+    state = "undecided" if gate.outcome == "inconclusive" else "passed" if gate.outcome == "passed" else "failed"
+    return title + ends.get(gate.outcome, ""), state
 
 
 def answered_by(step: Step) -> str:

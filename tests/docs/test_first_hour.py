@@ -66,9 +66,9 @@ def test_the_first_hour(commands, tmp_path):
     edited("my_agent.py", '"total": total + 1,', '"total": total,')
 
     gate = f"{RUN} --mapsat-fail-under=ar=0.9 --mapsat-save=run.json"
-    assert "gate     PASSED: ar 1.0000 >= 0.9" in typed(gate, 0)
+    assert "gate       PASSED: ar 1.0000 >= 0.9" in typed(gate, 0)
     edited("my_agent.py", mended, "return self.cancel(orders)")
-    assert "gate     FAILED" in typed(gate, 1)
+    assert "gate       FAILED" in typed(gate, 1)
     assert json.loads((tmp_path / "run.json").read_text())["gate"]["outcome"] == "failed"
     workflow = (tmp_path / ".github" / "workflows" / "benchmark.yml").read_text()
     assert "pytest --mapsat-agent=my_agent:Agent --mapsat-fail-under=ar=0.8" in workflow

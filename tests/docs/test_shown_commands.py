@@ -14,7 +14,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def shown(page: Path, command: str) -> list[str]:
     """Return the lines of a page that show a command, in fences or indented."""
-    return re.findall(rf"^(?: {{4}})?{command} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(rf"^(?: {{4}})?{command} ([a-z].+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "internals" not in page.parts]

@@ -109,3 +109,21 @@ def test_an_agent_that_says_nothing_the_same_or_flatters_satisfies_nothing(reply
     requirements = [{"id": f"e{index}", "text": "t", "check": check} for index, check in enumerate(checks)]
     labels = labels_of(dialogue(reply, steps=[found_places()]), explicit=requirements)
     assert {label.outcome for label in labels.values()} == {"failed"}
+
+
+NO_CALL = {"kind": "calls", "match": "exact"}
+
+
+@pytest.mark.parametrize(
+    ("check", "kind"),
+    [
+        (METRO, "says"),
+        ({"kind": "calls", "tool": "route"}, "calls"),
+        ([BUS, {"kind": "calls", "tool": "route"}, METRO], "calls"),
+        ({"kind": "any", "checks": [{"kind": "not", "check": NO_CALL}, METRO]}, "calls"),
+        (BUS, ""),
+        (UNKNOWN, ""),
+    ],
+)
+def test_a_failed_label_names_the_first_plain_check_that_failed_it(check, kind):
+    assert labels_of(dialogue("Take the bus"), explicit=[{"id": "e", "text": "t", "check": check}])["e"].check == kind

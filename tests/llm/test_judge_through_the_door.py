@@ -36,7 +36,7 @@ def test_the_second_run_calls_nobody_and_writes_the_same_file(root, models: Scri
     assert {label.by for card in run.cases for label in card.labels} == {"model"}
     assert {card.outcome for card in run.cases} == {"passed", "failed"}
     assert {"en/judge", "zh/judge_again"} <= run.manifest.prompts.keys()
-    assert "judge    8 labels by the model, 0 undecided; two votes agree in 100%" in capsys.readouterr().out
+    assert "judge      8 labels by the model, 0 undecided; two votes agree in 100%" in capsys.readouterr().out
     assert run.cases[0].judge_spent.input_tokens == 600
 
     assert regrade("two.json") == 1

@@ -157,7 +157,7 @@ def test_a_quiet_run_still_tells_the_gate_and_what_is_lost(project, quiet):
     project.makeconftest("import pytest\n@pytest.fixture\ndef mapsat_agent(): pytest.skip('offline')\n")
     result = project.runpytest("--mapsat-agent=fixture", quiet)
     result.stdout.fnmatch_lines(["*nav-one*offline*", "gate*INVALID*"])
-    assert "sandbox " not in result.stdout.str()
+    assert "sandbox    " not in result.stdout.str()
 
 
 @pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test"])
@@ -314,8 +314,8 @@ def test_a_file_that_looks_like_cases_and_is_not_read_is_named(project, workers)
 
 def test_without_a_threshold_the_summary_says_that_there_is_no_gate(project):
     result = project.runpytest(GOOD)
-    result.stdout.fnmatch_lines(["gate     none: *"])
-    assert "PASSED" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["gate       none: *"])
+    assert "gate       PASSED" not in result.stdout.str()
 
 
 # -- the end never raises ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pytest_mapsat.runs.request import project_files
 def test_the_cases_of_the_default_suite_become_items_that_pass(project: pytest.Pytester) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", "-v")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["benchmark_cases/nav/a.yaml::case?nav-one? PASSED*", "gate     none: *"])
+    result.stdout.fnmatch_lines(["benchmark_cases/nav/a.yaml::case?nav-one? PASSED*", "gate       none: *"])
 
 
 def test_an_agent_that_breaks_a_hard_requirement_fails_its_items(project: pytest.Pytester) -> None:
@@ -73,7 +73,7 @@ def test_a_coroutine_function_is_an_agent(project: pytest.Pytester) -> None:
 
 
 def test_the_silent_baseline_fails_every_case_and_scores_nothing(project: pytest.Pytester) -> None:
-    result = project.runpytest("--mapsat-agent=baseline:silent")
+    result = project.runpytest("-v", "--mapsat-agent=baseline:silent")
     result.assert_outcomes(failed=3)
     result.stdout.fnmatch_lines(["all*0/3*0.00*"])
 

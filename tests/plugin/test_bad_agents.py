@@ -82,7 +82,7 @@ def test_arguments_that_do_not_fit_and_tools_that_do_not_exist_are_answered_with
             return "Blue Bay"
         """
     )
-    result = project.runpytest("--mapsat-agent=clumsy:agent")
+    result = project.runpytest("-v", "--mapsat-agent=clumsy:agent")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["sandbox*9 calls*9 with an error*"])
 

@@ -135,7 +135,7 @@ def test_each_task_alone_is_the_same_and_the_run_says_what_was_played_first(two_
         result = run(two_users, "-k", case)
         result.assert_outcomes(passed=1, deselected=7)
         assert told(two_users) == {(case, 1): reference[case, 1]}
-        said = re.search(r"carried  (\d) tasks? (was|were) played first", " ".join(result.stdout.str().split("\n")))
+        said = re.search(r"carried    (\d) tasks? (was|were) played first", " ".join(result.stdout.str().split("\n")))
         assert int(said[1]) == place - 1 if said else place == 1
 
 
@@ -247,7 +247,7 @@ def test_a_coroutine_that_keeps_nothing_is_played_as_ever(two_users):
 def test_the_summary_tells_of_users_and_show_of_places(pytester, capsys):
     write(pytester.path, carry=False)
     pytester.makepyfile(carrying=AGENTS)
-    result = run(pytester, "--mapsat-trials=2")
+    result = run(pytester, "-v", "--mapsat-trials=2")
     result.stdout.fnmatch_lines(["per user*2, right where all their tasks are: pass_rate 0.000; pass@2 0.000*"])
     capsys.readouterr()
     assert main(["show", "run.json", "--by", "place"]) == 0

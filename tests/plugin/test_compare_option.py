@@ -61,7 +61,7 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     same = run(planted, GOOD, "--mapsat-save=same.json", "-n", "2", *rules)
     assert same.ret == 0
     same.stdout.fnmatch_lines(["gate*PASSED: ar 0.500 -> 0.500: no difference in 20 cases"])
-    worse = run(planted, "--mapsat-agent=worse:agent", "--mapsat-save=worse.json", *rules)
+    worse = run(planted, "-v", "--mapsat-agent=worse:agent", "--mapsat-save=worse.json", *rules)
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(
         [
@@ -103,7 +103,7 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
     (planted.path / "benchmark_cases" / "recordings" / "all.jsonl").write_text("".join(lines))
     run(planted, GOOD, "--mapsat-fail-on=none", "--mapsat-save=few.json")
     rules = ("--mapsat-agent=worse:agent", "--mapsat-fail-on=none", "--mapsat-compare=few.json")
-    told = run(planted, *rules, "--mapsat-max-drop=ar:0.02")
+    told = run(planted, "-v", *rules, "--mapsat-max-drop=ar:0.02")
     assert told.ret == 0
     told.stdout.fnmatch_lines(
         [
@@ -174,7 +174,7 @@ def test_one_flip_in_one_trial_is_red_with_the_ways_on(pytester: pytest.Pytester
     pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE)
     run(pytester, GOOD, "--mapsat-fail-on=none", "--mapsat-save=baseline.json")
     asked = ("--mapsat-compare=baseline.json", "--mapsat-fail-on=hard")
-    told = " ".join(run(pytester, "--mapsat-agent=once:agent", *asked).stdout.str().split())
+    told = " ".join(run(pytester, "-v", "--mapsat-agent=once:agent", *asked).stdout.str().split())
     ways = "one trial of each case is too few to exclude chance run both with --mapsat-trials=4, or let N"
     assert f"gate FAILED: 1 case passed before and fails now (allowed: 0): c7 {ways} cases flip with flips:N" in told
     assert "1 of 12 cases failed: c7" in told
@@ -258,7 +258,7 @@ def test_both_baselines_must_hold(planted: pytest.Pytester) -> None:
     assert run(planted, *asked, "--mapsat-compare=last.json").ret == 0
     baselines = ("--mapsat-compare=last.json", "--mapsat-compare=baseline.json")
     reports = ("--mapsat-report=html:both.html", "--mapsat-report=markdown:both.md")
-    both = run(planted, *asked, *baselines, *reports, "--mapsat-save=both.json")
+    both = run(planted, "-v", *asked, *baselines, *reports, "--mapsat-save=both.json")
     assert both.ret == 1
     both.stdout.fnmatch_lines(
         ["anchor   good:agent, tiny 1 *", "gate*FAILED: against the anchor, ar 0.500 -> 0.250* fell by more*"]
@@ -329,7 +329,7 @@ def test_a_metric_has_one_interval_wherever_it_is_told(
     planted.makepyfile(once=ONCE.replace("bridge", "north"))
     reports = [f"--mapsat-report={kind}:{kind}.out" for kind in ("markdown", "html", "json")]
     rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0.02")
-    table = run(planted, "--mapsat-agent=once:agent", "--mapsat-save=new.json", *reports, *rules).stdout.str()
+    table = run(planted, "-v", "--mapsat-agent=once:agent", "--mapsat-save=new.json", *reports, *rules).stdout.str()
     markdown, page, data = (
         (planted.path / f"{kind}.out").read_text(encoding="utf-8") for kind in ("markdown", "html", "json")
     )
@@ -339,6 +339,7 @@ def test_a_metric_has_one_interval_wherever_it_is_told(
     short, long = f"{least:.2f}-{most:.2f}", f"{least:.2f} to {most:.2f}"
     assert re.search(rf"^all +10/20 +{short} ", table, re.MULTILINE)
     assert re.search(rf"satisfied 0.500 → {long}, −0.250: worse", " ".join(table.split()))
+    assert f"\nsatisfied  {least:.2f}–{most:.2f} (" in table
     assert f"| `satisfied (AR)` | {long} |" in markdown
     assert f"| satisfied | 0.500 | {long} |" in markdown
     cells = re.findall(r">\s*(0\.\d+ to 0\.\d+)\s*<", page)

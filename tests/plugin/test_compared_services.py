@@ -120,7 +120,7 @@ def test_a_build_that_every_answer_names_tells_a_new_deployment_from_chance(
     assert (printed["baseline"]["agent_build"], printed["new"]["agent_build"]) == ("v1", "v1")
     project.bot.builds = ["v1", "v2"]
     mixed = project.run("bad")
-    mixed.stdout.fnmatch_lines(["warning  the agent named several builds in this run (v1, v2), so that its build*"])
+    mixed.stdout.fnmatch_lines(["warning    the agent named several builds in this run (v1, v2), so that its*"])
     assert compare(capsys, *BOTH)[0] == 1
     project.bot.builds = ["v1", ""]
     project.run("bad")
@@ -140,7 +140,7 @@ def test_a_build_that_the_command_line_names_is_that_of_the_run(
     project.bot.builds = ["e5f6"]
     project.say("build: {header: X-Build}\n")
     told_two = project.run("two", "--mapsat-agent-build=c3d4")
-    told_two.stdout.fnmatch_lines(["warning  the agent named several builds in this run (c3d4, e5f6), so that its*"])
+    told_two.stdout.fnmatch_lines(["warning    the agent named several builds in this run (c3d4, e5f6), so that its*"])
     resumed = project.run("bad", "--mapsat-resume=two.json", "--mapsat-agent-build=g7")
     assert "the build of the agent: it had 'c3d4', now 'g7'" in " ".join(resumed.stderr.str().split())
     for wrong in ("x" * 101, "a\nb"):
@@ -168,7 +168,7 @@ def test_a_run_that_lost_a_case_is_invalid_and_the_rest_is_compared_where_that_i
     project.bot.broken = {3}
     lost = project.run("bad", "--mapsat-compare=good.json")
     assert lost.ret == 1
-    lost.stdout.fnmatch_lines(["gate     INVALID: 1 case lost (infrastructure 1: c3)*"])
+    lost.stdout.fnmatch_lines(["gate       INVALID: 1 case lost (infrastructure 1: c3)*"])
     status, told = compare(capsys, *BOTH)
     assert (status, "unlike lost cases: was 0, is 1 (c3)" in told) == (1, True)
     assert "outcome invalid: --mapsat-resume plays what was lost; --common compares the rest" in told

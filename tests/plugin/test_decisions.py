@@ -64,7 +64,7 @@ def test_a_decision_on_another_reply_does_not_count_and_is_named(decided: pytest
     assert label(saved())["by"] == "checks"
     warning = "labels of people that do not count, as the reply is another: z1 (reviewed.jsonl:1) (nav-one)"
     assert saved()["manifest"]["warnings"] == [warning]
-    assert "warning  labels of people that do not count" in result.stdout.str()
+    assert "warning    labels of people that do not count" in result.stdout.str()
 
 
 def test_a_decision_on_other_evidence_does_not_count_and_is_named(decided: pytest.Pytester) -> None:

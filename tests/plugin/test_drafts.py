@@ -58,7 +58,7 @@ def test_a_run_leaves_drafts_out_and_tells_it_once(drafts, workers):
     result = drafts.runpytest(GOOD, SAVE, "--mapsat-fail-under=ar=0.4", *workers)
     assert result.ret == 0
     told = [line for line in result.outlines if "left out" in line]
-    assert told == [f"drafts   3 drafts {REVIEW}"]
+    assert told == [f"drafts     3 drafts {REVIEW}"]
     run = saved(drafts)
     assert ids(run) == ["c-1", "c-2", "c-3"]
     assert run["accounting"] == {
@@ -74,7 +74,7 @@ def test_a_run_leaves_drafts_out_and_tells_it_once(drafts, workers):
 
 def test_only_the_drafts_among_the_collected_files_are_told(drafts):
     result = drafts.runpytest(GOOD, SAVE, "benchmark_cases/a.yaml")
-    result.stdout.fnmatch_lines([f"drafts   1 draft {REVIEW}"])
+    result.stdout.fnmatch_lines([f"drafts     1 draft {REVIEW}"])
     assert saved(drafts)["accounting"]["drafts"] == ["d-1"]
 
 
@@ -97,7 +97,7 @@ def test_a_test_of_the_users_own_is_given_no_draft(drafts):
     )
     result = drafts.runpytest(GOOD, "--mapsat-cases=benchmark_cases", "test_own.py", "-k", "test_own")
     result.assert_outcomes(passed=3, deselected=3)
-    result.stdout.fnmatch_lines([f"drafts   3 drafts {REVIEW}"])
+    result.stdout.fnmatch_lines([f"drafts     3 drafts {REVIEW}"])
 
 
 def test_a_sample_is_drawn_among_cases_that_are_no_drafts(drafts):

@@ -79,7 +79,7 @@ def test_tb_no_shows_no_failure(project: pytest.Pytester, workers: tuple[str, ..
     result = _run(project, workers, BAD, "--tb=no")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "FAILURES" not in result.stdout.str()
-    assert "why  " not in result.stdout.str()
+    assert "rule  " not in result.stdout.str()
 
 
 @THOROUGHLY

@@ -59,7 +59,7 @@ def test_a_hook_that_hides_failures_is_told_and_turns_nothing_green(project: pyt
     project.makeconftest(HOW_TO_HIDE[how])
     result = project.runpytest("--mapsat-agent=bad:agent")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    told = str(result.stdout).partition("warning  a plugin or a conftest.py hides these failures")[2]
+    told = str(result.stdout).partition("warning    a plugin or a conftest.py hides these failures")[2]
     assert told.count("::case[") == 3
 
 
@@ -73,7 +73,7 @@ def test_a_hidden_failure_is_told_with_workers_too(project: pytest.Pytester) -> 
     project.makeconftest(HOW_TO_HIDE["a skip in place of a failure"])
     result = project.runpytest("--mapsat-agent=bad:agent", "-n", "2")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["warning  a plugin or a conftest.py hides these failures*"])
+    result.stdout.fnmatch_lines(["warning    a plugin or a conftest.py hides these failures*"])
 
 
 def test_a_failure_that_a_mark_expects_is_not_hidden(project: pytest.Pytester) -> None:
@@ -140,7 +140,7 @@ def test_a_named_agent_whose_session_ends_before_the_collection_is_red(project: 
     project.makeconftest("import pytest\ndef pytest_sessionstart(): pytest.exit('not today', returncode=0)\n")
     result = project.runpytest("--mapsat-agent=good:agent")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error  the run ended before anything was collected"])
+    result.stdout.fnmatch_lines(["error      the run ended before anything was collected"])
 
 
 @EVERYWHERE

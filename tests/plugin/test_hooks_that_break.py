@@ -56,7 +56,7 @@ def test_at_the_end_it_is_told_and_the_others_get_their_turn(project: pytest.Pyt
     result = project.runpytest_subprocess("-p", "other", "--mapsat-agent=good:agent", "--mapsat-save=run.json")
     result.assert_outcomes(passed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error  pytest_mapsat_report of conftest.py: *"])
+    result.stdout.fnmatch_lines(["error      pytest_mapsat_report of conftest.py: *"])
     assert (project.path / "run.json").exists()
     assert (project.path / "told").exists()
 

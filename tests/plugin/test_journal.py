@@ -235,7 +235,7 @@ def test_what_the_infrastructure_stopped_is_told_with_its_reason_and_played_agai
         stopped = many.runpytest(slow, *options)
         told = " ".join(stopped.stdout.str().split())
         assert "stopped 4 by the infrastructure:" in told
-        assert "OSError: the map server is away (nav-03, nav-04 and 2 more)" in told
+        assert "OSError: the map server is away" in told
         assert stopped.ret == pytest.ExitCode.TESTS_FAILED
     (many.path / "asked").unlink()
     away.write_text("")

@@ -33,9 +33,9 @@ def judging(body, _number):
 def test_a_model_judges_a_run_and_the_next_run_asks_nobody(project: pytest.Pytester, models) -> None:
     models.script = judging
     options = ("--mapsat-judge=llm:openai/gpt-4o-mini", "--mapsat-judge-votes=2")
-    result = project.runpytest("--mapsat-agent=good:agent", *options, "--mapsat-save=one.json")
+    result = project.runpytest("-v", "--mapsat-agent=good:agent", *options, "--mapsat-save=one.json")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["judge    12 labels by the model, 0 undecided; two votes agree in 100%"])
+    result.stdout.fnmatch_lines(["judge      12 labels by the model, 0 undecided; two votes agree in 100%"])
     called = len(models.requests)
     assert 6 <= called <= 18  # three cases, three dimensions, two votes; equal dialogues share an answer
     result = project.runpytest("--mapsat-agent=good:agent", *options, "--mapsat-save=two.json")
@@ -55,7 +55,7 @@ def test_a_model_that_cannot_be_asked_turns_nothing_and_makes_the_gate_invalid(
     models.script = lambda body, _number: problem(401, "bad key")
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-judge=llm:openai/gpt-4o-mini")
     result.assert_outcomes(errors=3)
-    result.stdout.fnmatch_lines(["gate     INVALID: 3 cases lost (judge 3: *)"])
+    result.stdout.fnmatch_lines(["gate       INVALID: 3 cases lost (judge 3: *)"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
@@ -94,10 +94,10 @@ def test_the_judge_of_the_old_name_is_refused_with_the_new_one_on_the_command_li
 def test_a_gate_by_a_judge_without_the_certificate_that_the_suite_asks_for_is_invalid(project: pytest.Pytester) -> None:
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(manifest.read_text() + "judge: {tpr: 0.9, tnr: 0.9}\n")
-    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=0.1")
+    result = project.runpytest("-v", "--mapsat-agent=good:agent", "--mapsat-fail-under=ar=0.1")
     result.assert_outcomes(passed=3)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["gate     INVALID: the judge checks may not gate tiny: there is no*"])
+    result.stdout.fnmatch_lines(["gate       INVALID: the judge checks may not gate tiny: there is no*"])
     assert "mapsat review --agreement judged.json" in " ".join(result.stdout.str().split())
     result = project.runpytest("--mapsat-agent=good:agent")
     assert result.ret == pytest.ExitCode.OK

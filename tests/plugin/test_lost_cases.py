@@ -148,6 +148,6 @@ def test_bounds_where_nothing_is_run_are_not_passed_over_in_silence(
     project: pytest.Pytester, options: tuple[str, ...], ret: int
 ) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-fail-under=ar=0.1", *options)
-    result.stdout.fnmatch_lines(["gate     not decided: pytest was told to run no case"])
+    result.stdout.fnmatch_lines(["gate       not decided: pytest was told to run no case"])
     assert result.ret == ret
     assert "gate " not in project.runpytest("--mapsat-agent=good:agent", *options).stdout.str()

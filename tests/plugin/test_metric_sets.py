@@ -39,7 +39,7 @@ def declared(project: pytest.Pytester) -> pytest.Pytester:
 
 
 def run(project: pytest.Pytester, *options: str, agent: str = "good:agent") -> pytest.RunResult:
-    return project.runpytest(f"--mapsat-agent={agent}", "--mapsat-save=run.json", *options)
+    return project.runpytest("-v", f"--mapsat-agent={agent}", "--mapsat-save=run.json", *options)
 
 
 def test_a_metric_set_of_a_conftest_is_measured_gated_told_saved_and_regraded(declared, capsys, monkeypatch):

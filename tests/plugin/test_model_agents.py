@@ -95,7 +95,7 @@ def test_a_model_that_is_out_of_calls_is_asked_for_its_answer_and_the_run_counts
     models.script = eager
     manifest = project.path / "three" / "suite.yaml"
     manifest.write_text(f"{manifest.read_text()}episode: {{calls: 1}}\n")
-    done = project.runpytest(agent, THREE, "--mapsat-save=one.json")
+    done = project.runpytest("-v", agent, THREE, "--mapsat-save=one.json")
     assert done.ret == 0, done.stdout.str()
     calls = [card["calls"] for card in saved_timeless(project, "one.json")["cases"]]
     assert [(count["total"], count["over_limit"]) for count in calls] == [(2, 1)] * 3
@@ -107,7 +107,7 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
 ) -> None:
     models.script = with_user_and_judge
     all_three = (REACT, "three", "--mapsat-user=llm:openai/gpt-4o-mini", "--mapsat-judge=llm:openai/gpt-4o-mini")
-    first = project.runpytest(*all_three, "--mapsat-save=one.json", "--mapsat-allow-undecided=3")
+    first = project.runpytest("-v", *all_three, "--mapsat-save=one.json", "--mapsat-allow-undecided=3")
     calls = len(models.requests)
     project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-undecided=3")
     assert len(models.requests) == calls

@@ -411,7 +411,7 @@ def test_plain_pytest_skips_without_an_agent_and_takes_one_from_a_fixture_or_an_
     conftest = (hotel.path / "conftest.py").read_text()
     for how in ('return "desk_agents:good"', "import desk_agents; return desk_agents.good"):
         (hotel.path / "conftest.py").write_text(conftest + FIXTURE.format(how=how))
-        result = hotel.runpytest("-rs", "--mapsat-save=run.json")
+        result = hotel.runpytest("-v", "-rs", "--mapsat-save=run.json")
         result.assert_outcomes(passed=1, skipped=2)
         assert result.ret == 0
         result.stdout.fnmatch_lines(["suite  *", "all *1/1*", "*no database here", "*no agent: *"])

@@ -134,7 +134,7 @@ def test_a_run_read_back_from_its_spans_has_the_same_labels(project: pytest.Pyte
     played = project.runpytest(
         *IN_PROCESS, f"--mapsat-agent={agent}:agent", "--mapsat-save=first.json", "--mapsat-report=otlp:spans.json"
     )
-    played.stdout.fnmatch_lines(["report   */spans.json"])
+    played.stdout.fnmatch_lines(["saved      first.json · spans.json"])
     play(project)
     assert labels(project.path / "run.json") == labels(project.path / "first.json")
 

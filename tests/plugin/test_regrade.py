@@ -61,7 +61,7 @@ def test_a_file_that_could_not_be_collected_still_makes_the_gate_invalid(project
 def test_other_thresholds_decide_otherwise(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
     saved(project)
     assert again("--fail-under", "ar=0.9")[0] == 1
-    assert "gate     FAILED: ar 0.5000 < 0.9" in capsys.readouterr().out
+    assert "gate       FAILED: ar 0.5000 < 0.9" in capsys.readouterr().out
     status, run = again("--fail-under", "ar=0.4", "--fail-under", "ecr=1")
     assert (status, run["manifest"]["options"]["fail_under"]) == (0, ["ar=0.4", "ecr=1"])
 

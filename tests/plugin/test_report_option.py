@@ -18,7 +18,7 @@ def test_reports_are_written_without_a_run_file_and_a_cache(project: pytest.Pyte
     result = run("--mapsat-agent=bad:agent", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
-        ["report   */out/a.html", "::error file=benchmark_cases/search/b.jsonl,line=1,title=find-one failed::*"]
+        ["saved      out/a.html · *", "::error file=benchmark_cases/search/b.jsonl,line=1,title=find-one failed::*"]
     )
     assert "I suggest" in (project.path / "out" / "a.html").read_text(encoding="utf-8")
     cases = saved(project, "a.json")["cases"]
@@ -67,4 +67,4 @@ def test_a_report_that_breaks_turns_the_run_red_and_leaves_the_others(project: p
     options = ("--mapsat-report=html:taken/a.html", "--mapsat-report=json:a.json")
     result = project.runpytest("--mapsat-agent=good:agent", *options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["error  --mapsat-report: html:*a.html: *", "report   *a.json"])
+    result.stdout.fnmatch_lines(["error      --mapsat-report: html:*a.html: *", "saved      *a.json"])

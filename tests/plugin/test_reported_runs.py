@@ -61,8 +61,8 @@ def test_workers_share_a_port_for_spans_and_judge_them_as_one_process_does(
     ]
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"nav/a.yaml": cases})
     (pytester.path / "service.yaml").write_text(f"url: {service.at(behave)}\nspans: {{port: {port}}}\n")
-    result = pytester.runpytest("--mapsat-agent=http:service.yaml", "--mapsat-save=run.json", "-n", "2")
-    result.stdout.fnmatch_lines(["sandbox 3 calls: 3 reported*", "spans * 1 traces belong to no reply*"])
+    result = pytester.runpytest("-v", "--mapsat-agent=http:service.yaml", "--mapsat-save=run.json", "-n", "2")
+    result.stdout.fnmatch_lines(["sandbox    3 calls: 3 reported*", "spans * 1 traces belong to no reply*"])
     for card in json.loads((pytester.path / "run.json").read_text())["cases"]:
         outcomes = {label["requirement"]: label["outcome"] for label in card["labels"]}
         assert outcomes == {"called": "passed", "once": "unevaluated", "never": "failed", "named": "passed"}

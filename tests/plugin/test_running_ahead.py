@@ -155,7 +155,7 @@ def test_no_more_run_at_once_than_asked_and_items_that_others_have_a_say_in_run_
         """
     )
     result = run(many, "meeting", "--mapsat-concurrency=4")
-    result.stdout.fnmatch_lines(["at once  11 in its own turn: the fixture 'their_own'*"])
+    result.stdout.fnmatch_lines(["at once    11 in its own turn: the fixture 'their_own'*"])
     assert set((many.path / "most").read_text().split()) == {"1"}
     (many.path / "most").unlink()
     (many.path / "conftest.py").write_text("")
@@ -179,7 +179,7 @@ def test_the_fixture_that_pytest_asyncio_gives_every_item_is_about_its_own_tests
     assert max(map(int, (many.path / "most").read_text().split())) > 1
     many.makeconftest(textwrap.dedent(fixture))
     result = run(many, "meeting", "--mapsat-concurrency=4", "-p", "pytest_asyncio.plugin")
-    result.stdout.fnmatch_lines(["at once  12 in its own turn: the fixture 'event_loop_policy'*"])
+    result.stdout.fnmatch_lines(["at once    12 in its own turn: the fixture 'event_loop_policy'*"])
 
 
 def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many):

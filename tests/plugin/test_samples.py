@@ -55,7 +55,7 @@ def test_a_sample_counts_as_the_whole_alone_on_workers_and_in_parts(
     result.stdout.fnmatch_lines(
         [
             "mapsat: a sample of tiny: 7 of 16 cases by scenario, city (seed 0)",
-            "sample 7 of 16 cases by scenario, city (seed 0)",
+            "sample     7 of 16 cases by scenario, city (seed 0)",
             "*ar 0.5000 >= 0.4 (7 of 7 cases*",
         ]
     )
@@ -84,7 +84,7 @@ def test_a_part_of_a_sample_is_a_part(towns: pytest.Pytester) -> None:
     sample = (GOOD, "--mapsat-sample=7", GATE)
     result = towns.runpytest(*sample, "-m", "search")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran (3*", "*of 7 cases; -m*"])
+    result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran*", "*(3 of 7 cases; -m*"])
     assert towns.runpytest(*sample[:-1], "-m", "search", "--mapsat-fail-under=search.ar=0.4").ret == 0
     result = towns.runpytest(*sample, "benchmark_cases/c.jsonl")
     assert "of 7 cases)" in " ".join(result.stdout.str().split())
@@ -143,7 +143,7 @@ def test_each_suite_gives_a_sample_and_own_tests_get_it(towns: pytest.Pytester) 
     options = ("--mapsat-sample=3", "--mapsat-save=run.json")
     result = towns.runpytest(GOOD, *options, "--mapsat-cases=benchmark_cases", "--mapsat-cases=more/suite")
     result.assert_outcomes(passed=12)
-    result.stdout.fnmatch_lines(["sample 3 of 4 cases of other, 3 of 16 cases of tiny (seed 7)"])
+    result.stdout.fnmatch_lines(["sample     3 of 4 cases of other, 3 of 16 cases of tiny (seed 7)"])
     assert len(ids(saved_timeless(towns, "run.json"))) == 6
     (towns.path / "more" / "suite" / "all.jsonl").write_text("{broken\n")
     broken = towns.runpytest(GOOD, *options, "more/suite")

@@ -23,9 +23,9 @@ def cards(store: pytest.Pytester, name: str = "run.json") -> list[dict]:
 
 def test_a_stateful_sandbox_from_a_conftest_end_to_end(store, monkeypatch, capsys):
     run = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-trials=2", "--mapsat-fail-on=all")
-    result = store.runpytest_subprocess(*run, "-n", "2")
+    result = store.runpytest_subprocess("-v", *run, "-n", "2")
     result.assert_outcomes(passed=4)  # each episode starts from the initial state, or its second call would be refused
-    result.stdout.fnmatch_lines(["sandbox 20 calls: 4 exact, 16 computed, 4 of them refused"])
+    result.stdout.fnmatch_lines(["sandbox    20 calls: 4 exact, 16 computed, 4 of them refused"])
     for card in cards(store):
         steps = card["trajectory"]["turns"][1]["steps"]
         assert [step.get("status", "ok") for step in steps] == ["refused", "ok", "ok", "ok", "ok"]

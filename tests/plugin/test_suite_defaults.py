@@ -76,5 +76,5 @@ def test_a_folder_named_data_holds_no_cases(project):
     result = project.runpytest("--mapsat-agent=good:agent")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(
-        ["not read *data: holds 1 files in YAML or JSONL*", "         *the folder is kept for data*"]
+        ["not read   *data: holds 1 files in YAML or JSONL*", "         *the folder is kept for data*"]
     )

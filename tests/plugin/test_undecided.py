@@ -29,13 +29,13 @@ def judged(project: pytest.Pytester, *requirements: str) -> str:
 
 def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_says_so(project: pytest.Pytester) -> None:
     judge = judged(project, "z1")
-    result = project.runpytest("--mapsat-agent=good:agent", judge, "--mapsat-save=run.json", "-rs")
+    result = project.runpytest("-v", "--mapsat-agent=good:agent", judge, "--mapsat-save=run.json", "-rs")
     result.assert_outcomes(passed=2, skipped=1)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
             "a range: labels of 1 of 3 cases are undecided (mapsat review run.json)",
-            "gate     INCONCLUSIVE, exit status 1: 1 of 3 cases has no verdict, allowed: 0",
+            "gate       INCONCLUSIVE, exit status 1: 1 of 3 cases has no verdict, allowed: 0",
             "*(undecided 1: nav-one; requirement z1: 'it' may be either)*",
             "*mapsat review RUN*",
             "SKIPPED*hard z1 is undecided: 'it' may be either",
@@ -61,7 +61,7 @@ def test_an_undecided_label_that_is_not_asserted_is_settled_by_the_bounds(
     result = project.runpytest("--mapsat-agent=good:agent", judge, f"--mapsat-fail-under=ar={minimum}", *workers)
     result.assert_outcomes(passed=3)
     assert result.ret == ret
-    result.stdout.fnmatch_lines([f"gate     {gate}*: ar 0.5000-0.6667 *"])
+    result.stdout.fnmatch_lines([f"gate       {gate}*: ar 0.5000-0.6667 *"])
 
 
 def test_a_regraded_run_keeps_what_is_open(project: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_a_regraded_run_keeps_what_is_open(project: pytest.Pytester, capsys: pyt
     project.runpytest("--mapsat-agent=good:agent", judge, "--mapsat-save=run.json")
     status = main(["regrade", "run.json", "--judge=recorded:judged.json", "--save", "again.json"])
     assert (status, saved(project, "again.json")["summary"]) == (1, saved(project)["summary"])
-    assert "a range: labels of 1 of 3 cases are undecided" in capsys.readouterr().out
+    assert "satisfied  0.33–0.50 (undecided labels)" in capsys.readouterr().out
 
 
 def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pytest.Pytester) -> None:
@@ -86,8 +86,8 @@ def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pyte
     assert (case["outcome"], case["blame"], case["bounds"]["ar"]) == ("unevaluated", "sandbox", [0.0, 0.5])
     result.stdout.fnmatch_lines(
         [
-            "warning  2 of 2 calls missed (100%)*",
-            "gate     INCONCLUSIVE, exit status 1: navigation.ar 0.0000-0.5000 may be below*",
+            "warning    2 of 2 calls missed (100%)*",
+            "gate       INCONCLUSIVE, exit status 1: navigation.ar 0.0000-0.5000 may be below*",
             "*calls without a recording leave labels open*",
         ]
     )
@@ -101,7 +101,7 @@ def test_a_case_that_asks_for_nothing_earns_nothing(project: pytest.Pytester) ->
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
     assert result.ret == 1
     result.assert_outcomes(passed=3, errors=1)
-    result.stdout.fnmatch_lines(["gate     INVALID: 1 case lost (judge 1: empty)"])
+    result.stdout.fnmatch_lines(["gate       INVALID: 1 case lost (judge 1: empty)"])
     run = saved(project)
     case = next(case for case in run["cases"] if case["id"] == "empty")
     assert (case["metrics"]["ar"], case["bounds"], case["blame"]) == (None, {}, "judge")
@@ -140,7 +140,7 @@ def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe
     (pytester.path / "my_agent.py").write_text(tiny_suite.GOOD.replace("def agent", "def Agent"))
 
     def recipe_with(allowance: str) -> pytest.RunResult:
-        return pytester.runpytest(*(one.replace("undecided=0", f"undecided={allowance}") for one in command[1:]))
+        return pytester.runpytest("-v", *(one.replace("undecided=0", f"undecided={allowance}") for one in command[1:]))
 
     red = recipe_with("0")
     assert red.ret == 1
@@ -167,7 +167,7 @@ def test_a_suspect_failure_is_counted_in_the_summary_told_with_its_rate_and_revi
     case = json.loads(path.read_text())
     case["truth"]["requirements"][0]["check"] = {"kind": "matches", "pattern": "Blue Bay"}
     path.write_text(json.dumps(case) + "\n")
-    result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json", "-rs")
+    result = project.runpytest("-v", "--mapsat-agent=bad:agent", "--mapsat-save=run.json", "-rs")
     told = " ".join(result.stdout.str().split())
     assert "look failed; mapsat review run.json shows them first" in told
     assert "hard z1 is undecided: no reply says 'Blue Bay'; it looks failed, but only 6 failures of this kind" in told

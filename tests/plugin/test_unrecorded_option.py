@@ -19,10 +19,10 @@ def office(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def test_gaps_are_filled_from_own_tools_and_replayed_from_then_on(office: pytest.Pytester) -> None:
-    result = office.runpytest_subprocess(*RECORDING, "-n", "2", "--mapsat-trials=2", "--mapsat-save=run.json")
+    result = office.runpytest_subprocess("-v", *RECORDING, "-n", "2", "--mapsat-trials=2", "--mapsat-save=run.json")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(
-        ["sandbox 8 calls: 4 exact, 4 recorded", "own * 2 answers of your own tools added to recorded.jsonl*"]
+        ["sandbox    8 calls: 4 exact, 4 recorded", "own * 2 answers of your own tools added to recorded.jsonl*"]
     )
     run = (office.path / "run.json").read_text()
     assert json.loads(run)["manifest"]["options"]["on_miss"] == "record"
@@ -33,15 +33,15 @@ def test_gaps_are_filled_from_own_tools_and_replayed_from_then_on(office: pytest
     ]
     assert "tok-of" not in json.dumps(kept)
     (office.path / "calls.txt").unlink()
-    office.runpytest_subprocess("--mapsat-agent=bot:agent").stdout.fnmatch_lines(["sandbox 4 calls: 4 exact"])
+    office.runpytest_subprocess("-v", "--mapsat-agent=bot:agent").stdout.fnmatch_lines(["sandbox    4 calls: 4 exact"])
     assert not (office.path / "calls.txt").exists(), "nothing is asked without being told to"
 
 
 def test_a_tool_that_gives_no_answer_leaves_a_miss_that_says_so(office: pytest.Pytester) -> None:
     office.makepyfile(bot="def agent(message, tools):\n    return 'Cedar ' + tools.book_room(room_id='r9')['status']\n")
-    result = office.runpytest(*RECORDING)
+    result = office.runpytest("-v", *RECORDING)
     result.stdout.fnmatch_lines(
-        ["sandbox 2 calls: 2 miss", "own * no answer: case review: book_room raised LookupError: no room r9*"]
+        ["sandbox    2 calls: 2 miss", "own * no answer: case review: book_room raised LookupError: no room r9*"]
     )
     assert len(recordings(office.path / "benchmark_cases")) == 2
 

@@ -34,7 +34,7 @@ def tables(text):
 
 def test_markdown_says_the_verdict_then_what_changed_then_the_numbers():
     text = markdown_report(COMPARED)
-    assert text.startswith("## ❌ mapsat: The run is invalid\n")
+    assert text.startswith("## ❌ mapsat: 1 of 4 failed; the run is invalid\n")
     assert text.index("### Changes") < text.index("| metric |")
     assert "- 🔻 **`charge-now`** passed → failed (`navigation`)\n" in text
     assert "  - `open-now` passed → failed: before `“Blue Bay”`, now `“Old Mill”`\n" in text
@@ -65,7 +65,7 @@ def test_a_code_span_holds_any_text(text):
 
 def test_a_run_that_holds_says_so():
     run = run_of(card("a"), thresholds=["ar=0.5"])
-    assert markdown_report(run).startswith("## ✅ mapsat: The gate holds\n")
+    assert markdown_report(run).startswith("## ✅ mapsat: All 1 passed; the gate holds\n")
     assert list(annotation_lines(run)) == []
     assert markdown_report(run_of(card("a"))).startswith("## ✅ mapsat: All 1 passed\n")
     failed = run_of(card("a"), card("b", 0.0, outcome="failed"), thresholds=["ar=0.5"])
@@ -94,7 +94,7 @@ def test_annotations_stand_on_the_line_of_the_case_ten_at_most():
 
 def test_a_gate_that_fails_without_a_failed_case_is_annotated_too():
     (line,) = annotation_lines(run_of(card("a", 0.5), thresholds=["ar=0.9"]))
-    assert line.startswith("::error title=mapsat%3A The gate fails::ar 0.5000 < 0.9")
+    assert line.startswith("::error title=mapsat%3A All 1 passed; the gate fails::ar 0.5000 < 0.9")
 
 
 def test_json_keeps_to_its_schema_and_leaves_dialogues_out(capsys):
