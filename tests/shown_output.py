@@ -12,6 +12,7 @@ def settled(text: str) -> str:
     """Return pytest's output without what differs from one run to the next: how long it took, and how wide that leaves its last line."""
     took = r"in [\d.]+s(?: \([\d:]+\))?"
     text = re.sub(rf"(?m)^=+ (.*\d (?:passed|failed|skipped|errors?)\b.*?) {took} =+$", r"=== \1 in …s ===", text)
+    text = re.sub(r"(?m)  +(\d+ cases?(?: x \d+ trials)?), (?:[\d.]+ m?s|\d+ min \d+ s)$", r"   \1, … s", text)
     return re.sub(rf"(?m) {took}$", " in …s", text)
 
 

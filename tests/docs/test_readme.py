@@ -33,7 +33,7 @@ def _pytest(python: str, *arguments: str, cwd: Path = ROOT) -> subprocess.Comple
 def _output(python: str, agent: str) -> str:
     """Return what the mapsat summary and what stands above it say; that of a run without failures begins with the summary."""
     text = settled(_pytest(python, "benchmark_cases", f"--mapsat-agent={agent}").stdout)
-    return text if " FAILURES " in text else text[text.index("\nmapsat ") + 1 :]
+    return text if " FAILURES " in text else text[text.index("mapsat     PASSED") :]
 
 
 def _blocks() -> dict[str, str]:

@@ -28,12 +28,12 @@ def test_the_lines_of_the_terminal_are_called_what_is_printed():
         card("nav-1", 0.5, outcome="failed", blame="agent", reason="hard z1 failed"),
         card("nav-1", 1.0, trial=2),
         card("nav-2", 0.25, most=1.0, outcome="unevaluated", unknown=("z1",), reason="hard z1 is undecided"),
-        card("nav-3", 0.0, **broken),
+        card("nav-3", 0.0, domains=("search",), **broken),
         lost=[("nav-4", 1, "not started")],
     )
     printed = {line.text.partition(" ")[0] for line in summary_lines(run, width=100, colour=False, full=True)}
-    printed |= {line.text.partition(" ")[0] for line in summary_lines(run, width=100, colour=False)}
-    section = PAGE.partition("## The terminal")[2].partition("\n\nA table")[0]
+    printed |= {line.text.partition(" ")[0] for line in summary_lines(run, width=100, colour=False, saved="run.json")}
+    section = PAGE.partition("## The terminal")[2].partition("\n\n`-qq`")[0]
     told = {
         word for row in re.findall(r"^\| (`[^|]+`) \|", section, re.MULTILINE) for word in re.findall("`([^`]+)`", row)
     }

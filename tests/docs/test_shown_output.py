@@ -25,5 +25,13 @@ def test_how_long_a_run_took_does_not_matter(took):
     assert settled(f"2 passed in {took}\n") == "2 passed in …s\n"
 
 
+@pytest.mark.parametrize("took", ["49 ms", "3.1 s", "12 min 5 s"])
+def test_how_long_the_cases_took_does_not_matter(took):
+    assert (
+        settled(f"mapsat     PASSED   2 passed    {' ' * len(took)}2 cases, {took}\n")
+        == "mapsat     PASSED   2 passed   2 cases, … s\n"
+    )
+
+
 def test_lines_are_refreshed_by_their_first_word():
     assert refreshed("…\ntwo 3\n…\nfour in …s\n", REAL.replace("2", "7")) == "…\ntwo 7\n…\nfour in 0.17s\n"
