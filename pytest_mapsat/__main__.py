@@ -1,4 +1,4 @@
-"""``python -m pytest_mapsat`` is the ``mapsat`` command, with those besides that are rarely used."""
+"""``python -m pytest_mapsat`` is the ``mapsat`` command, plus the rarely used commands."""
 
 import sys
 

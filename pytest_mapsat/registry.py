@@ -27,7 +27,7 @@ _TELLING = frozenset({"all", "any", "bool", "callable", "hasattr", "isinstance",
 _OTHER_KINDS = {
     CO_COROUTINE: "a coroutine function: write def, not async def",
     CO_ASYNC_GENERATOR: "an asynchronous generator function: write def, not async def, and no yield",
-    CO_GENERATOR: "a generator function, of which nothing runs: write assert or return in place of yield",
+    CO_GENERATOR: "a generator function, whose body does not run: write assert or return in place of yield",
 }
 _OWN = f"{__package__}.ports."
 #: The entry point group in which installed packages name their checks: each entry is a name and a function.

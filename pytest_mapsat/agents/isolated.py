@@ -113,7 +113,7 @@ class _Guarded:
 
 
 class Processes:
-    """Makes processes for agents, by a keeper that is started when it is first needed, and again where it was lost.
+    """Makes processes for agents, by a keeper that is started on first need, and again if it was lost.
 
     Args:
         isolation: how agents are kept apart.

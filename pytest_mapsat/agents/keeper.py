@@ -219,7 +219,7 @@ def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
         line.send(**message_back)
     except MemoryError:
         reserve.release()
-        line.send("broken", message="MemoryError: none is left to send the agent's reply")
+        line.send("broken", message="MemoryError: too little is left to send the agent's reply")
     except ValueError as error:
         line.send("broken", message=f"the agent's reply cannot be sent: {error}")
 

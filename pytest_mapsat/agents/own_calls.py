@@ -223,7 +223,7 @@ def span_warnings() -> Iterator[tuple[str, str, int]]:
     for receiver in _receivers.values():
         asked = f"does the service export them to http://127.0.0.1:{receiver.port}, and take up the header traceparent?"
         yield "spans", "traces belong to no reply, and are left out", len(receiver.foreign)
-        yield "spans", f"replies of which no span came: {asked}", receiver.silent
+        yield "spans", f"replies without spans: {asked}", receiver.silent
         yield "spans", "replies whose spans were not complete in time", receiver.cut
 
 

@@ -1,4 +1,4 @@
-"""Agents in processes of their own: a JSON object on each line, to a process and from it; what it prints besides is printed here.
+"""Agents in processes of their own: a JSON object on each line, to a process and from it; its other output is printed here.
 
 A command (``cmd:node agent.js``) is such an agent, with a process for each episode: we write ``message`` and ``result``; the agent writes ``call``, and at
 the end ``reply`` or ``unavailable`` (docs/how-to/connect-an-agent.md).
@@ -508,7 +508,7 @@ class CommandSource(SourceElsewhere):
 
 
 class _Program(subprocess.Popen[bytes]):
-    """A program in a group of its own, which does not outlive us.
+    """A program in a group of its own, which ends with us.
 
     Raises:
         OSError: it cannot be started.

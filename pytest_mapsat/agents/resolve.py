@@ -171,6 +171,6 @@ def _member(owner: object, name: str, where: str, spec: str) -> object:
     except UserCodeError as broken:
         error = broken.error
     if not isinstance(error, AttributeError):
-        raise UsageError(f"{spec}: {name!r} of {where!r} cannot be had: {describe_error(error)}")
+        raise UsageError(f"{spec}: {name!r} of {where!r} is not available: {describe_error(error)}")
     hint = hint_at(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
     raise UsageError(f"{spec}: {where!r} has no attribute {name!r}{hint}")

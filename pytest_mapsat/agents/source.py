@@ -277,7 +277,7 @@ Source: TypeAlias = "AgentSource | RecordedSource"
 
 
 class SourceSpec(NamedTuple):
-    """The text that names a source, taken apart for the module of its scheme.
+    """The text that names a source, split for the module of its scheme.
 
     Attributes:
         text: as the user wrote it, ``SCHEME:REST``.

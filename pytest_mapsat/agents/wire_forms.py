@@ -150,7 +150,7 @@ def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
 
 
 def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
-    """Return a tool call, its arguments read from an object or JSON text; None as arguments where they are not object."""
+    """Return a tool call, its arguments read from an object or JSON text; None as arguments if they are not an object."""
     text = (arguments or "{}") if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     with suppress(ValueError):
         arguments = parse_json(text) if isinstance(arguments, str) else arguments

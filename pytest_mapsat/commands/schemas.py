@@ -10,7 +10,6 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -35,11 +34,10 @@ NOUNS: Mapping[str, Any] = {
 #: A field of an ``Attributes:`` section, or several with one text.
 _FIELD = re.compile(r"^    (\w+(?:, \w+)*): (.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 _EXAMPLE = re.compile(r"\s*Example: ``(.+)``$")
+#: Examples that are JSON; others are texts.
+_JSON = re.compile(r"[\[{\"]|-?\d+(\.\d+)?$")
 #: Unions that many schemas have, by the tag of one of their members: each is defined once.
 _UNIONS = {"python": "Check", "within_m": "Match"}
-
-#: Keywords of a union.
-_UNION = ("anyOf", "oneOf", "discriminator")
 
 Schema = dict[str, Any]
 
@@ -68,17 +66,9 @@ def fields_of(noun: type[BaseModel]) -> dict[str, tuple[str, list[Any]]]:
         section = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("Attributes:\n")[2]
         for names, text in _FIELD.findall(re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]):
             about = " ".join(text.split())
-            example = _EXAMPLE.search(about)
-            plain = _EXAMPLE.sub("", about).replace("``", "`")
-            fields |= dict.fromkeys(names.split(", "), (plain, [_value(example[1])] if example else []))
+            examples = [json.loads(text) if _JSON.match(text) else text for text in _EXAMPLE.findall(about)]
+            fields |= dict.fromkeys(names.split(", "), (_EXAMPLE.sub("", about).replace("``", "`"), examples))
     return fields
-
-
-def _value(text: str) -> Any:
-    """Return the value that an example is: JSON, else the text itself."""
-    with suppress(ValueError):
-        return json.loads(text)
-    return text
 
 
 class _Described(GenerateJsonSchema):
@@ -135,7 +125,9 @@ class _Finisher:
             return schema
         members = [(member, self._types(member)) for member in _members(schema)]
         if all(kinds for _, kinds in members) and any({"object", "array"} & {*kinds} for _, kinds in members):
-            return {key: part for key, part in schema.items() if key not in _UNION} | self._union(members)
+            return {
+                key: part for key, part in schema.items() if key not in ("anyOf", "oneOf", "discriminator")
+            } | self._union(members)
         return {key: part if key in ("examples", "default") else self._separated(part) for key, part in schema.items()}
 
     def _union(self, members: Sequence[tuple[Schema, list[str]]]) -> Schema:
@@ -146,17 +138,21 @@ class _Finisher:
             return union | {"if": {"not": {"type": "null"}}, "then": self._union(others)}
         several = sum(kinds == ["object"] for _, kinds in members) > 1
         rules: list[Schema] = []
-        known: Schema = {}  # tag -> its words
+        tags: dict[str, list[str]] = {}
         for member, kinds in members:
-            words = self._tag(member) if several and kinds == ["object"] else {}
-            condition = {"type": kinds, "required": list(words), "properties": words}
+            properties = self._resolved(member).get("properties", {}) if several and kinds == ["object"] else {}
+            words = {tag: _words(properties[tag]) for tag in ("kind", "op") if tag in properties}
+            condition = {
+                "type": kinds,
+                "required": list(words),
+                "properties": {tag: {"enum": words[tag]} for tag in words},
+            }
             rules.append({"if": condition, "then": self._separated(member)})
-            known = {
-                tag: {"enum": [*known.get(tag, {"enum": []})["enum"], *each["enum"]]} for tag, each in words.items()
-            } or known
-        name = next((name for tag in known.values() for word, name in _UNIONS.items() if word in tag["enum"]), "")
+            tags |= {tag: tags.get(tag, []) + words[tag] for tag in words}
+        known: Schema = {tag: {"enum": words} for tag, words in tags.items()}
+        name = next((name for word, name in _UNIONS.items() if word in sum(tags.values(), [])), "")  # noqa: RUF017
         if name == "Check":  # other names are checks in Python; a list of checks is short for all of them
-            known = {tag: {"anyOf": [words, {"type": "string"}]} for tag, words in known.items()}
+            known["kind"] = {"anyOf": [known["kind"], {"type": "string"}]}
             rules[-1]["then"] = {"type": "array", "items": {"$ref": "#/$defs/Check"}}
         if known:
             rules.insert(0, {"if": {"type": "object"}, "then": {"required": list(known), "properties": known}})
@@ -164,12 +160,6 @@ class _Finisher:
         if name:
             self._definitions[name] = union
         return {"$ref": f"#/$defs/{name}"} if name else union
-
-    def _tag(self, schema: Schema) -> Schema:
-        """Return the property by which the kinds of an object differ, with its words; empty if there is none."""
-        properties = self._resolved(schema).get("properties", {})
-        tags = {name: properties[name] for name in ("kind", "op") if name in properties}
-        return {name: {"enum": part.get("enum") or [part["const"]]} for name, part in tags.items()}
 
     def _types(self, schema: Schema) -> list[str]:
         """Return the types that a schema allows; empty if it allows any."""
@@ -180,7 +170,7 @@ class _Finisher:
     def _example(self, schema: Schema) -> Any:
         """Return a value that fits a schema: its own example, else one made from the examples of its parts."""
         schema = self._resolved(schema) | schema
-        if given := schema.get("examples") or schema.get("enum") or [schema[key] for key in schema if key == "const"]:
+        if given := schema.get("examples") or _words(schema):
             return given[0]
         parts = [rule["then"] for rule in schema.get("allOf", ()) if rule["then"].keys() != {"required", "properties"}]
         if parts := [*_members(schema), *parts, *[schema[key] for key in schema if key == "then"]]:
@@ -191,6 +181,11 @@ class _Finisher:
         names = schema.get("required") or list(properties)[:1]
         made = {name: self._example(properties[name]) for name in names}
         return True if schema.get("type") == "boolean" else made if schema.get("type") == "object" else None
+
+
+def _words(schema: Schema) -> list[Any]:
+    """Return the values that a schema lists; empty if it lists none."""
+    return schema.get("enum") or [schema[key] for key in schema if key == "const"]
 
 
 def _members(schema: Schema) -> Iterator[Schema]:

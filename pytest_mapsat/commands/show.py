@@ -124,7 +124,7 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 # -- rarely used -------------------------------------------------------------------------------------------------------
 
 _ABOUT = {
-    "info": "say where answers are kept, how many, and of which models",
+    "info": "show where answers are kept, how many, and from which models",
     "clear": "drop all of them",
     "export": "write all of them to a file (JSON Lines), which a team can keep with its code",
     "import": "take over the answers of such a file; what is kept already stays",

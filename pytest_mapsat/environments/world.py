@@ -220,7 +220,7 @@ def end_between(
             rows: Sequence[JsonObject] = [there.shown(row) for _, row in sorted(there.rows.items())]
             altered = None not in (here.rest, there.rest) and not same(here.rest, there.rest)
             what = (
-                f"{name} has changed in rows of which the start is not known"
+                f"{name} has changed in rows whose start is not known"
                 if altered
                 else f"it is not known what changed in {name}"
             )

@@ -1,4 +1,4 @@
-"""A run compared with an earlier one, case by case: what changed, how sure that is, and whether the agent may have got so much worse.
+"""A comparison of a run with an earlier one, case by case: the changes, their certainty, and the rules on drops.
 
 By default a rule is about these cases, which are fixed while trials are random: a merge asks about these cases. With ``@sampled`` it is about other
 cases like these: by the interval of the difference over cases, and by chance.
@@ -452,7 +452,7 @@ def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance:
     if enough is not None and enough > spread.n:
         settle.append(f"about {enough} cases like these would settle a difference of this size; these are {spread.n}")
     if spread.smallest is not None:
-        seen = f"a drop of {spread.smallest:.3f} beyond what is let pass is seen four times in five"
+        seen = f"a drop of {spread.smallest:.3f} beyond the allowed one is seen four times in five"
         settle.append(f"as it is, {seen}")
     return result.model_copy(update={"settle": tuple(settle), "cases": enough})
 

@@ -139,7 +139,7 @@ def _steps(check: Calls, context: JudgedDialogue) -> Finding:
     missing = [] if calls.lacking else missing
     extra = [call_in_words(calls.steps[call]) for step, call in pairs if call is not None and step is None]
     reasons = [f"not called: {', '.join(missing)}"] if missing else []
-    reasons += [f"called besides: {', '.join(extra)}"] if extra and alone else []
+    reasons += [f"also called: {', '.join(extra)}"] if extra and alone else []
     if passed is not False:
         why = f"it is unclear whether the calls are as expected{calls.caution}"
         return Finding(passed, "the calls are as expected" if passed else why, wanted)
@@ -697,7 +697,7 @@ def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
         return Finding(False, why, wanted, compared=lines)
     if not reference.changes and not changes:
         return Finding(True, "nothing had to change, and nothing did", wanted, idle=True)
-    return Finding(True, f"the end is that of the reference: {_rows(len(changes))} changed", wanted)
+    return Finding(True, f"the end equals the reference: {_rows(len(changes))} changed", wanted)
 
 
 def _broken(why: str, wanted: str) -> Finding:

@@ -23,8 +23,6 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
 #: What a soft requirement can reach (3.3).
 SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-#: Words that somebody says. Editors that read YAML 1.1 take yes and no for booleans, which we do not.
-Spoken = Annotated[str, Field(json_schema_extra={"type": ["string", "boolean"]})]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
 #: Metric names stand in run files, thresholds (``domain.metric=0.6``) and properties: lower case, no dot.

@@ -26,13 +26,12 @@ from .base import (
     MetricName,
     Noun,
     RequirementKind,
-    Spoken,
     Text,
     did_you_mean,
 )
-from .checks import Check, leaves
+from .checks import Check, as_list, leaves
 from .match import Match
-from .schema import schema_problem
+from .schema import Spoken, schema_problem
 from .tool import RowPatch
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
@@ -343,13 +342,7 @@ class ExpectedTool(Noun):
     name: Identifier
     id: Identifier | None = None
     after: tuple[Identifier, ...] = ()
-    evidence: Annotated[
-        tuple[Identifier | RowsFound, ...],
-        BeforeValidator(
-            lambda value: [value] if isinstance(value, dict) else value,
-            json_schema_input_type=RowsFound | tuple[Identifier | RowsFound, ...],
-        ),
-    ] = ()
+    evidence: Annotated[tuple[Identifier | RowsFound, ...], BeforeValidator(as_list)] = ()
     required: tuple[str, ...] = ()
     match: dict[str, Match] = Field(default_factory=dict)
     prose: tuple[tuple[str, str], ...] = ()
@@ -459,7 +452,7 @@ _GoAhead = Literal["yes", "no"] | Confirms | None
 
 
 def _yes_or_no(value: object) -> object:
-    """Return "yes" for true and "no" for false, as which YAML reads the bare words; anything else unchanged."""
+    """Return "yes" for true and "no" for false, which YAML 1.1 makes of the bare words; anything else unchanged."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
@@ -851,7 +844,7 @@ class SuiteManifest(Noun):
         sandbox: options that the suite's Python sandbox must support; without such a sandbox the run is refused. Example: ``{"clock": "fixed"}``
         environment: service whose state episodes change, in place of a sandbox; left out, there is none, or a fixture gives one.
         arguments: tolerant: arguments that mean the same as the parameter's type are accepted (``"2"`` for 2). strict: they are refused.
-        misses: who is to blame for a call of a recorded tool that no recording answers.
+        misses: who is to blame for a call of a recorded tool that no recording answers; left out, the sandbox.
         carry: dialogues: an agent keeps its earlier dialogues with a user; left out, only the interactions of the cases.
         cases: number of cases in the suite, so that a lost file is noticed; left out, they are not counted. Example: ``50``
         vocabulary: words of the domain, by group of the language packs. Example: ``{"reject": ["fully booked"]}``

@@ -18,22 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
-from .base import (
-    Family,
-    FigureRole,
-    Identifier,
-    Json,
-    JsonObject,
-    Latitude,
-    Longitude,
-    Mode,
-    Noun,
-    Spoken,
-    Text,
-    TimeRole,
-)
+from .base import Family, FigureRole, Identifier, Json, JsonObject, Latitude, Longitude, Mode, Noun, Text, TimeRole
 from .match import Bound, Match
-from .schema import compiled_pattern
+from .schema import Spoken, compiled_pattern
 
 
 def _which(turn: object) -> object:
@@ -52,8 +39,8 @@ Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
 def as_list(value: object) -> object:
-    """Return a single text as a tuple of one, anything else unchanged."""
-    return (value,) if isinstance(value, str) else value
+    """Return a single text or object as a tuple of one, anything else unchanged."""
+    return (value,) if isinstance(value, (str, dict)) else value
 
 
 #: One of them, or a list of several.

@@ -8,10 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from .base import Json, canonical_json, did_you_mean, hint_at, shown
 
+#: Words that somebody says. Editors that read YAML 1.1 take yes and no for booleans, which we do not.
+Spoken = Annotated[str, Field(json_schema_extra={"type": ["string", "boolean"]})]
 _TYPES: dict[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),

@@ -278,20 +278,13 @@ class RowsAnswer(TableAnswer):
 
 
 _CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d$"
+_BOUNDS = BeforeValidator(
+    lambda value: {"op": "between", **value} if isinstance(value, dict) else value,
+    json_schema_input_type=dict[str, float],
+)
 #: What one phrase may stand for.
 _Says = Annotated[
-    Annotated[
-        Between,
-        BeforeValidator(
-            lambda value: {"op": "between", **value} if isinstance(value, dict) else value,
-            json_schema_input_type=dict[str, float],
-        ),
-    ]
-    | StrictBool
-    | StrictInt
-    | StrictFloat
-    | StrictStr,
-    Field(union_mode="left_to_right"),
+    Annotated[Between, _BOUNDS] | StrictBool | StrictInt | StrictFloat | StrictStr, Field(union_mode="left_to_right")
 ]
 
 

@@ -437,7 +437,7 @@ MSB_METRICS = (
 )
 
 #: The share of cases whose item passed: no metric of an episode, told and gated as one.
-PASSED = Metric(name="pass_rate", plain="passed", title="cases of which nothing asserted is broken")
+PASSED = Metric(name="pass_rate", plain="passed", title="cases without a broken asserted requirement")
 
 
 #: pytest cuts what is longer out of the middle of a failed assertion.

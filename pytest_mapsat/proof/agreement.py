@@ -544,7 +544,7 @@ def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level
         more = next((n for n, low in lows if _reaches(low, least)), None)
         counted = f"{rate.right} of {rate.labels} in {rate.dialogues} dialogues"
         measured = f"{counted}, at least {rate.low or 0:g} at {level:g} %"
-        way = "" if more is None else f"; {more} more dialogues that it labels right would do"
+        way = "" if more is None else f"; {more} more dialogues that it labels right would suffice"
         yield f"{name} {least:g} is not reached ({_NOUNS[name]}: {measured}{way})"
 
 

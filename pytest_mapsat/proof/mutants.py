@@ -727,7 +727,7 @@ def _changes(
         for other in (*ids, *_other_values(value, properties.get(name, {}))):
             call = (turn, tool, {**arguments, name: other})
             if other in ids:
-                yield "added_write", f"{call_text(*call[1:])} was called besides", [*calls[: at + 1], call, *behind]
+                yield "added_write", f"{call_text(*call[1:])} was called as well", [*calls[: at + 1], call, *behind]
             yield "altered_write", f"{written} was called with {name}={other!r}", [*before, call, *behind]
 
 

@@ -590,7 +590,7 @@ class _Shape:
         return not rest or rest in self.words.get("plain_tail", ()) or goes_on
 
     def answers(self, stop: int) -> bool:
-        """Return whether the words are not label, or a label with a plain yes as its value: "Lift: yes"."""
+        """Return whether the words are not a label, or a label with a plain yes as its value: "Lift: yes"."""
         if not self.scan.text[: self.last.end].rstrip().endswith(":"):
             return True
         following = self.scan.clause_at(self.last.end)

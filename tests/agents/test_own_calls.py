@@ -371,7 +371,7 @@ class TestInSpans:
         trajectory = talk(f"spans: {{port: {port}, wait: 0.1}}", in_turn({"text": "Done."}))
         assert (trajectory.calls, trajectory.calls_reported, trajectory.ending) == ((), True, "done")
         asked = f"does the service export them to http://127.0.0.1:{port}, and take up the header traceparent?"
-        assert ("spans", f"replies of which no span came: {asked}", 1) in span_warnings()
+        assert ("spans", f"replies without spans: {asked}", 1) in span_warnings()
 
     def test_a_trace_of_very_many_spans_is_cut(self, talk, port):
         def behave(request):

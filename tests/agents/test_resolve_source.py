@@ -96,7 +96,7 @@ class TestModules:
     def test_an_attribute_that_raises_is_told(self, project, raised):
         name = f"raises_late_{raised[:3].lower()}"
         root = project(f"{name}.py", f"def __getattr__(name):\n    raise {raised}\n")
-        assert f"'agent' of '{name}' cannot be had: {raised.partition('(')[0]}" in refusal(f"{name}:agent", root)
+        assert f"'agent' of '{name}' is not available: {raised.partition('(')[0]}" in refusal(f"{name}:agent", root)
 
     def test_an_interrupt_raised_by_a_module_is_an_error_like_any_other(self, project):
         root = project("interrupts_early.py", "raise KeyboardInterrupt\n")

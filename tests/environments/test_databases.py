@@ -266,7 +266,7 @@ def test_a_large_table_is_counted_and_digested_and_its_new_rows_are_read(hotel, 
     trajectory = act(environments, environment, lambda: hotel.run(touch), of=checked)
     told = labels(checked, trajectory)
     assert [outcome for outcome, _ in told] == ["failed", "unevaluated", "unevaluated"]
-    assert "nights has changed in rows of which the start is not known (BK-2,1)" in told[0][1]
+    assert "nights has changed in rows whose start is not known (BK-2,1)" in told[0][1]
     trajectory = act(environments, environment, lambda: hotel.run("DELETE FROM nights WHERE night = 2"), of=checked)
     assert [outcome for outcome, _ in labels(checked, trajectory)] == ["failed", "unevaluated", "unevaluated"]
 

@@ -96,7 +96,7 @@ def test_a_sampled_rule_that_cannot_be_told_is_inconclusive_and_says_what_would_
     assert rule.low < -0.03 < rule.high
     assert rule.cases > 60
     assert f"about {rule.cases} cases like these would settle" in rule.settle[0]
-    assert "beyond what is let pass is seen four times in five" in rule.settle[1]
+    assert "beyond the allowed one is seen four times in five" in rule.settle[1]
     assert 0.05 < rule.smallest < 0.2
 
 

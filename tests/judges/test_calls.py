@@ -111,7 +111,7 @@ def test_expected_and_called_stand_side_by_side():
         steps=["find", {"tool": "book", "with": {"seats": 4}}],
         match="exact",
     )
-    assert finding.why == 'not called: find; called besides: cancel(id="A1")'
+    assert finding.why == 'not called: find; also called: cancel(id="A1")'
     assert finding.compared == (
         ("expected", "called"),
         ("find", ""),
@@ -349,7 +349,7 @@ def test_steps_are_told_in_words_and_those_of_which_a_record_lacks_the_arguments
             (
                 (told, other),
                 "no others" not in how,
-                "the calls are as expected" if "no others" not in how else "called besides: find",
+                "the calls are as expected" if "no others" not in how else "also called: find",
             ),
         ):
             turns = (Turn(role="user", text="Go."), Turn(role="agent", text="Done.", steps=made))

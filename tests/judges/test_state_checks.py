@@ -209,12 +209,12 @@ def test_what_is_exempt_is_told_in_words():
 @pytest.mark.parametrize(
     ("reference", "changes", "passed", "why"),
     [
-        ((CANCELLED,), (CANCELLED,), True, "the end is that of the reference: 1 row changed"),
+        ((CANCELLED,), (CANCELLED,), True, "the end equals the reference: 1 row changed"),
         ((), (), True, "nothing had to change, and nothing did"),
         ((CANCELLED,), (), False, "the end differs from the reference in orders A1 status"),
         ((), (CANCELLED,), False, "the end differs from the reference in orders A1 status"),
         ((), (removed(A3),), False, "the end differs from the reference in orders A3"),
-        ((added("A9", total=5),), (added("A8", total=5.0),), True, "the end is that of the reference: 1 row changed"),
+        ((added("A9", total=5),), (added("A8", total=5.0),), True, "the end equals the reference: 1 row changed"),
     ],
 )
 def test_an_end_is_held_against_that_of_the_reference(reference, changes, passed, why):

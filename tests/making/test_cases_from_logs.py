@@ -72,7 +72,7 @@ def test_no_file_tells_of_later_records(made: Made, cases: list[dict[str, Any]])
     ("words", "told"),
     [
         (["build", "merchant", "dest"], "did you mean 'merchants'?"),
-        (["cases", "nothing-there", "dest"], "nothing-there is no folder of logs"),
+        (["cases", "nothing-there", "dest"], "nothing-there is not a folder of logs"),
         (["cases", "LOGS", "dest", "--each", "0"], "--each: found 0, expected at least 1"),
         (["build", "LOGS", "dest"], "is a folder: mapsat cases "),
         (["build", "merchants", "dest", "--cases", "3", "--queries", "q"], "--cases, --queries: not for merchants"),

@@ -214,7 +214,7 @@ def test_what_a_model_does_wrong_is_its_own_fault_and_what_its_service_does_is_n
     assert "maintenance" in cards["down"]["reason"]
     steps = cards["strange"]["trajectory"]["turns"][1]["steps"]
     assert steps[0]["tool"] == "no_such_tool"
-    assert "no JSON object: {broken" in steps[1]["text"]
+    assert "not a JSON object: {broken" in steps[1]["text"]
 
 
 def test_a_ceiling_skips_what_is_left_and_keeps_what_is_done(project: pytest.Pytester, models: ScriptedModels) -> None:

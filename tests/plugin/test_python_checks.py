@@ -212,7 +212,7 @@ def test_what_returns_no_answer_when_it_is_called_is_refused(registry) -> None:
     for function, words in (
         (short, "the check short is a coroutine function: write def, not async def"),
         (each, "the check each is an asynchronous generator function: write def"),
-        (one, "the check one is a generator function, of which nothing runs: write assert or return"),
+        (one, "the check one is a generator function, whose body does not run: write assert or return"),
         (waiting, "the check plain is a coroutine function"),
     ):
         with pytest.raises(TypeError, match=words):

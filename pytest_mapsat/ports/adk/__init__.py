@@ -248,7 +248,7 @@ class _Evalsets:
                 self._case(parsed, place)
 
     def _match_of(self, config: Path) -> str | None:
-        """Return how a test config compares expected calls, ``exact`` by default; None if calls are not criterion of it."""
+        """Return how a test config compares expected calls, ``exact`` by default; None if it does not compare calls."""
         if not config.is_file():
             return _MATCHES["EXACT"]
         data = located_json(read_text(config, limits.YAML_BYTES), shown_path(config), 1)
