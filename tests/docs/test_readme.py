@@ -103,3 +103,10 @@ def test_every_page_that_the_changelog_or_the_package_names_exists() -> None:
     named = {page for file in files for page in re.findall(r"docs/[a-z/-]+\.md", file.read_text(encoding="utf-8"))}
     assert len(named) > 10
     assert [page for page in sorted(named) if not (ROOT / page).exists()] == []
+
+
+def test_every_file_that_a_page_links_in_the_repository_exists() -> None:
+    links = re.compile(r"https://github\.com/pytest-mapsat/pytest-mapsat/(?:blob|tree)/main/([^)\s#]+)")
+    files = {name for page in (ROOT / "docs").rglob("*.md") for name in links.findall(page.read_text(encoding="utf-8"))}
+    assert len(files) > 5
+    assert [name for name in sorted(files) if not (ROOT / name).exists()] == []
