@@ -16,8 +16,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 COMMAND = """pytest benchmark_cases --mapsat-agent=shipped_agents.naive:agent -m 'mapsat(language="en")' --tb=no -rN"""
-#: The last lines of a run, which hold its summary.
-LINES = 22
 COLUMNS = 100
 STYLES = {
     "1": "font-weight:bold",
@@ -87,7 +85,8 @@ def main() -> None:
         done = subprocess.run(
             run, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
         )
-        shown = [line for line in done.stdout.rstrip().splitlines() if str(report) not in line][-LINES:]
+        lines = [line for line in done.stdout.rstrip().splitlines() if str(report) not in line]
+        shown = lines[max(number for number, line in enumerate(lines) if "== mapsat ==" in line) :]
         terminal = folder / "terminal.html"
         terminal.write_text(PAGE.format(text=styled("\n".join([f"$ {COMMAND}", "…", *shown]))), encoding="utf-8")
         take(terminal, PICTURES / "terminal.png", width=920, height=20 * (len(shown) + 2) + 40)

@@ -195,7 +195,7 @@ class Label(Noun):
         reading: family of prose checks that decided it; empty if no prose was read. Example: ``words``
         cell: kind of failure in the calibration table; an undecided label with one is suspect: such failures were wrong too often. Example: ``words, absent, small``
         size: size of the reply, beside a cell: clauses, things named, figures, figures of unknown role. Example: ``[3, 1, 2, 0]``
-        check: kind of the check that failed it, of several the first; empty if no check failed it, and in older files. Example: ``same_end``
+        check: kind of the check that failed it, of several the first; empty if no check failed it, and in older files. Example: ``state``
     """
 
     requirement: str

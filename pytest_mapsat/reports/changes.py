@@ -130,7 +130,7 @@ def change_counts(comparison: Comparison) -> str:
 
 
 def brief_change(comparison: Comparison) -> str:
-    """Return in one sentence what became of the cases and of the first metric since the earlier run."""
+    """Return in one sentence how the cases and the first metric changed since the earlier run."""
     if not comparison.comparable:
         return f"nothing is compared: {printable((*comparison.reasons, 'these are runs of different things')[0])}"
     rows = [row for row in change_rows(comparison.changes) if not row.where][:1]

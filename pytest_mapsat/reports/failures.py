@@ -129,7 +129,7 @@ def _is_silent(card: Scorecard) -> bool:
 
 
 def _kind(failure: Failure) -> str:
-    """Return the kind of check that a failure is by, or the key of what else it is by."""
+    """Return the kind of the check that failed, or the key of another cause."""
     label, card = failure.label, failure.card
     if label is None:
         ending = "silent" if _is_silent(card) else card.trajectory.ending

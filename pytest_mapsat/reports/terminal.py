@@ -1,4 +1,4 @@
-"""The terminal summary: the result in a few lines, with ``-v`` all that was measured; and the line while a run goes."""
+"""The terminal summary: the result in a few lines, with ``-v`` every measurement; and the line while a run goes."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class _Summary:
             self._say("", right, style)
 
     def domains(self, room: int) -> None:
-        """Add a table of the worst domains, in at most so many lines; nothing for a single domain."""
+        """Add a table of the worst domains, in the lines that are left; nothing for a single domain."""
         name, groups = leading(self._run), self._run.groups.get("domain", {})
         if len(groups) < 2 or room < _LEAST_ROOM or not mean_text(self._run.summary.get(name)):  # noqa: PLR2004
             return
@@ -304,7 +304,7 @@ class _Summary:
     # -- what the run is -------------------------------------------------------------------
 
     def details(self) -> None:
-        """Add all that was measured: what ran, the comparisons, the table of means, and what happened in the episodes."""
+        """Add every measurement: what ran, the comparisons, the table of means, and what happened in the episodes."""
         manifest, width = self._run.manifest, self._width
         suites = ", ".join(printable(suite.label) for suite in manifest.suites) or "none"
         about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"

@@ -2,26 +2,13 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
-import pytest
-
-from pytest_mapsat.cli import command_parser
 from pytest_mapsat.judges.findings import shipped, suspicion
 from pytest_mapsat.judges.llm_judge import _TO_THE_JUDGE
 from pytest_mapsat.judges.llm_material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-@pytest.mark.parametrize("page", ["how-to/use-a-model.md", "how-to/read-a-run.md", "how-to/compare.md"])
-def test_every_command_that_is_shown_can_be_given(page):
-    shown = re.findall(r"^mapsat ([a-z].+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
-    assert shown
-    for line in shown:
-        name, *arguments = shlex.split(line, comments=True)
-        assert command_parser(name).parse_args(arguments).command
 
 
 def test_every_set_of_answers_written_blind_has_its_first_figures():

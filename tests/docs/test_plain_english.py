@@ -18,7 +18,7 @@ DOCSTRINGS_ALONE = tuple(
 #: The docstrings there are descriptions of tau2-bench's tools, for agents.
 NOT_OURS = tuple(f"pytest_mapsat/ports/tau2/{world}.py" for world in ("airline", "retail", "telecom"))
 #: Notes for contributors, off the site.
-NOT_ON_THE_SITE = "docs/internals/"
+NOT_ON_THE_SITE = "docs/internals/architecture.md"
 #: Vocabulary, prompts and programs in strings: no sentences of ours.
 NOT_READ = re.compile(r"^Could you tell me|\n *(import|from|def|SELECT|for) |^\(?\?|\\[bswd]|^[\W\d_]*$")
 

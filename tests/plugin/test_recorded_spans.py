@@ -118,7 +118,7 @@ def test_a_reply_without_content_is_nobodys_failure(project: pytest.Pytester) ->
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     card = card_of(project, "nav-one")
     assert (card["outcome"], card["blame"]) == ("error", "infrastructure")
-    assert "the reply of span '0000000000000001' (line 1) is not told" in card["reason"]
+    assert "the reply of span '0000000000000001' (line 1) is missing" in card["reason"]
     assert {label["outcome"] for label in card["labels"]} == {"unevaluated"}
 
 

@@ -175,7 +175,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
     [
         (("--fail-on", "hrad"), "--fail-on: found 'hrad', expected hard"),
         (("--fail-under", "arr=1"), "--fail-under: no metric 'arr'"),
-        (("--judge", "chekcs"), "--judge=chekcs is no judge"),
+        (("--judge", "chekcs"), "--judge=chekcs is not a judge"),
         (("--suite", "nowhere"), "--suite: there is nothing at nowhere"),
         (("--allow-undecided", "x"), "expected a number of cases as 3, or a share of them as 20%"),
     ],
