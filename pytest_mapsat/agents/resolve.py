@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pytest_mapsat.model import UsageError, hint_at
+from pytest_mapsat.model import UsageError, hint_at, listed
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error, frames_of
 
 from .callables import callable_source, framework_source
@@ -184,5 +184,6 @@ def _member(owner: object, name: str, where: str, spec: str) -> object:
         error = broken.error
     if not isinstance(error, AttributeError):
         raise UsageError(f"{spec}: {name!r} of {where!r} is not available: {describe_error(error)}")
-    hint = hint_at(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
+    names = sorted(key for key in getattr(owner, "__dict__", {}) if not key.startswith("_"))
+    hint = hint_at(name, names) or (f"; it has {listed(names, 5)}" if names else "")
     raise UsageError(f"{spec}: {where!r} has no attribute {name!r}{hint}")

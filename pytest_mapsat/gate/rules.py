@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.model import MSB_METRICS, PASSED, GateOutcome, Metric, UsageError, did_you_mean, shown
+from pytest_mapsat.model import MSB_METRICS, PASSED, GateOutcome, Metric, UsageError, did_you_mean, listed, shown
 
 Origin = Literal["command line", "ini"]
 
@@ -252,11 +252,10 @@ def _no_metric(metric: str, metrics: Sequence[Metric], further: Sequence[str]) -
     names = (*gated(metrics), *further)
     if metric.lower() in {declared.name for declared in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
-    hint = did_you_mean(
-        metric.lower(),
-        [*names, *(declared.plain for declared in (*metrics, PASSED) if declared.plain and declared.gated)],
-    )
-    return f"no metric {shown(metric)}; {hint + ' ' if hint else ''}known are {', '.join(names)}"
+    first = sorted((*metrics, PASSED), key=lambda declared: not declared.headline)
+    plain = [declared.plain for declared in first if declared.plain and declared.gated]
+    hint = did_you_mean(metric.lower(), [*names, *plain])
+    return f"no metric {shown(metric)}; {hint or f'known are {listed(plain or names, 5)}'}"
 
 
 def _share(option: str, name: str, text: str) -> float:

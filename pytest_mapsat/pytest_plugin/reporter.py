@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.printed import printed
-from pytest_mapsat.reports import LABEL, Line, labelled, summary_lines
+from pytest_mapsat.reports import LABEL, Line, headline, labelled, summary_lines
 from pytest_mapsat.runs.assemble import RunOutcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Episodes, Ledger, read_finished
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, prompts_of, refuse_undeclared, thresholds_of
@@ -613,6 +613,9 @@ class Reporter:
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None:
             self._tell(terminal, brief=True)
+            harmless = not {"failed", "error"} & terminal.stats.keys() and self.config.get_verbosity() >= -1
+            if harmless and self._run is not None and self._run.gate.outcome != "passed":
+                write_line(terminal, f"mapsat: {headline(self._run)[0]}; this is no green run", red=True)
         if self.episodes.journal is not None:
             self.episodes.journal.close()
         # Thousands of values that Python would go over again and again while the process ends.

@@ -24,6 +24,6 @@ else:
         "targets": "OF_SEVERAL REPORTS ReportTarget parse_reports reports_of_packages write_report_of_package write_reports",
         "terminal": "LABEL Tally UnderWay group_lines live_line summary_lines",
         "text": "Line call_text cell_width columns cut labelled printable wrap",
-        "view": "Report answered_by call_notes metric_title properties range_text shown_metrics",
+        "view": "Report answered_by call_notes headline metric_title properties range_text shown_metrics",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

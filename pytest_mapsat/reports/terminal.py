@@ -625,7 +625,7 @@ def _flaky(row: CaseRow) -> str:
 
 _LIVE_GAP = ", "
 #: What is given room first; the order of the line is that of ``live_line``.
-_KEPT = ("done", "failed", "undecided", "error", "slow", "left", "under way", "mean", "cost", "rate")
+_KEPT = ("done", "failed", "undecided", "error", "slow", "left", "under way", "mean", "cost", "rate", "last", "bar")
 #: From so many cases on a rate says something; below so many a second it is told by the minute.
 _RATED, _BY_THE_MINUTE = 3, 1.0
 #: An episode is slow that has taken so many seconds, and so many times the mean of those that have ended.
@@ -668,6 +668,11 @@ class Tally:
         return Counter(outcome for outcome, _ in self._last.values())
 
     @property
+    def last_failed(self) -> str:
+        """Return the case that was added last of those that failed; empty if none did."""
+        return next((printable(key[0]) for key in reversed(self._last) if self._last[key][0] == "failed"), "")
+
+    @property
     def mean(self) -> str:
         """Return the mean of AR, or of the suite's first metric, as text with its bounds; empty if it is unknown."""
         spans = [span for _, span in self._last.values() if span is not None]
@@ -706,6 +711,7 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
         slow = None
     parts = {
         "done": f"mapsat {done}/{of}" if of else f"mapsat {done}",
+        "bar": "█" * (_BAR * done // of) + "░" * (_BAR - _BAR * done // of) if of >= done >= _RATED else "",
         "under way": f"{len(under_way)} under way" if under_way else "",
         **{name: f"{outcomes[name]} {name}" for name in ("failed", "undecided") if outcomes[name]},
         "error": f"{outcomes['error']} error{'s' * (outcomes['error'] > 1)}" if outcomes["error"] else "",
@@ -713,6 +719,7 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
         "rate": "" if not rate else f"{rate * _MINUTE:.1f}/min" if by_the_minute else f"{rate:.1f}/s",
         "left": f"{_clock((of - done) / rate)} left" if rate and of > done else "",
         "cost": "" if tally.cost is None else f"${tally.cost:.2f}",
+        "last": f"last failed: {tally.last_failed}" if tally.last_failed else "",
         "slow": "" if slow is None else f"slow: {printable(slow.name)} {_clock(slow.seconds)}",
     }
     shown: list[str] = []

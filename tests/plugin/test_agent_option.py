@@ -27,6 +27,7 @@ def test_an_agent_that_breaks_a_hard_requirement_fails_its_items(project: pytest
     [
         ("nowhere:agent", "*nowhere*"),
         ("good:agnt", "*agnt*did you mean 'agent'*"),
+        ("good:zzz", "*'good' has no attribute 'zzz'; it has agent*"),
         ("good", "*module:attr*"),
         ("good:__name__", "*callable*"),
         ("baseline:silnt", "*did you mean*silent*"),

@@ -139,6 +139,14 @@ def test_without_a_threshold_there_is_no_gate_to_pass(project: pytest.Pytester) 
     result.stdout.fnmatch_lines(["gate       none: no threshold set*"])
 
 
+def test_a_red_run_of_passed_items_does_not_end_with_a_green_line(project: pytest.Pytester) -> None:
+    result = project.runpytest(GOOD, "--mapsat-fail-under=satisfied=0.9")
+    assert result.ret == 1
+    assert result.stdout.lines[-1] == "mapsat: All 3 passed; the gate fails; this is no green run"
+    assert "no green run" not in project.runpytest(GOOD).stdout.str()
+    assert "no green run" not in project.runpytest("--mapsat-agent=bad:agent").stdout.str()
+
+
 def test_the_gate_never_raises_the_status_of_a_run_that_collected_nothing(project: pytest.Pytester) -> None:
     result = project.runpytest(GOOD, "-k", "no_such_case", "--mapsat-fail-under=ar=0.1")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED

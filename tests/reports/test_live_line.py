@@ -23,7 +23,8 @@ def line(*cards, under_way=(), width=200, seconds=2.0, of=20):
 
 def test_it_says_what_is_known_and_keeps_what_is_not_decided_between_its_bounds():
     assert line(*CARDS, under_way=[UnderWay("e", 3)] * 2) == (
-        "mapsat 4/20, 2 under way, 1 failed, 1 undecided, 1 error, satisfied 0.50-0.80, 2.0/s, 0:08 left, $0.42"
+        "mapsat 4/20, ██░░░░░░░░, 2 under way, 1 failed, 1 undecided, 1 error, satisfied 0.50-0.80, 2.0/s, 0:08 left, $0.42, "
+        "last failed: b"
     )
 
 
