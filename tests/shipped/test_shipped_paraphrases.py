@@ -239,5 +239,7 @@ def test_most_answers_are_decided():
     assert bad.count(True) >= 0.6 * len(bad)
 
 
-def test_every_case_is_told_well_and_badly():
-    assert {name for name, _ in GOOD} == set(CASES) == {name for name, *_ in BAD}
+def test_every_case_whose_prose_is_read_is_told_well_and_badly():
+    read = {name for name, case in CASES.items() if not all(need.machine_sure for need in case.truth.requirements)}
+    assert {name for name, _ in GOOD} == read == {name for name, *_ in BAD}
+    assert len(read) == 38
