@@ -556,6 +556,8 @@ class _Summary:
         ]
         self._some("stopped", texts, _FEW, "red")
         lost = [f"{loss.id} trial {loss.trial}: {loss.reason}" for loss in self._run.accounting.lost]
+        if "could not be read" in "".join(self._run.gate.reasons[:1]) and not self._full:
+            return  # that nothing started is what follows from it
         self._some("lost", lost, _LOST if self._full else _FEW, "red")
 
     def _some(self, label: str, texts: Sequence[str], most: int, style: str) -> None:
