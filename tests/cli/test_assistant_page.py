@@ -1,6 +1,7 @@
 """mapsat init --assistant: one page from which a coding assistant writes cases; and the cases that a large language model wrote from it alone."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,27 @@ def test_each_check_and_match_of_the_page_fits_the_schema(page):
 def test_the_messages_that_the_page_explains_are_those_of_the_program(page, words):
     assert words in page
     assert any(words in path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.fixture
+def library(pytester) -> pytest.Pytester:
+    """The suite of the task, with the five cases as a large language model wrote them, given the page and the suite alone."""
+    shutil.copytree(RECORDED, pytester.path, dirs_exist_ok=True)
+    cases = sorted((pytester.path / "completion").glob("*.yaml"))
+    assert len(cases) == 5
+    for case in cases:
+        case.rename(pytester.path / "library" / case.name)
+    return pytester
+
+
+def test_the_recorded_cases_have_no_error_and_lint_names_the_words_that_two_of_them_leave_open(library, capsys):
+    assert main(["lint", "library", "-p", "conftest.py"]) == 0
+    out = capsys.readouterr().out
+    assert "0 errors, 1 warning, 1 note" in out
+    assert "case renew-reserved: the oracle leaves open says-reserved" in out
+    assert "case reserve-finch: the oracle fails asks-which" in out
+
+
+def test_a_right_agent_passes_three_of_the_recorded_cases_and_a_silent_one_none(library):
+    library.runpytest("library", "--mapsat-agent=baseline:oracle").assert_outcomes(passed=3, skipped=2)
+    library.runpytest("library", "--mapsat-agent=baseline:silent").assert_outcomes(failed=5)
