@@ -657,6 +657,8 @@ _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
 DATA = "data"
 #: The folder in it with logs of what users did, as `mapsat build` writes and reads them ; they look like no cases.
 _LOGS = "logs"
+#: Readings for defects, which the data card shows.
+_READINGS = "readings.yaml"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
 
 
@@ -738,7 +740,9 @@ def take_inventory(root: Path) -> Inventory:
             by_role[role].append(path)
         else:
             problems.append(problem)
-    if count := sum(_looks_like_cases(path) for path in aside if path.relative_to(root).parts[1] != _LOGS):
+    if count := sum(
+        _looks_like_cases(path) for path in aside if path.relative_to(root).parts[1] not in (_LOGS, _READINGS)
+    ):
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
         unread.append(Problem(shown_path(root / DATA), 0, message, "cases are in any other folder"))
     files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}
