@@ -45,16 +45,14 @@ class Scope:
     """One episode, as the guarded tools know it.
 
     Attributes:
-        episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools.
-        run: names of the agent's tools whose own body runs, as the user said so: each runs another agent.
+        episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools, and ``runs`` tells whether a tool's own body runs.
         answers: whether the sandbox answers every tool of a framework, as where one of our adapters plays the agent.
         mcp_url: returns the address of the case's tools over MCP; served from the first time that it is asked for.
         refused: why the first call was refused that would have been a real one; empty where none was.
     """
 
-    def __init__(self, episode: Any, run: Container[str] = ()) -> None:
+    def __init__(self, episode: Any) -> None:
         self.episode = episode
-        self.run = run
         self.answers = False
         self.mcp_url: Callable[[], str] | None = None
         self.refused = ""
@@ -185,9 +183,8 @@ class GuardedCall(NamedTuple):
         return self.episode.names if self.episode else ()
 
     def runs(self, tool: str) -> bool:
-        """Return whether the body of a tool runs, as the user named it as one that runs another agent; not if the case has a tool of this name."""
-        scope = self.here.scope
-        return scope is not None and tool in scope.run and tool not in self.names
+        """Return whether the body of a tool runs, as the user named it as one that runs another agent."""
+        return self.episode is not None and self.episode.runs(tool)
 
     def is_answered(self, *things: Any) -> bool:
         """Return whether the sandbox answers: the agent or one of these objects was given to ``sandboxed``, or an adapter plays it."""

@@ -46,7 +46,7 @@ class CallableConversation(Conversation):
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
         run = self._source.run | tools_to_run(self._session)
-        self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session), run)
+        self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session, run=run))
         self._scope.mcp_url = self._serve
         self._lease = ExitStack()
         self._endpoint: ToolEndpoint | None = None

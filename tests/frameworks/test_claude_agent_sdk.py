@@ -36,6 +36,7 @@ def own_tool(function):
 
 class TestClaudeAgentSDK(Scenarios):
     name = "claude-agent-sdk"
+    delegates = False
     approves = sandboxes = False
 
     def ask(self, agent, message):

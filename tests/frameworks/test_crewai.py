@@ -80,6 +80,9 @@ class TestCrewAI(Scenarios):
         task = Task(description="{message}", expected_output="a place", agent=agent, **options)
         return Crew(agents=[agent], tasks=[task])
 
+    def as_tool(self, function):
+        return own_tool(function)
+
     def ask(self, agent, message):
         return agent.kickoff(message).raw
 

@@ -77,6 +77,15 @@ class TestGoogleADK(Scenarios):
         events = asyncio.run(InMemoryRunner(agent).run_debug(message, quiet=True))
         return events[-1].content.parts[0].text
 
+    def delegating(self):
+        finder = self.agent()
+
+        async def ask_finder(query: str) -> str:
+            events = await InMemoryRunner(finder).run_debug(f"Find a {query}", quiet=True)
+            return events[-1].content.parts[0].text
+
+        return self.agent(tools=[ask_finder])
+
     def test_an_app_is_played_like_its_agent(self):
         self.played(App(name="guide_app", root_agent=self.agent()))
 

@@ -6,7 +6,7 @@ from scenarios import Scenarios, Seen, calls, find, mind, play, replies, weather
 
 pytest.importorskip("smolagents", reason="smolagents is not installed; python tests/frameworks installs and tests it")
 
-from smolagents import CodeAgent, LogLevel, Model, ToolCallingAgent, tool
+from smolagents import CodeAgent, LogLevel, Model, Tool, ToolCallingAgent, tool
 from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
 from smolagents.monitoring import TokenUsage
 
@@ -73,6 +73,18 @@ class TestSmolagents(Scenarios):
         model = Mind(slow=slow, structured=output, code=kind is CodeAgent)
         own = [own_tool(find), own_tool(weather)]
         return kind(own if tools is None else tools, model, verbosity_level=LogLevel.OFF)
+
+    def as_tool(self, function):
+        class Delegate(Tool):
+            name = function.__name__
+            description = "Asks another agent."
+            inputs = {"query": {"type": "string", "description": "what to look for"}}  # noqa: RUF012  # the framework's own
+            output_type = "string"
+
+            def forward(self, query):
+                return function(query)
+
+        return Delegate()
 
     def ask(self, agent, message):
         return agent.run(message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,6 +77,7 @@ class AdapterEpisode:
         context: now, location, city and so on, as any agent may take it.
         session: id, messages so far, state, and ``think``.
         data: what a factory returned beside its agent, as a context of the user's own; None: nothing.
+        run: names of the agent's tools whose own body runs, as each runs another agent.
         spent: what the models of the reply that is under way used.
     """
 
@@ -84,6 +85,7 @@ class AdapterEpisode:
     context: AgentContext
     session: Session
     data: Any = None
+    run: Container[str] = ()
     spent: Spent = field(default_factory=Spent)
 
     @cached_property
@@ -95,6 +97,10 @@ class AdapterEpisode:
     def of(cls, tools: Toolbox) -> AdapterEpisode:
         """Return an episode that only has tools, for framework tools that are made before there is a context."""
         return cls(tools, AgentContext(), Session("", lambda _: None))
+
+    def runs(self, tool: str) -> bool:
+        """Return whether the body of a tool runs: it is named as one that runs another agent, and the case has no such tool."""
+        return tool in self.run and tool not in self.names
 
     def data_for(self, kind: Any) -> Any:
         """Return the context that an agent is run with: of the user's own kind, filled from the case; see ``data_from``."""

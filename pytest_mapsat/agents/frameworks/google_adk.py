@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from pytest_mapsat.guard import GuardedCall
@@ -116,25 +116,29 @@ class _AdkConversation(FrameworkConversation):
             return text
 
     def _plugin(self) -> Any:
-        """Return a plugin that counts the usage and keeps the thoughts of each model response."""
+        """Return a plugin that keeps the thoughts of each model response."""
         from google.adk.plugins.base_plugin import BasePlugin
 
         conversation = self
 
         class Sandboxed(BasePlugin):
             async def after_model_callback(self, *, llm_response: Any, **_: Any) -> None:
-                """Count a complete model response; ignore partial ones."""
+                """Keep the thoughts of a complete model response; ignore partial ones."""
                 if not llm_response.partial:
-                    conversation._count(llm_response)  # its own
+                    parts = _parts(llm_response)
+                    conversation.thoughts += [part.text for part in parts if part.thought and part.text]
 
         return Sandboxed("mapsat")
 
-    def _count(self, response: Any) -> None:
-        """Add the tokens and the thoughts of a model response."""
-        used = response.usage_metadata
-        tokens_out = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
-        self.spent.add(used and used.prompt_token_count, tokens_out)
-        self.thoughts += [part.text for part in _parts(response) if part.thought and part.text]
+
+async def _counted(call: GuardedCall) -> AsyncIterator[Any]:
+    """Yield the responses of a model, and count the tokens of the complete ones."""
+    async for response in call.real():
+        if call.episode and not response.partial:
+            used = response.usage_metadata
+            tokens_out = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
+            call.episode.spent.add(used and used.prompt_token_count, tokens_out)
+        yield response
 
 
 def meet(call: GuardedCall) -> Any:
@@ -143,6 +147,8 @@ def meet(call: GuardedCall) -> Any:
     if call.name.startswith("run") and hasattr(tool, "session_service"):  # a runner
         answered = call.is_answered(getattr(tool, "agent", None), getattr(tool, "app", None))
         return call.inside() if answered else call.real()
+    if call.name == "generate_content_async":
+        return _counted(call)
     if call.name == "execute_code":
         call.refuse(type(tool).__name__, _INSTEAD)
     if call.name == "process_llm_request":

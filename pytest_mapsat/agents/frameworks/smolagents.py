@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,7 +53,7 @@ class _SmolConversation(FrameworkConversation):
     """One episode with a copy of an agent, and copies of those that it manages."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
-        super().__init__(_twin(agent, episode, self._count), episode)
+        super().__init__(_twin(agent, episode, self._keep), episode)
         self._begun = False
 
     def reply(self, message: str) -> Reply:  # type: ignore[override]  # the framework knows no coroutines
@@ -67,29 +67,28 @@ class _SmolConversation(FrameworkConversation):
         """Stop an agent whose time is over; the step under way ends first."""
         self.agent.interrupt()
 
-    def _count(self, step: Any) -> None:
-        """Add the tokens of a step, and keep its plan or model output as a thought."""
-        used = getattr(step, "token_usage", None)
-        if hasattr(step, "token_usage"):
-            self.spent.add(used and used.input_tokens, used and used.output_tokens)
+    def _keep(self, step: Any) -> None:
+        """Keep the plan or the model output of a step as a thought."""
         thought = getattr(step, "plan", None) or getattr(step, "model_output", None)
         if isinstance(thought, str) and thought.strip():
             self.thoughts.append(thought)
 
 
-def _twin(agent: Any, episode: AdapterEpisode, count: Callable[[Any], None]) -> Any:
+def _twin(agent: Any, episode: AdapterEpisode, keep: Callable[[Any], None]) -> Any:
     """Return a copy of an agent that has a memory of its own and tools that the sandbox answers."""
     from smolagents.memory import AgentMemory
     from smolagents.monitoring import Monitor
 
     def callback(step: Any, **others: Any) -> None:
-        """Count a step, then pass it to the agent's own callbacks."""
-        count(step)
+        """Keep the thoughts of a step, then pass it to the agent's own callbacks."""
+        keep(step)
         agent.step_callbacks.callback(step, **others)
 
     twin = copy.copy(agent)
-    twin.tools = {name: _answered(name, tool, episode) for name, tool in agent.tools.items()}
-    twin.managed_agents = {name: _twin(other, episode, count) for name, other in agent.managed_agents.items()}
+    twin.tools = {
+        name: tool if episode.runs(name) else _answered(name, tool, episode) for name, tool in agent.tools.items()
+    }
+    twin.managed_agents = {name: _twin(other, episode, keep) for name, other in agent.managed_agents.items()}
     twin.state = {}
     twin.memory = AgentMemory(agent.system_prompt)
     twin.monitor = Monitor(agent.model, agent.logger)
@@ -120,6 +119,10 @@ def _is_own(tool: Any) -> bool:
 def meet(call: GuardedCall) -> Any:
     """Answer a call of a tool from the sandbox, or refuse it; refuse code that runs elsewhere."""
     tool = call.thing
+    if call.name == "generate":
+        return _counted(call, call.real())
+    if call.name == "generate_stream":
+        return _counted_stream(call)
     if call.name == "send_tools":
         call.refuse(type(tool).__name__, f"its code runs {_ELSEWHERE}")
     if not must_answer(call, tool.name, vars(tool).get("forward", type(tool)), own=_is_own(tool)):
@@ -127,6 +130,20 @@ def meet(call: GuardedCall) -> Any:
     if call.name == "setup":
         return None  # it is for the real call
     return _answering(call.episode, tool.name, list(tool.inputs), tool.output_type)(*call.given, **call.options)
+
+
+def _counted(call: GuardedCall, message: Any) -> Any:
+    """Return a message of a model, and count its tokens."""
+    used = message.token_usage
+    if call.episode:
+        call.episode.spent.add(used and used.input_tokens, used and used.output_tokens)
+    return message
+
+
+def _counted_stream(call: GuardedCall) -> Iterator[Any]:
+    """Yield the pieces of a model's message, and count the tokens of each that states them."""
+    for piece in call.real():
+        yield _counted(call, piece) if piece.token_usage else piece
 
 
 def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:

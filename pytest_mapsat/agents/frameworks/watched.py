@@ -37,6 +37,7 @@ _WATCHED = {
     "crewai.tools.structured_tool.CrewStructuredTool": f"crewai: {_LANGCHAIN}",
     "fastmcp.client.client.Client": "mcp_client: call_tool call_tool_mcp",
     "google.adk.code_executors.base_code_executor.BaseCodeExecutor": "google_adk: execute_code",
+    "google.adk.models.base_llm.BaseLlm": "google_adk: generate_content_async",
     "google.adk.runners.Runner": "google_adk: run run_async run_live",
     "google.adk.tools.base_tool.BaseTool": "google_adk: run_async process_llm_request",
     "google.adk.tools.function_tool.FunctionTool": "google_adk: func",
@@ -53,6 +54,7 @@ _WATCHED = {
     "pydantic_ai.models.Model": "pydantic_ai: request request_stream",
     "pydantic_ai.toolsets.abstract.AbstractToolset": "pydantic_ai: call_tool direct_call_tool",
     "smolagents.agents.MultiStepAgent": ": run",
+    "smolagents.models.Model": "smolagents: generate generate_stream",
     "smolagents.remote_executors.RemotePythonExecutor": "smolagents: send_tools",
     "smolagents.tools.Tool": "smolagents: setup forward",
 }
