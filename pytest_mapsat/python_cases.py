@@ -67,6 +67,7 @@ class User:
 
 
 #: Where the keywords stand in a case in YAML; the others stand at the top under their own name.
+_EPISODE = {"max_calls": "calls", "run": "run"}
 _VISIBLE = ("query", "messages", "context", "interactions", "instructions", "output_schema")
 _OF_USER = ("intent", "persona", "preferences")
 _TRUTH = ("requirements", "clarification", "tools", "output", "oracle", "end", "use", "user", *_OF_USER)
@@ -90,8 +91,8 @@ class Declaration:
                 if isinstance(value.answers, Mapping):
                     values["answers"] = [{"asked": [asked], "say": say} for asked, say in value.answers.items()]
                 data["truth"]["user"] = values
-            elif name == "max_calls":
-                data["episode"] = {"calls": value}
+            elif name in _EPISODE:
+                data.setdefault("episode", {})[_EPISODE[name]] = value
             else:
                 (data["visible"] if name in _VISIBLE else data["truth"] if name in _TRUTH else data)[name] = value
         return data
@@ -99,8 +100,8 @@ class Declaration:
     @staticmethod
     def place_of(name: str) -> tuple[str, ...]:
         """Return the path of a keyword of ``@case`` in the YAML form of the case."""
-        if name == "max_calls":
-            return ("episode", "calls")
+        if name in _EPISODE:
+            return ("episode", _EPISODE[name])
         return ("visible", name) if name in _VISIBLE else ("truth", name) if name in _TRUTH else (name,)
 
 
@@ -126,6 +127,7 @@ def case(
     end: Literal["oracle"] | Sequence[PlannedCall | Values] | None = None,
     world: World | Values | None = None,
     max_calls: int | None = None,
+    run: Sequence[str] | None = None,
     domains: Sequence[str] | None = None,
     difficulty: str | None = None,
     language: str | None = None,
@@ -155,6 +157,7 @@ def case(
         end: the reference for ``same_end``.
         world: where the case begins, beside what all cases of the suite start from.
         max_calls: calls of tools in the dialogue.
+        run: tools of the agent whose own body runs, because it runs another agent.
         domains: domains of the suite.
         difficulty: any word.
         language: BCP 47.

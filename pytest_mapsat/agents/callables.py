@@ -95,6 +95,7 @@ class CallableConversation(Conversation):
     def close(self) -> None:
         """Release what an agent of a framework holds, such as connections and processes."""
         self._lease.close()
+        self._scope.mcp_url = None  # what refers to itself stays until Python's collector comes by
         self._scope.end()
         if self._close is None:
             return

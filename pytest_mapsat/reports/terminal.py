@@ -446,7 +446,7 @@ class _Summary:
             for name, mean in headlines
             if mean and mean.low is not None and mean.high is not None
         ]
-        drawn = "".join(f" drawn by {name}" for name in sorted({card.cluster for card in run.cases} - {""}))
+        drawn = "".join(f" drawn by {printable(name)}" for name in sorted({card.cluster for card in run.cases} - {""}))
         if intervals:
             self._note(f"95 % interval over cases{drawn}: " + ", ".join(intervals))
 

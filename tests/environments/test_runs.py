@@ -183,7 +183,7 @@ def test_a_second_booking_that_is_cancelled_is_named_and_a_late_write_leaves_no_
     assert {label["outcome"] for label in second["labels"]} == {"passed"}
     (project.path / "hotel_test.db").unlink()
     sqlite_hotel(project.path)
-    result = project.runpytest("--mapsat-agent=mine:agent", "test_mine.py")
+    result = project.runpytest("-v", "--mapsat-agent=mine:agent", "test_mine.py")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*INCONCLUSIVE*", "*changed after the end had been*"])
 

@@ -178,7 +178,7 @@ def test_a_case_that_fails_its_item_makes_the_gate_failed_and_one_that_fails_non
     saved = json.loads((project.path / "run.json").read_text(encoding="utf-8"))
     assert (saved["accounting"]["excused"], saved["gate"]["outcome"]) == (["find-one", "nav-one", "nav-two"], "passed")
     assert main(["regrade", "run.json"]) == main(["report", "run.json", "markdown:run.md"]) == 0
-    assert "mapsat: 0 of 3 passed" in (project.path / "run.md").read_text(encoding="utf-8")
+    assert "mapsat: 0 of 3 cases passed" in (project.path / "run.md").read_text(encoding="utf-8")
     (project.path / "conftest.py").unlink()
     project.makepyfile(
         test_mine="def test_mine(mapsat_case, mapsat_run): assert mapsat_run().scorecard.outcome == 'failed'\n"

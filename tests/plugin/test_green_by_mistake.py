@@ -157,8 +157,12 @@ def test_a_file_whose_name_is_not_utf8_is_an_error_that_names_it(
 
 def test_lost_trials_are_named_by_their_case_where_another_file_cannot_be_read(project: pytest.Pytester) -> None:
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text("[")
-    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-trials=2")
+    result = project.runpytest("-v", "--mapsat-agent=good:agent", "--mapsat-trials=2")
     result.stdout.fnmatch_lines(["lost*find-one trial 1: *", "*find-one trial 2: *"])
+    # Without -v the place that could not be read stands alone: the rest follows from it.
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-trials=2")
+    result.stdout.fnmatch_lines(["mapsat*INVALID*2 lost*", "gate*INVALID: 1 place could not be read: *a.yaml"])
+    result.stdout.no_fnmatch_line("lost*find-one trial 1: *")
 
 
 ENDS = {

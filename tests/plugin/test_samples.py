@@ -190,7 +190,7 @@ def test_intervals_of_a_suite_with_clusters_draw_these_in_runs_and_comparisons(t
     options = ("--mapsat-save=run.json", "--mapsat-save=alone.json")
     towns.runpytest(GOOD, options[1]).assert_outcomes(passed=16)
     _clustered(towns, "scenario")
-    clustered = towns.runpytest(GOOD, options[0])
+    clustered = towns.runpytest("-v", GOOD, options[0])
     clustered.stdout.fnmatch_lines(["95 % interval over cases drawn by scenario: *"])
     clustered.assert_outcomes(passed=16)
     assert {card["cluster"] for card in saved_timeless(towns, "run.json")["cases"]} == {"scenario"}
