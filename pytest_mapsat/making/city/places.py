@@ -261,7 +261,12 @@ def word_rows() -> dict[str, list[JsonObject]]:
     folder = _home("state")
     lines = {name: (folder / f"{name}.jsonl").read_bytes().splitlines() for name in ("words", "road_words")}
     tables = {name: [json.loads(line) for line in rows] for name, rows in lines.items()}
-    tables["words"] += document()["words"]
+    own = document()["words"]
+    sorts = {word: row["sort"] for row in own for word in row["words"]}
+    for row in tables["words"]:
+        if sort := row.get("sort"):  # a word that a city has for another sort is the city's
+            row["words"] = [word for word in row["words"] if sorts.get(word, sort) == sort]
+    tables["words"] += own
     return tables
 
 
