@@ -12,7 +12,7 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.making import BuildRequest
 from pytest_mapsat.making.city.places import meets, metres_between
-from pytest_mapsat.making.city.plans import kinds, plan_data, schedule
+from pytest_mapsat.making.city.plans import kinds, minutes_of, plan_data, schedule
 from pytest_mapsat.making.city.suite import briefs_of, build_suite, fits, scenes_of, wordings
 from pytest_mapsat.making.worlds import Draws
 from pytest_mapsat.model import SuiteError, UsageError
@@ -134,6 +134,48 @@ def test_every_other_option_fails_one_need_alone_and_the_first_the_weightiest(sc
             shown = {need.name for need in scene.needs if need.column in row}
             unmet = {need.name for need in scene.needs if need.column in row and not meets(row, need.where)}
             assert unmet == shown & {*fails}
+
+
+def test_no_user_has_two_reasons_that_contradict_each_other(scenes):
+    reasons = plan_data()["reasons"]
+    assert all({*reason.get("not_with", ())} <= reasons.keys() for reason in reasons.values())
+    for scene in scenes:
+        whys = {why for why, reason in reasons.items() if any(need.reason is reason for need in scene.needs)}
+        assert [why for why in whys if whys & {*reasons[why].get("not_with", ())}] == []
+
+
+def test_a_bus_that_is_there_in_time_is_so_with_the_wait_and_any_other_is_clearly_late(scenes):
+    lines = [(scene, need) for scene in scenes for need in scene.needs if need.name == "short_ride"]
+    assert lines
+    for scene, need in lines:
+        left = (minutes_of(need.limit) - scene.minute) % (24 * 60)
+        for row, fails in scene.options:
+            times = [int(hour) * 60 + int(minute) for hour, at in row["times"].items() for minute in at]
+            waits = [time - scene.minute for time in sorted(times) if time >= scene.minute]
+            if "still_runs" in fails:
+                assert waits == []
+            elif "short_ride" in fails:
+                assert waits[0] + row["ride_min"] > left + 5
+            else:
+                assert row["walk_to_stop_min"] < waits[0] <= left - row["ride_min"]
+
+
+def test_no_place_has_a_queue_or_a_wait_of_days_except_where_that_is_the_need(scenes):
+    for scene in scenes:
+        about = {need.column for need in scene.needs}
+        for row, _ in scene.options:
+            assert "queue_min" in about or row.get("queue_min", 0) <= 10
+            assert "wait_days" in about or row.get("wait_days", 0) == 0
+            assert scene.kind.sort not in ("supermarket", "post_office", "pharmacy") or row.get("queue_min", 0) <= 25
+
+
+def test_a_ride_is_called_by_what_it_holds(scenes):
+    names = {name: size for sizes in plan_data()["vehicles"].values() for size, of in sizes.items() for name in of}
+    rows = [row for scene in scenes if scene.kind.family == "ride" for row, _ in scene.options]
+    assert {names[row["kind"]] for row in rows} == {"large", "long", "small"}
+    for row in rows:
+        assert (row["seats"] >= 6) == (names[row["kind"]] == "large")
+        assert names[row["kind"]] != "small" or row["bags"] <= 3
 
 
 def test_the_options_of_a_place_stand_nearer_than_what_else_there_is(scenes):
@@ -286,9 +328,24 @@ def test_the_second_place_first_breaks_the_order_that_a_query_asks_for(tmp_path)
         assert [values["order"] for values in labels] == [1, 0]
 
 
+@pytest.mark.parametrize(("language", "second_leg"), [("en", r"(?:Then go on to|, and then).*$"), ("zh", "再.*$")])
+def test_an_outing_is_answered_by_both_walks_and_not_by_one(tmp_path, language, second_leg):
+    build_suite(BuildRequest(seed=3, cases=60, language=language), tmp_path)
+    suite = open_suite(tmp_path)
+    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
+    cases = [suite.load(entry) for entry in suite.accepted() if entry.attributes["kind"].startswith("outing")]
+    assert any(any(part.id == "walks" for part in case.truth.asked) for case in cases)
+    for case in (case for case in cases if any(part.id == "walks" for part in case.truth.asked)):
+        oracle = play_oracle(case, suite)
+        one = oracle.turns[1].model_copy(update={"text": re.sub(second_leg, ".", oracle.turns[1].text)})
+        told = (oracle, oracle.model_copy(update={"turns": (oracle.turns[0], one)}))
+        labels = [{label.requirement: label.value for label in judge.judge(case, run).labels} for run in told]
+        assert [values["walks"] for values in labels] == [1, 0]
+
+
 def test_a_written_query_that_tells_too_much_or_asks_for_more_gives_way_to_a_wording(tmp_path):
     scene = next(scene for scene in scenes_of(SMALL)[1] if scene.language == "en" and scene.kind.family == "place")
-    word = scene.needs[0].told["words"]["en"][0]
+    word = " ".join(plan_data()["needs"][name]["words"]["en"][0] for name in scene.kind.needs)
     kept = f"Anything you would pick near {scene.spot}?"
     assert fits(kept, scene)
     for query in (f"{kept} {word}, you know.", f"{kept} First this, then a pub.", f"{kept} Which road do I take?"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -133,10 +134,18 @@ def _is_hard(reason: Mapping[str, Any]) -> bool:
 
 
 def _goes_together(needs: Sequence[tuple[str, str]]) -> bool:
-    """Return whether one need is hard and can be failed by the first thing found, and whether they are known from the profile and from elsewhere."""
+    """Return whether one need is hard and can be failed by the first thing found, whether they are known from the profile and from elsewhere, and whether no reason rules another out."""
+    whys = {why for _, why in needs}
     reasons = [(name, plan_data()["reasons"][why]) for name, why in needs]
     hard = any(_is_hard(reason) and name not in _LAST for name, reason in reasons)
-    return hard and len({reason["source"] == "profile" for _, reason in reasons}) > 1
+    apart = all(whys.isdisjoint(reason.get("not_with", ())) for _, reason in reasons)
+    return hard and apart and len({reason["source"] == "profile" for _, reason in reasons}) > 1
+
+
+def names_one(text: str, needs: Iterable[str], language: str) -> bool:
+    """Return whether a text contains a word that no query may that hides one of the needs; ``needs``: their keys in ``plans.yaml``."""
+    words = [word for need in needs for word in plan_data()["needs"][need]["words"][language]]
+    return any(word in text if language == "zh" else re.search(rf"\b{re.escape(word)}", text) for word in words)
 
 
 def need_of(scene: Scene, need: tuple[str, str], limit: float | str | None = None) -> PlannedNeed:
@@ -238,8 +247,12 @@ _LATEST, _QUARTER = 23 * 60 + 45, 15
 _ARRIVES = 22 * 60 + 30
 #: Tenths of the most that counts as cheap, below which no place is; degrees from which a day is hot.
 _LEAST, _HOT = 6, 29
+#: Skies that a day of a sort never has.
+_NOT = {"hot": ("cloudy", "多云"), "wet": ("light snow", "小雪")}
+#: The soonest and the latest that the next bus leaves, in minutes from when the user asks.
+_LEAVES = (10, 14)
 #: So many combinations are drawn, of which the least used is taken; the most needs of a case; of a hundred cases with fewer, those whose user likes a figure.
-_DRAWN, _MOST_NEEDS, _TOLD = 12, 4, 20
+_DRAWN, _MOST_NEEDS, _TOLD = 12, 4, 16
 #: So many of a kind's needs, the first in the data, are its own: a case has one of them.
 _OWN = 4
 #: Needs that the first thing found never fails: it is the quickest, and costs little.
@@ -306,10 +319,11 @@ class Scenes:
 
     Args:
         world: the world; rows are added to its tables.
+        queries: what somebody wrote, by the id of the case: it hides needs that its query does not name, if such are drawn.
     """
 
-    def __init__(self, world: MadeUpWorld) -> None:
-        self._world = world
+    def __init__(self, world: MadeUpWorld, queries: Mapping[str, str]) -> None:
+        self._world, self._queries = world, queries
         self._free: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._names = {row["name"] for row in world.tables["places"]}
         self._towns: dict[str, int] = {}
@@ -333,10 +347,11 @@ class Scenes:
         spot = draws.choice(town.streets)
         own = self._world.seed, kind.name, number
         asks = self._asks(kind, Draws("asks", *own))
-        needs, tell = self._composed(kind, asks, Draws("needs", *own))
-        days = [plan_data()["reasons"][why].get("day", "") for _, why in needs]
-        day = self._day(town, Draws("day", *own), "".join(days))
         name = f"{kind.name.replace('_', '-')}-{number + 1:02}"
+        query = self._queries.get(name, "").casefold()
+        needs, tell = self._composed(kind, asks, Draws("needs", *own), query, language)
+        days = [plan_data()["reasons"][why].get("day", "") for _, why in needs]
+        day = self._day(town, Draws("day", *own), max(days))
         scene = Scene(kind, name, language, draws, self._world, town, centre.district, day, minute, here, spot)
         scene.asks, scene.tell = asks, tell
         getattr(self, kind.family)(scene, needs)  # one of the methods below
@@ -350,11 +365,14 @@ class Scenes:
             return ["to"]
         return [draws.choice(kind.asks)] if kind.asks and draws.chance(50) else []
 
-    def _composed(self, kind: PlanKind, asks: Sequence[str], draws: Draws) -> tuple[list[tuple[str, str]], str]:
-        """Return the needs of a case with their reasons, and the figure that its user likes to be told: of some that are drawn those least used."""
+    def _composed(
+        self, kind: PlanKind, asks: Sequence[str], draws: Draws, query: str, language: str
+    ) -> tuple[list[tuple[str, str]], str]:
+        """Return the needs of a case with their reasons, and the figure that its user likes to be told: of some that are drawn and that the query does not name, those least used."""
         drawn = [self._combination(kind, asks, draws) for _ in range(_DRAWN)]
         names = [frozenset((*(name for name, _ in needs), tell)) for needs, tell in drawn]
-        at = min(range(_DRAWN), key=lambda at: self._uses[names[at]])
+        hidden = [at for at, (needs, _) in enumerate(drawn) if not names_one(query, dict(needs), language)]
+        at = min(hidden or range(_DRAWN), key=lambda at: self._uses[names[at]])
         self._uses[names[at]] += 1
         return drawn[at]
 
@@ -402,12 +420,13 @@ class Scenes:
         return centre, _moved(_moved(west, across, (100, 0)), along - 700, (0, 100))
 
     def _day(self, town: City, draws: Draws, sort: str) -> date:
-        """Return a random day of the year: ``wet``: it rains in the town all day; ``hot``: it is hot and dry; else any."""
+        """Return a random day of the year: ``wet``: it rains in the town all day; ``hot``: it is hot, dry and never cloudy; else any."""
         if not sort:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
         rows = (row for row in self._world.tables["weather"] if row["city"] == town.name)
         least = _HOT if sort == "hot" else -99
         rows = (row for row in rows if all(part["rain"] == (sort == "wet") for part in row["hours"]))
+        rows = (row for row in rows if not any(part["sky"] in _NOT[sort] for part in row["hours"]))
         return date.fromisoformat(draws.choice([row["date"] for row in rows if row["high_c"] >= least]))
 
     # Places
@@ -540,8 +559,11 @@ class Scenes:
         row = {"id": stop, "name": scene.spot, "lon": lon, "lat": lat, "city": scene.town.name}
         self._world.tables["stops"].append(row)
         limit = draws.between(26, 38)
-        limits: dict[str, int | str] = {"short_ride": limit, "still_runs": clock(scene.minute)}
+        limits = {"short_ride": clock(scene.minute + _LEAVES[1] + limit), "still_runs": clock(scene.minute)}
         scene.needs = [need_of(scene, need, limits.get(need[0])) for need in needs]
+        # As all buses leave within the same few minutes, those whose ride is short enough, and no others, are there in time.
+        most: JsonObject = {"ride_min": {"op": "between", "max": limit}}
+        scene.needs = [replace(need, where=most) if need.name == "short_ride" else need for need in scene.needs]
         failing = self._failing(scene)
         numbers = draws.sample(range(20, 99), len(failing))
         for at, fails in enumerate(failing):
@@ -554,7 +576,7 @@ class Scenes:
                 "kind": "公交" if zh else "bus",
                 "alight": scene.goal["name"],
                 **_timetable(scene, gone="still_runs" in fails),
-                "ride_min": limit + draws.between(4, 12) if "short_ride" in fails else 12 + 2 * at + draws.below(2),
+                "ride_min": limit + draws.between(10, 16) if "short_ride" in fails else 12 + 2 * at + draws.below(2),
                 "fare_yuan": 3,
                 "step_free": True,
                 "walk_to_stop_min": draws.between(1, 3),
@@ -565,21 +587,19 @@ class Scenes:
 
     def ride(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
         """Add rides to a landmark in place of the town's own; the user's fare limit is set later, from the computed fares."""
-        draws, zh = scene.draws, scene.language == "zh"
+        draws = scene.draws
         scene.goal = self._goal(scene, far=True)
         scene.needs = [need_of(scene, need, 0 if need[0] == "fare" else None) for need in needs]
-        calls = ["Compact", "Comfort", "Estate", "Minibus", "Saloon", "Hatchback"]
-        if zh:
-            calls = ["快车", "舒适车", "专车", "商务车", "豪华车", "轻享车"]
+        names = plan_data()["vehicles"][scene.language]
         fares = [row["id"] for row in self._world.tables["fares"] if abs(row["lon"] - scene.here[0]) < 0.3]  # noqa: PLR2004  less than the towns lie apart
         scene.patches.append({"table": "fares", "where": {"id": fares}, "hide": True})
         added = []
         for at, fails in enumerate(self._failing(scene)):
-            row = {
+            row: JsonObject = {
                 "id": f"{scene.id}-{at}",
                 "lon": scene.here[0],
                 "lat": scene.here[1],
-                "kind": calls[at],
+                "kind": "",
                 "seats": 4,
                 "bags": 3,
                 "wheelchair": False,
@@ -590,6 +610,8 @@ class Scenes:
                 "yuan_per_km": 9 if "fare" in fails else draws.between(28, 36) / 10,
             }
             _measure(row, scene, fails)
+            size = "large" if row["seats"] >= 6 else "long" if row["bags"] >= 5 else "small"  # noqa: PLR2004  as plans.yaml says
+            row["kind"] = names[size][at]
             added.append(row)
             scene.options.append((row, fails))
         scene.patches.append({"table": "fares", "add": added})
@@ -644,6 +666,6 @@ def _measure(row: JsonObject, scene: Scene, fails: tuple[str, ...]) -> None:
 
 def _timetable(scene: Scene, *, gone: bool) -> JsonObject:
     """Return the timetable of a line that departs soon, or with ``gone`` departed for the last time some minutes ago."""
-    every = scene.draws.between(12, 18)
-    ahead = -scene.draws.between(6, 20) if gone else scene.draws.between(8, 14) + 4 * every
+    every = scene.draws.between(15, 19)
+    ahead = -scene.draws.between(6, 20) if gone else scene.draws.between(*_LEAVES) + 4 * every
     return timetable(range(scene.minute + ahead, 360, -every))

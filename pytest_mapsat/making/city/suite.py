@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -33,7 +32,7 @@ from pytest_mapsat.sandbox.routes import Computed
 from pytest_mapsat.suite import asking, to_yaml
 
 from .places import DAYS, MadeUpWorld, tool_files, world_of
-from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, plan_data, schedule
+from .plans import PlanKind, PlannedNeed, Scene, Scenes, filled, kinds, names_one, plan_data, schedule
 
 #: A search goes so far, in metres.
 _RADIUS = 2000
@@ -224,6 +223,7 @@ class _Truth:
             return
         walks = self._call("plan_visit_order", start=self._here, place_ids=[first["id"], second["id"]])["walks"]
         self._figures |= {"minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
+        self._figures |= {"later": f"{walks[1]['min']}", "last": walks[1]["to"]}
 
     def _look_up_way(self) -> None:
         """Look up the routes and the traffic on each, and keep the figures of the right one for the oracle's reply."""
@@ -410,7 +410,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     if any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; cases need a folder of their own")
     queries = _written_queries(request.queries)
-    world, scenes = scenes_of(request)
+    world, scenes = scenes_of(request, {case: placed.noun.query for case, placed in queries.items()})
     names = {scene.id for scene in scenes}
     for name, entry in queries.items():
         if name not in names:
@@ -454,11 +454,12 @@ def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
                 yield {"case": scene.id, "language": language, "situation": _situation(scene)}
 
 
-def scenes_of(request: BuildRequest) -> tuple[MadeUpWorld, list[Scene]]:
+def scenes_of(request: BuildRequest, queries: Mapping[str, str] | None = None) -> tuple[MadeUpWorld, list[Scene]]:
     """Return the world of a suite and the scenes of its cases; the options of the scenes are in the world's tables.
 
     Args:
         request: that of the suite.
+        queries: what somebody wrote for its cases, by id.
 
     Raises:
         UsageError: so many cases cannot be made.
@@ -469,7 +470,7 @@ def scenes_of(request: BuildRequest) -> tuple[MadeUpWorld, list[Scene]]:
     world = world_of(request.seed, towns=request.cities or _TOWNS, language=request.language)
     languages = tuple(dict.fromkeys(town.language for town in world.towns))
     _thin_out(world)
-    maker = Scenes(world)
+    maker = Scenes(world, queries or {})
     return world, [maker.scene(*part) for part in schedule(count, languages)]
 
 
@@ -545,11 +546,10 @@ def fits(query: str, scene: Scene) -> bool:
     """Return whether a query names where its user wants to go and nothing that the case hides, and asks for nothing that no check can hold a reply to."""
     goal, spot = scene.goal.get("name", "").casefold(), scene.spot.casefold()
     bare = query.casefold().replace(goal or spot, "").replace(spot, "")
-    words = [word for need in scene.needs for word in need.told["words"][scene.language]]
-    named = (word in bare if scene.language == "zh" else re.search(rf"\b{re.escape(word)}", bare) for word in words)
+    named = names_one(bare, (need.name for need in scene.needs), scene.language)
     may = {(plan_data()["asked"] | plan_data()["tells"])[ask]["asking"] for ask in scene.asks}
     may |= {"way"} if scene.kind.family in ("way", "line", "ride") else set()
-    return goal in query.casefold() and not any(named) and may.issuperset(asking(bare, scene.language))
+    return goal in query.casefold() and not named and may.issuperset(asking(bare, scene.language))
 
 
 def wordings(language: str) -> Any:
