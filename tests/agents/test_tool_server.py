@@ -273,9 +273,9 @@ def test_an_agent_in_python_gets_the_address_of_the_tools_for_its_own_client(pyt
             return f"I suggest {next(poi for poi in pois if poi['open'])['name']}."
         """
     )
-    result = pytester.runpytest("--mapsat-agent=mymod:agent")
+    result = pytester.runpytest("--mapsat-agent=mymod:agent", "-v")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["sandbox 3 calls*"])
+    result.stdout.fnmatch_lines(["sandbox *3 calls*"])
 
 
 def test_outside_of_an_episode_a_context_has_no_address():
