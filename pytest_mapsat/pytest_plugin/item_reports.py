@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.printed import harmless, printed
-from pytest_mapsat.reports import again_command, failure_text, printable
+from pytest_mapsat.reports import again_command, cut, failure_text, printable
 from pytest_mapsat.runs.episodes import Ended, without_turns
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
@@ -46,6 +46,10 @@ _NARROWEST, _WIDEST = 58, 78
 #: What a report of a built-in item carries: its case, and the trial.
 _TRIAL = "mapsat_trial"
 _MISSED = "mapsat_missed"
+#: What a report of a failed item carries: why its episode failed, in one paragraph.
+_WHY = "mapsat_why"
+#: Lines of a failure where pytest is quiet.
+_QUIET_LINES = 3
 
 
 class Completion:
@@ -76,6 +80,8 @@ class Completion:
             entry = param_of(item).entry
             place = os.path.relpath(entry.path, self._config.invocation_params.dir), entry.line
             self._place_failure(report, call, place, printable(reason))
+            if reason and call.when == "call":
+                report.__dict__[_WHY] = printable(reason)
         # pytest keeps all reports to the end of a run, and the three of an item have the same keywords.
         if report.keywords == self._keywords:
             report.keywords = self._keywords
@@ -116,6 +122,21 @@ def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
         for name, member in vars(part).items():
             setattr(part, name, _rewritten(member, change))
     return part
+
+
+def shorten(config: pytest.Config) -> None:
+    """Shorten the failures of cases that pytest is about to show to the reasons, where it is quiet and no ``--tb`` asks for more.
+
+    Only the terminal is to show less: what writes files, as ``--junitxml``, has read the reports by then.
+    """
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or config.get_verbosity() >= 0 or config.option.tbstyle != "auto":
+        return
+    for report in terminal.stats.get("failed", ()):
+        if why := report.__dict__.get(_WHY):
+            report.longrepr = cut(why, _QUIET_LINES * config.get_terminal_writer().fullwidth)
+            report.sections = []
+            report.__dict__.pop("node", None)  # of xdist: pytest would show the worker
 
 
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
@@ -233,6 +254,7 @@ class Passes:
         if len(case.trials) == self._rule.trials and self._outcome(case) == "failed":
             first = case.texts[min(case.texts)]
             report.outcome, report.when = "failed", "call"
+            report.__dict__[_WHY] = case.shortfall(self._rule)
             if not failed:
                 report.longrepr = f"{case.shortfall(self._rule)}\n\nof trial {min(case.texts)}:\n{first}"
             else:

@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     Step,
     UsageError,
     listed,
+    tool_name,
 )
 from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.printed import printed
@@ -39,7 +40,7 @@ from pytest_mapsat.runs.runner import keep_answers, kept_lines
 from pytest_mapsat.runs.saved import check_save_path, journal_of, put_aside, put_journal_aside, read_baselines
 
 from .exit_status import ExitStatus
-from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls, with_unknown_end
+from .item_reports import Passes, lines_of, shorten, unpacked, was_expected, why_none, with_late_calls, with_unknown_end
 from .items import call_each
 from .private import keeping_scheduling, user_scheduling
 from .progress import Progress, is_wanted
@@ -502,6 +503,7 @@ class Reporter:
             only_drafts=self._has_only_drafts(),
             may_be_empty=bool(self.settings.request.options.shard),  # one part of few cases may well be empty
         )
+        shorten(self.config)
 
     def _tell_undecided(self, session: pytest.Session) -> None:
         """Say that nothing was decided where thresholds are given and pytest only shows what it would run; that is not green."""
@@ -666,7 +668,22 @@ class Reporter:
             full=verbosity > 0,
             saved=saved,
             hints=hints if verbosity > 0 else [*hints, "-v: all metrics"],
+            unknown=self._unknown_calls(),
         )
+
+    def _unknown_calls(self) -> Counter[str]:
+        """Return how often the agent called each tool that no suite has; calls that something else answered do not count."""
+        suites = self.suites.used()
+        calls: Counter[str] = Counter()
+        for counts in (episode.card.calls for episode in self._cards):
+            unknown = {
+                name: count
+                for name, count in counts.by_tool.items()
+                if not any(tool_name(suite.tools, name) in suite.tools for suite in suites)
+            }
+            if sum(unknown.values()) <= counts.failed + counts.over_limit:
+                calls.update(unknown)
+        return calls
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
         """Print the command that plays the missing episodes of a run that was stopped."""
