@@ -83,7 +83,7 @@ class TestModules:
     def test_a_missing_module_gets_the_modules_of_the_folder_and_no_framework(self, project):
         project("shopping.py", "")
         root = project("not-a-module.py", "")
-        for spec in ("lang_agents:agent", "crew_of_mine:agent", "smol_agent:agent"):
+        for spec in ("lang_agents:agent", "crew_of_mine:agent", "smol_agent_of_mine:agent"):
             message = refusal(spec, root)
             assert message.endswith("on sys.path; the folder has shopping")
 
