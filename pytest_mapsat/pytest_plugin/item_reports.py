@@ -164,18 +164,29 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
 
 
 def text_of(
-    config: pytest.Config, request: RunRequest, card: Scorecard, case: Case, *, place: str, metrics: Sequence[Metric]
+    config: pytest.Config,
+    request: RunRequest,
+    card: Scorecard,
+    case: Case,
+    *,
+    place: str,
+    line: int,
+    metrics: Sequence[Metric],
 ) -> str:
-    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read."""
+    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read.
+
+    Of a case whose own checks cannot be judged, it is the place and the reason: the dialogue explains nothing.
+    """
+    mistaken = card.blame == "judge" and all(label.by == "checks" for label in card.labels if label.value is None)
     shows = config.pluginmanager.has_plugin("terminalreporter")  # a worker's shows nothing
     wide = config.get_terminal_writer().fullwidth - 2 if shows else _WIDEST
-    return failure_text(
+    return f"{place.partition('::')[0]}:{line}: " * mistaken + failure_text(
         card,
         case,
         request.options.asserted_kinds,
         again=again_of(config, request, place),
         width=min(max(wide, _NARROWEST), _WIDEST),
-        short=config.option.tbstyle == "short",
+        short=mistaken or config.option.tbstyle == "short",
         metrics=metrics,
     )
 
@@ -364,7 +375,8 @@ def _first_line(report: pytest.TestReport) -> str:
     """Return the first line of a report's text."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
-    return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
+    line = next((line for line in text.splitlines() if line.strip()), "no reason given")
+    return scrubbed(line.removeprefix("Failed: "))
 
 
 def _skip(report: pytest.TestReport) -> str:

@@ -667,7 +667,7 @@ class Reporter:
             quiet=verbosity < 0,
             full=verbosity > 0,
             saved=saved,
-            hints=hints if verbosity > 0 else [*hints, "-v: all metrics"],
+            hints=[] if not self._run.cases else hints if verbosity > 0 else [*hints, "-v: all metrics"],
             unknown=self._unknown_calls(),
         )
 
@@ -688,7 +688,7 @@ class Reporter:
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
         """Print the command that plays the missing episodes of a run that was stopped."""
         journal, run = self.episodes.journal, self._run
-        if self._why and run is not None and run.accounting.lost and journal is not None:
+        if self._why and run is not None and run.cases and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
             write_line(terminal, f"{'go on':{LABEL}}--mapsat-resume={path} plays what is missing", yellow=True)
 

@@ -157,7 +157,7 @@ def test_a_file_whose_name_is_not_utf8_is_an_error_that_names_it(
 
 def test_lost_trials_are_named_by_their_case_where_another_file_cannot_be_read(project: pytest.Pytester) -> None:
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text("[")
-    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-trials=2")
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-trials=2", "-v")
     result.stdout.fnmatch_lines(["lost*find-one trial 1: *", "*find-one trial 2: *"])
 
 
