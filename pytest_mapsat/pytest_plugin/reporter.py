@@ -43,7 +43,7 @@ from .exit_status import ExitStatus
 from .item_reports import Passes, lines_of, shorten, unpacked, was_expected, why_none, with_late_calls, with_unknown_end
 from .items import call_each
 from .private import keeping_scheduling, user_scheduling
-from .progress import Progress, is_wanted
+from .progress import LogProgress, Progress, is_log, is_wanted
 from .settings import Settings
 from .upcoming import concurrency_hint
 
@@ -297,6 +297,9 @@ class Reporter:
         if self._decides and is_wanted(self.config, os.environ):
             progress = Progress(self.config, self._ledger, self.episodes.flights, self.suites.case_of)
             self.config.pluginmanager.register(progress, "mapsat-progress")
+        elif self._decides and is_log(self.config, os.environ):
+            log = LogProgress(self.config, self._ledger, self.suites.case_of)
+            self.config.pluginmanager.register(log, "mapsat-progress")
         return (yield)
 
     @pytest.hookimpl(optionalhook=True)
