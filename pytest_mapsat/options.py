@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -409,6 +408,8 @@ def mistyped_key(config: pytest.Config) -> str:
         name = key.removeprefix("mapsat_")
         if name == key or name in known or key in RENAMED:
             continue
+        from difflib import get_close_matches  # noqa: PLC0415 - only loaded where a key is unknown
+
         near = get_close_matches(name, [own for own, is_key in known.items() if is_key], n=1)
         try:
             config.getini(key)

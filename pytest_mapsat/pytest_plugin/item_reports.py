@@ -177,7 +177,7 @@ def text_of(
 
     Of a case whose own checks cannot be judged, it is the place and the reason: the dialogue explains nothing.
     """
-    mistaken = card.blame == "judge" and all(label.by == "checks" for label in card.labels if label.value is None)
+    mistaken = card.blame == "judge" and {label.by for label in card.labels if label.value is None} == {"checks"}
     shows = config.pluginmanager.has_plugin("terminalreporter")  # a worker's shows nothing
     wide = config.get_terminal_writer().fullwidth - 2 if shows else _WIDEST
     return f"{place.partition('::')[0]}:{line}: " * mistaken + failure_text(

@@ -679,11 +679,8 @@ class Reporter:
         suites = self.suites.used()
         calls: Counter[str] = Counter()
         for counts in (episode.card.calls for episode in self._cards):
-            unknown = {
-                name: count
-                for name, count in counts.by_tool.items()
-                if not any(tool_name(suite.tools, name) in suite.tools for suite in suites)
-            }
+            names = (name for name in counts.by_tool if not any(tool_name(s.tools, name) in s.tools for s in suites))
+            unknown = {name: counts.by_tool[name] for name in names}
             if sum(unknown.values()) <= counts.failed + counts.over_limit:
                 calls.update(unknown)
         return calls

@@ -356,11 +356,8 @@ class _FailureText:
         """Add a call with the source of its answer, and its error or its notes."""
         kind = view.answered_by(step)
         self.add(f"{caller}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
-        if kind not in ("error", "refused", "over_limit"):
-            notes = [*view.call_notes(step)]
-        elif status_of(step.result) == "error" and isinstance(step.result, dict):
-            notes = [printable(str(step.result["message"]))]
-        else:
-            notes = [cut(printable(str(step.result)), _FAILURE_RESULT)]
-        for note in notes:
+        failed, result, most = kind in ("error", "refused", "over_limit"), step.result, _FAILURE_RESULT
+        if isinstance(result, dict) and status_of(result) == "error":
+            result, most = result["message"], 3 * _FAILURE_RESULT
+        for note in [cut(printable(str(result)), most)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _FAILURE_RESULT), 9)

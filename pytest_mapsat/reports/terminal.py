@@ -8,7 +8,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from pytest_mapsat.metrics import CaseRow, by_key, case_rows, mean_span, memberships, votes_agree
 from pytest_mapsat.model import (
@@ -80,7 +79,7 @@ def summary_lines(
     full: bool = False,
     saved: str = "",
     hints: Sequence[str] = (),
-    unknown: Mapping[str, int] = MappingProxyType({}),
+    unknown: Mapping[str, int] | None = None,
 ) -> list[Line]:
     """Return the lines of a run's summary: at most 12 of a green run, 16 of a red one.
 
@@ -110,7 +109,7 @@ def summary_lines(
     else:
         if full:
             summary.details()
-        summary.result(hints, unknown)
+        summary.result(hints, unknown or {})
     return summary.lines if colour else [Line(line.text) for line in summary.lines]
 
 
