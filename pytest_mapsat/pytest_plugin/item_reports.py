@@ -80,8 +80,8 @@ class Completion:
             entry = param_of(item).entry
             place = os.path.relpath(entry.path, self._config.invocation_params.dir), entry.line
             self._place_failure(report, call, place, printable(reason))
-            if reason and call.when == "call":
-                report.__dict__[_WHY] = printable(reason)
+            if reason and call.when == "call" and call.excinfo and call.excinfo.errisinstance(pytest.fail.Exception):
+                report.__dict__[_WHY] = printable(reason)  # an assertion in a case in Python is shown as it is
         # pytest keeps all reports to the end of a run, and the three of an item have the same keywords.
         if report.keywords == self._keywords:
             report.keywords = self._keywords
