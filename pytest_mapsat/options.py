@@ -7,7 +7,7 @@ the reference read it. It is loaded in every pytest run, so it imports only ligh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -389,6 +389,33 @@ def refuse_ini(keys: Iterable[str]) -> str:
         if key.startswith("mapsat_") and option is not None and not option.ini:
             suite = option.suite and f", or {option.suite} in suite.yaml"
             return f"{key} is not a key of an ini file: use --mapsat-{name} on the command line or in addopts{suite}"
+    return ""
+
+
+def written_keys(config: pytest.Config) -> Iterator[tuple[str, str]]:
+    """Yield the place and name of each key that the ini file or ``-o`` gives; pytest has no public way to unregistered ones."""
+    path = config.inipath
+    lines = [] if path is None else path.read_text(encoding="utf-8", errors="replace").splitlines()
+    places = [(f"{path and path.name}:{number}", line) for number, line in enumerate(lines, 1)]
+    places += [("-o", text) for text in config.getoption("override_ini", None) or ()]
+    yield from ((place, line.partition("=")[0].strip()) for place, line in places if "=" in line)
+
+
+def mistyped_key(config: pytest.Config) -> str:
+    """Return the message for the first key with our prefix that nobody has registered and that is like one of ours; else an empty text."""
+    known = {option.dest.removeprefix("mapsat_"): option.ini for option in OPTIONS.values()}
+    for place, key in written_keys(config):
+        name = key.removeprefix("mapsat_")
+        if name == key or name in known or key in RENAMED:
+            continue
+        from difflib import get_close_matches  # noqa: PLC0415 - only loaded where a key is unknown
+
+        near = get_close_matches(name, [own for own, is_key in known.items() if is_key], n=1)
+        try:
+            config.getini(key)
+        except ValueError:
+            if near:
+                return f"{place}: there is no key {key} (did you mean mapsat_{near[0]}?)"
     return ""
 
 

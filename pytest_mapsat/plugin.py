@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .options import OPTIONS, RENAMED, agent_spec, typed
+from .options import OPTIONS, RENAMED, agent_spec, mistyped_key, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -69,6 +69,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     """Start a session of ours where an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
+    if message := mistyped_key(config):
+        raise pytest.UsageError(message)
     has_agent = config.getoption("mapsat_agent") is not None or config.getini("mapsat_agent")
     if not has_agent and _has_agent_fixture(config):
         config.option.mapsat_only_python = True  # workers get the options of the controller

@@ -47,6 +47,7 @@ MOST_BYTES = 32_000_000
 _MOST_VALUES = 3_000_000
 #: What is kept of each stream that a process prints on while a reply is under way, bytes: the end of it.
 MOST_PRINTED = 1_000_000
+_MCP_URL = b"MAPSAT_MCP_URL"
 #: What is read at once, and shown of a line that is none, bytes.
 _PIECE = 64_000
 #: How often a silent process is looked after, and how long one that was killed may need to be gone, seconds.
@@ -508,6 +509,21 @@ class CommandSource(SourceElsewhere):
     folder: Path
     files: tuple[Path, ...] = ()
     name: str = "agent"
+
+    @property
+    def lacks(self) -> str:
+        """Why MAPSAT_MCP_URL is not set though the command or one of its files names it; empty where it is, or none does."""
+        missing = missing_extra()
+        if not missing or not any(_MCP_URL in text for text in (os.fsencode(self.spec), *map(_head, self.files))):
+            return ""
+        return f"MAPSAT_MCP_URL is not set, and the command names it: {missing}"
+
+
+def _head(path: Path) -> bytes:
+    """Return the first bytes of a file; none where it cannot be read."""
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(limits.MIB)
+    return b""
 
 
 class _Program(subprocess.Popen[bytes]):

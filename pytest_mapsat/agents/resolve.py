@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +18,10 @@ from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Source, SourceSpe
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
+
+
+#: How many letters the kind of an agent may be off, and how many modules of a folder are listed.
+_LETTERS, _MODULES = 2, 5
 
 
 class _UnknownError(UsageError):
@@ -67,7 +70,14 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     try:
         return replace(callable_source(load(place, root=root), spec), run=run)
     except _UnknownError as error:
-        raise UsageError(f"{error}{hint_at(scheme, (*_SCHEMES, *ADAPTERS))}") from None
+        from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - heavy; only loaded where a name is unknown
+
+        kinds = [*_SCHEMES, *ADAPTERS]
+        if ":" in spec and ":" not in rest:  # most likely a module of the user's
+            kinds = [kind for kind in kinds if Levenshtein.distance(scheme, kind) <= _LETTERS]
+        modules = [name for name in _modules_in(root, "*.py") if name.isidentifier()]
+        has = f"; the folder has {listed(modules, _MODULES)}" if modules and ":" in spec else ""
+        raise UsageError(f"{error}{hint_at(scheme, kinds) or has}") from None
 
 
 def _tools_to_run(spec: str) -> tuple[str, frozenset[str]]:
@@ -153,12 +163,9 @@ def _import(name: str, spec: str, root: Path) -> object:
     raise UsageError(f"{spec}: importing {name!r} failed: {_place(error, root)}{words}")
 
 
-def _modules_in(root: Path) -> list[str]:
-    """Return the sorted names of the folders and Python modules in a folder, for hints."""
-    with os.scandir(root) as entries:
-        return sorted(
-            entry.name.removesuffix(".py") for entry in entries if entry.is_dir() or entry.name.endswith(".py")
-        )
+def _modules_in(root: Path, pattern: str = "*") -> list[str]:
+    """Return the sorted names of the folders and Python modules in a folder that match a pattern, for hints."""
+    return sorted(path.stem for path in root.glob(pattern) if path.suffix == ".py" or path.is_dir())
 
 
 def _place(error: BaseException, root: Path) -> str:

@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.printed import harmless, printed
-from pytest_mapsat.reports import again_command, failure_text, printable
+from pytest_mapsat.reports import again_command, cut, failure_text, printable
 from pytest_mapsat.runs.episodes import Ended, without_turns
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
@@ -46,6 +46,10 @@ _NARROWEST, _WIDEST = 58, 78
 #: What a report of a built-in item carries: its case, and the trial.
 _TRIAL = "mapsat_trial"
 _MISSED = "mapsat_missed"
+#: What a report of a failed item carries: why its episode failed, in one paragraph.
+_WHY = "mapsat_why"
+#: Lines of a failure where pytest is quiet.
+_QUIET_LINES = 3
 
 
 class Completion:
@@ -76,6 +80,8 @@ class Completion:
             entry = param_of(item).entry
             place = os.path.relpath(entry.path, self._config.invocation_params.dir), entry.line
             self._place_failure(report, call, place, printable(reason))
+            if reason and call.when == "call" and call.excinfo and call.excinfo.errisinstance(pytest.fail.Exception):
+                report.__dict__[_WHY] = printable(reason)  # an assertion in a case in Python is shown as it is
         # pytest keeps all reports to the end of a run, and the three of an item have the same keywords.
         if report.keywords == self._keywords:
             report.keywords = self._keywords
@@ -118,6 +124,21 @@ def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
     return part
 
 
+def shorten(config: pytest.Config) -> None:
+    """Shorten the failures of cases that pytest is about to show to the reasons, where it is quiet and no ``--tb`` asks for more.
+
+    Only the terminal is to show less: what writes files, as ``--junitxml``, has read the reports by then.
+    """
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or config.get_verbosity() >= 0 or config.option.tbstyle != "auto":
+        return
+    for report in terminal.stats.get("failed", ()):
+        if why := report.__dict__.get(_WHY):
+            report.longrepr = cut(why, _QUIET_LINES * config.get_terminal_writer().fullwidth)
+            report.sections = []
+            report.__dict__.pop("node", None)  # of xdist: pytest would show the worker
+
+
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     """Return the command that runs one case again, as typed in the folder where pytest was started.
 
@@ -143,18 +164,29 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
 
 
 def text_of(
-    config: pytest.Config, request: RunRequest, card: Scorecard, case: Case, *, place: str, metrics: Sequence[Metric]
+    config: pytest.Config,
+    request: RunRequest,
+    card: Scorecard,
+    case: Case,
+    *,
+    place: str,
+    line: int,
+    metrics: Sequence[Metric],
 ) -> str:
-    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read."""
+    """Return the text of a failed item: as long as ``--tb`` asks for, as wide as the terminal within what is easy to read.
+
+    Of a case whose own checks cannot be judged, it is the place and the reason: the dialogue explains nothing.
+    """
+    mistaken = card.blame == "judge" and {label.by for label in card.labels if label.value is None} == {"checks"}
     shows = config.pluginmanager.has_plugin("terminalreporter")  # a worker's shows nothing
     wide = config.get_terminal_writer().fullwidth - 2 if shows else _WIDEST
-    return failure_text(
+    return f"{place.partition('::')[0]}:{line}: " * mistaken + failure_text(
         card,
         case,
         request.options.asserted_kinds,
         again=again_of(config, request, place),
         width=min(max(wide, _NARROWEST), _WIDEST),
-        short=config.option.tbstyle == "short",
+        short=mistaken or config.option.tbstyle == "short",
         metrics=metrics,
     )
 
@@ -233,6 +265,7 @@ class Passes:
         if len(case.trials) == self._rule.trials and self._outcome(case) == "failed":
             first = case.texts[min(case.texts)]
             report.outcome, report.when = "failed", "call"
+            report.__dict__[_WHY] = case.shortfall(self._rule)
             if not failed:
                 report.longrepr = f"{case.shortfall(self._rule)}\n\nof trial {min(case.texts)}:\n{first}"
             else:
@@ -342,7 +375,8 @@ def _first_line(report: pytest.TestReport) -> str:
     """Return the first line of a report's text."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(getattr(crash, "message", None) or report.longrepr or "no reason given")
-    return scrubbed(next((line for line in text.splitlines() if line.strip()), "no reason given"))
+    line = next((line for line in text.splitlines() if line.strip()), "no reason given")
+    return scrubbed(line.removeprefix("Failed: "))
 
 
 def _skip(report: pytest.TestReport) -> str:

@@ -126,7 +126,8 @@ class Items:
             return f"{outcome_word(card.outcome, lost=card.lost)}: {card.reason}"
         param, request = param_of(item), self._session.settings.request
         metrics = metrics_of([param.suite], self._session.metric_sets, request.options.metrics)
-        return text_of(self._session.config, request, card, case, place=self._session.place(param), metrics=metrics)
+        place = self._session.place(param)
+        return text_of(self._session.config, request, card, case, place=place, line=param.entry.line, metrics=metrics)
 
     def _conclude(self, card: Scorecard, text: str) -> None:
         """Fail, skip or pass a built-in item by the outcome of its episode."""

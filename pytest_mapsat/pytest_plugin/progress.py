@@ -1,6 +1,6 @@
-"""A line below pytest's own that shows the progress of a run, on the terminal of a person who looks at it; nowhere else.
+"""The progress of a run: a line below pytest's own on the terminal of a person who looks at it, and a line a minute in a log of CI.
 
-It is written to the terminal itself, past pytest's capturing, a few times a second by a thread of its own, and wiped before pytest writes.
+The former is written to the terminal itself, past pytest's capturing, a few times a second by a thread of its own, and wiped before pytest writes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, RLock, Thread
 from time import perf_counter
+from typing import Any
 
 import pytest
 
+from pytest_mapsat.printed import printed
 from pytest_mapsat.reports import Tally, UnderWay, live_line
 from pytest_mapsat.runs.episodes import Flights, Ledger
 
@@ -23,6 +25,9 @@ _FIRST, _EVERY = 0.5, 0.2
 _BELOW = "\x1bD\x1b[A\x1b7\x1b[B\r\x1b[2K"
 _BACK = "\x1b8"
 _NARROWEST = 30
+#: Seconds between two lines of a log, and the columns of one.
+_MINUTE, _LOG_WIDTH = 60.0, 100
+_OF_CI = ("CI", "BUILD_NUMBER")
 
 
 def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
@@ -35,11 +40,39 @@ def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
     option = config.option
     if type(terminal) is not pytest.TerminalReporter or not terminal.isatty or config.get_verbosity() < 0:
         return False
-    if any(environment.get(name) for name in ("CI", "BUILD_NUMBER")) or environment.get("TERM", "") in ("", "dumb"):
+    if any(map(environment.get, _OF_CI)) or environment.get("TERM", "") in ("", "dumb"):
         return False
     if option.capture in ("no", "tee-sys") or option.usepdb or option.trace:
         return False
     return not (config.getini("log_cli") or option.log_cli_level)
+
+
+def is_log(config: pytest.Config, environment: Mapping[str, str]) -> bool:
+    """Return whether pytest writes a log of CI, without ``-q``."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    is_plain = type(terminal) is pytest.TerminalReporter and not terminal.isatty
+    return is_plain and config.get_verbosity() >= 0 and any(map(environment.get, _OF_CI))
+
+
+class LogProgress:
+    """A plugin of the controller: a line a minute in a log, as soon as a case ends, since pytest captures what is written before."""
+
+    def __init__(self, config: pytest.Config, ledger: Ledger, case_of: Callable[[str], str]) -> None:
+        self._terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+        self._ledger, self._case_of = ledger, case_of
+        self._tally = ledger.tally = Tally()
+        self._done = 0
+        self._since = self._told = perf_counter()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Count the case, and write the line where a minute has passed since the last one."""
+        self._done += bool(self._case_of(nodeid))
+        now, of = perf_counter(), self._ledger.collected - self._ledger.deselected
+        if now - self._told >= _MINUTE:
+            self._told, seconds = now, now - self._since
+            line = live_line(self._tally, done=self._done, of=of, under_way=(), seconds=seconds, width=_LOG_WIDTH)
+            self._terminal.write_line(printed(line))
 
 
 class Progress:

@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     Step,
     UsageError,
     listed,
+    tool_name,
 )
 from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.printed import printed
@@ -39,10 +40,10 @@ from pytest_mapsat.runs.runner import keep_answers, kept_lines
 from pytest_mapsat.runs.saved import check_save_path, journal_of, put_aside, put_journal_aside, read_baselines
 
 from .exit_status import ExitStatus
-from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls, with_unknown_end
+from .item_reports import Passes, lines_of, shorten, unpacked, was_expected, why_none, with_late_calls, with_unknown_end
 from .items import call_each
 from .private import keeping_scheduling, user_scheduling
-from .progress import Progress, is_wanted
+from .progress import LogProgress, Progress, is_log, is_wanted
 from .settings import Settings
 from .upcoming import concurrency_hint
 
@@ -296,6 +297,9 @@ class Reporter:
         if self._decides and is_wanted(self.config, os.environ):
             progress = Progress(self.config, self._ledger, self.episodes.flights, self.suites.case_of)
             self.config.pluginmanager.register(progress, "mapsat-progress")
+        elif self._decides and is_log(self.config, os.environ):
+            log = LogProgress(self.config, self._ledger, self.suites.case_of)
+            self.config.pluginmanager.register(log, "mapsat-progress")
         return (yield)
 
     @pytest.hookimpl(optionalhook=True)
@@ -502,6 +506,7 @@ class Reporter:
             only_drafts=self._has_only_drafts(),
             may_be_empty=bool(self.settings.request.options.shard),  # one part of few cases may well be empty
         )
+        shorten(self.config)
 
     def _tell_undecided(self, session: pytest.Session) -> None:
         """Say that nothing was decided where thresholds are given and pytest only shows what it would run; that is not green."""
@@ -665,13 +670,25 @@ class Reporter:
             quiet=verbosity < 0,
             full=verbosity > 0,
             saved=saved,
-            hints=hints if verbosity > 0 else [*hints, "-v: all metrics"],
+            hints=[] if not self._run.cases else hints if verbosity > 0 else [*hints, "-v: all metrics"],
+            unknown=self._unknown_calls(),
         )
+
+    def _unknown_calls(self) -> Counter[str]:
+        """Return how often the agent called each tool that no suite has; calls that something else answered do not count."""
+        suites = self.suites.used()
+        calls: Counter[str] = Counter()
+        for counts in (episode.card.calls for episode in self._cards):
+            names = (name for name in counts.by_tool if not any(tool_name(s.tools, name) in s.tools for s in suites))
+            unknown = {name: counts.by_tool[name] for name in names}
+            if sum(unknown.values()) <= counts.failed + counts.over_limit:
+                calls.update(unknown)
+        return calls
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
         """Print the command that plays the missing episodes of a run that was stopped."""
         journal, run = self.episodes.journal, self._run
-        if self._why and run is not None and run.accounting.lost and journal is not None:
+        if self._why and run is not None and run.cases and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
             write_line(terminal, f"{'go on':{LABEL}}--mapsat-resume={path} plays what is missing", yellow=True)
 

@@ -213,6 +213,11 @@ class MapsatSession:
 
         return run
 
+    def pytest_report_header(self) -> str:
+        """Say what the agent lacks here."""
+        lacks = getattr(self._source, "lacks", "")
+        return f"mapsat: {lacks}" if lacks else ""
+
     def runner(self, agent: object = None) -> Runner:
         """Return the runner, made once; with ``--mapsat-agent=fixture`` one for the agent that the test's fixture gives or names.
 

@@ -19,7 +19,7 @@ from pytest_mapsat.gate import parse_allowance
 from pytest_mapsat.judges import default_votes
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
-from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, only_python, refuse_ini, typed
+from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, only_python, refuse_ini, typed, written_keys
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
@@ -178,10 +178,7 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 
 def _refuse_keys(config: pytest.Config) -> None:
     """Refuse ini keys with our prefix that do not exist, or no longer do."""
-    # pytest has no public way to unregistered keys.
-    written = "" if config.inipath is None else config.inipath.read_text(encoding="utf-8", errors="replace")
-    lines = [*written.splitlines(), *(config.getoption("override_ini") or ())]
-    if message := refuse_ini(line.partition("=")[0].strip() for line in lines if "=" in line):
+    if message := refuse_ini(key for _, key in written_keys(config)):
         raise pytest.UsageError(message)
 
 

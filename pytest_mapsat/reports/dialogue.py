@@ -19,6 +19,7 @@ from pytest_mapsat.model import (
     RunRequest,
     Scorecard,
     Step,
+    status_of,
 )
 from pytest_mapsat.options import OPTIONS, Option, fields_of
 
@@ -355,6 +356,8 @@ class _FailureText:
         """Add a call with the source of its answer, and its error or its notes."""
         kind = view.answered_by(step)
         self.add(f"{caller}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
-        failed = kind in ("error", "refused", "over_limit")
-        for note in [cut(printable(str(step.result)), _FAILURE_RESULT)] if failed else view.call_notes(step):
+        failed, result, most = kind in ("error", "refused", "over_limit"), step.result, _FAILURE_RESULT
+        if isinstance(result, dict) and status_of(result) == "error":
+            result, most = result["message"], 3 * _FAILURE_RESULT
+        for note in [cut(printable(str(result)), most)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _FAILURE_RESULT), 9)

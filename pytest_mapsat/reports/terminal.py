@@ -56,7 +56,7 @@ _EVERYDAY = ("ar", "ecr", "iisr", "ifs", "ts", "ses")
 _LEAST_TELLING = ("eff", "ts", "ifs", "ecr", "iisr", "ses")
 _ALWAYS = 3
 #: How many cases, episodes or reasons are named; with -v more, with -q these before the gate.
-_FEW, _STOPPED_NAMES, _SLOWEST, _LOST, _FLAKY, _QUIET = 3, 2, 3, 10, 10, 2
+_FEW, _FEW_TOOLS, _STOPPED_NAMES, _SLOWEST, _LOST, _FLAKY, _QUIET = 3, 2, 2, 3, 10, 10, 2
 #: The most lines of a red run's summary and of a green one's, those beside that the reporter adds, and kinds of failure.
 _RED, _GREEN, _BESIDE, _WHYS = 16, 12, 1, 4
 #: Columns of labels, of the whole, of bars and of a name; the reasons that are told of a gate with thresholds, and the least lines of a table.
@@ -79,6 +79,7 @@ def summary_lines(
     full: bool = False,
     saved: str = "",
     hints: Sequence[str] = (),
+    unknown: Mapping[str, int] | None = None,
 ) -> list[Line]:
     """Return the lines of a run's summary: at most 12 of a green run, 16 of a red one.
 
@@ -91,6 +92,7 @@ def summary_lines(
         full: give all metrics, counts and changes first, without a limit.
         saved: the run file, as commands that go on from it name it; empty: there is none.
         hints: what else to do next, behind the commands for the run file.
+        unknown: how often the agent called each tool that no case has.
     """
     summary = _Summary(run, width, full=full, saved=saved)
     if brief:
@@ -107,7 +109,7 @@ def summary_lines(
     else:
         if full:
             summary.details()
-        summary.result(hints)
+        summary.result(hints, unknown or {})
     return summary.lines if colour else [Line(line.text) for line in summary.lines]
 
 
@@ -155,7 +157,7 @@ class _Summary:
 
     # -- the result ------------------------------------------------------------------------
 
-    def result(self, hints: Sequence[str]) -> None:
+    def result(self, hints: Sequence[str], unknown: Mapping[str, int]) -> None:
         """Add the result, what keeps the run from being one, the worst domains, why cases failed, the gate, and what to do next."""
         self.head()
         self.scores()
@@ -166,6 +168,7 @@ class _Summary:
                     worse = any(case.direction == "worse" for case in comparison.cases)
                     self._say(label, self._cut(brief_change(comparison)), "red" if worse else "")
         self.warnings()
+        self.unknown_tools(unknown)
         self.missing()
         before, self.lines = self.lines, []
         self.gate(None if self._full else _GATE)
@@ -544,6 +547,15 @@ class _Summary:
         if flaky := [_flaky(row) for row in self._rows if row.flaky]:
             self._say("flaky", listed(flaky, _FLAKY if self._full else _FEW), "yellow")
         self._some("warning", warnings, len(warnings) if self._full else _FEW, "yellow")
+
+    def unknown_tools(self, calls: Mapping[str, int]) -> None:
+        """Add the tools that the agent called and no case has, the most frequent first, and how their own bodies run."""
+        names = [printable(name) for name in sorted(calls, key=lambda name: (-calls[name], name))]
+        if names:
+            total, several = sum(calls.values()), len(names) > 1
+            text = f"{listed(names, _FEW_TOOLS)} {'are' if several else 'is'} in no case ({total} call{'s' * (total != 1)}): if "
+            text += f"{'they run' if several else 'it runs'} another agent, write episode: {{run: [{', '.join(names[:_FEW_TOOLS])}]}} in suite.yaml"
+            self._say("tools", self._cut(text), "yellow")
 
     def missing(self) -> None:
         """Add the episodes that the infrastructure stopped, most frequent reasons first, and the lost ones."""

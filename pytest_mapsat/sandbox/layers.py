@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     digest,
     hint_at,
     json_size,
+    listed,
     mismatches,
     shown,
     tool_name,
@@ -56,6 +57,8 @@ _Made = TypeVar("_Made")
 #: How long a sandbox may take where it is in nobody's reply: to be made, to play what a case begins with, or its reference.
 _MOST_SECONDS = 60.0
 _MOST_CHARACTERS = 1_000_000
+#: How many tools the error of a call to an unknown one lists.
+_NAMED_TOOLS = 10
 #: Sums and products of a few numbers up to this are still numbers; what an id or a sum of money is lies far below.
 _LARGEST_NUMBER = 1e100
 #: What the result of every refusal says.
@@ -465,8 +468,10 @@ def _refusal(tool: Tool, refused: Refused) -> SandboxAnswer:
 
 
 def unknown_tool(name: object, tools: Iterable[str]) -> SandboxAnswer:
-    """Return the error answer to a call of a tool that is not in ``tools``; it names a similar one if there is any."""
-    return _error(f"there is no tool {shown(name)}{hint_at(name, sorted(tools))}")
+    """Return the error answer to a call of a tool that is not in ``tools``; it names a similar tool, and the first ten that there are."""
+    names = sorted(tools)
+    known = f"; the tools are {listed(names, _NAMED_TOOLS)}" if names else ""
+    return _error(f"there is no tool {shown(name)}{hint_at(name, names)}{known}")
 
 
 def _error(message: str) -> SandboxAnswer:

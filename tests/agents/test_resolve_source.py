@@ -80,6 +80,20 @@ class TestModules:
         assert "there is no module 'need_more'" in missing
         assert "did you mean 'needs_more'?" in missing
 
+    def test_a_missing_module_gets_the_modules_of_the_folder_and_no_framework(self, project):
+        project("shopping.py", "")
+        root = project("not-a-module.py", "")
+        for spec in ("lang_agents:agent", "crew_of_mine:agent", "smol_agent_of_mine:agent"):
+            message = refusal(spec, root)
+            assert message.endswith("on sys.path; the folder has shopping")
+
+    @pytest.mark.parametrize(
+        ("spec", "kind"),
+        [("lang-graph:mod:agent", "langgraph"), ("crewa:agent", "crewai"), ("htp://host/path", "http")],
+    )
+    def test_a_kind_of_agent_that_is_misspelt_is_suggested(self, tmp_path, spec, kind):
+        assert f"(did you mean '{kind}'?)" in refusal(spec, tmp_path)
+
     def test_an_exception_inside_the_module_is_placed(self, project):
         root = project("raises_early.py", "def go():\n    raise ValueError('no key')\n\ngo()\n")
         assert "raises_early.py:2: ValueError: no key" in refusal("raises_early:agent", root)

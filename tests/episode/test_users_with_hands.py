@@ -174,7 +174,8 @@ def test_a_user_has_its_own_tools_only(tmp_path):
     _, *_ = play(tmp_path, talks("Well."), user=user)
     assert user.tools == ["wait_a_bit", "zebra_airplane", "zebra_speed", "zebra_status"]
     assert [step.status for step in user.seen.values()] == ["error", "error", "ok"]
-    assert user.seen["reset_line"].result["message"] == "there is no tool 'reset_line'"
+    text = "there is no tool 'reset_line'; the tools are wait_a_bit, zebra_airplane, zebra_speed, zebra_status"
+    assert user.seen["reset_line"].result["message"] == text
 
 
 # -- what an agent sees --------------------------------------------------------------------------------------------------

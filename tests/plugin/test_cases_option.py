@@ -17,6 +17,19 @@ def test_of_a_suite_that_cannot_be_opened_one_file_tells_and_those_that_are_name
     project.runpytest("--mapsat-agent=good:agent", *files).assert_outcomes(errors=2)
 
 
+def test_a_mistyped_key_is_one_sentence_with_its_place_and_the_summary_adds_only_the_file(
+    project: pytest.Pytester,
+) -> None:
+    path = project.path / "benchmark_cases" / "nav" / "a.yaml"
+    path.write_text(path.read_text().replace('"any"', '"anny"', 1))
+    lines = project.runpytest(AGENT).stdout.lines
+    start, end = (next(n for n, line in enumerate(lines) if f"= {word}" in line) for word in ("ERRORS", "short test"))
+    assert next(line for line in lines[start + 2 : end] if "= mapsat =" not in line).endswith(
+        "check.anny: is not a known field (did you mean 'any'?)"
+    )
+    assert [line[:20] for line in lines[start + 4 : end]] == ["mapsat     INVALID  ", "gate       INVALID: "]
+
+
 def test_a_path_given_is_all_that_is_collected(project: pytest.Pytester) -> None:
     project.runpytest("benchmark_cases/nav/a.yaml", AGENT).assert_outcomes(passed=2)
 

@@ -4,11 +4,15 @@ import signal
 import subprocess
 import sys
 import time
+from fnmatch import fnmatch
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from saved_runs import saved
+
+from pytest_mapsat.agents.tool_server import missing_extra
 
 GOOD = """\
 import json, sys
@@ -46,6 +50,20 @@ def test_a_program_plays_the_cases_of_a_run(project: pytest.Pytester, python: st
     assert [case["sandbox"]["exact"] for case in first["cases"]] == [1, 1, 1]
     project.path.joinpath("good_program.py").write_text(GOOD + "# changed\n")
     assert run()["manifest"]["agent_source"] != first["manifest"]["agent_source"]
+
+
+@pytest.mark.parametrize(("text", "is_said"), [("MAPSAT_MCP_URL", True), ("", False)])
+def test_a_program_that_wants_tools_over_mcp_learns_at_the_start_why_there_are_none(
+    project: pytest.Pytester, python: str, monkeypatch: pytest.MonkeyPatch, text: str, is_said: bool
+) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: {"mcp": "1.27.0"}.get(name, "2.0"))
+    missing_extra.cache_clear()
+    project.path.joinpath("good_program.py").write_text(f"# {text}\n{GOOD}")
+    result = project.runpytest(f"--mapsat-agent=cmd:{python} good_program.py")
+    missing_extra.cache_clear()
+    result.assert_outcomes(passed=3)
+    said = "mapsat: MAPSAT_MCP_URL is not set, and the command names it: tools over MCP need *1.27.0 is installed: *"
+    assert any(fnmatch(line, said) for line in result.stdout.lines) == is_said
 
 
 @pytest.mark.parametrize(

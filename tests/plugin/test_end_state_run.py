@@ -123,6 +123,7 @@ def test_what_the_case_gets_wrong_is_no_pass_and_not_the_agents_failure(store, c
     (label,) = labels(project).values()
     assert (label["outcome"], label["blame"]) == ("unevaluated", "judge")
     assert __import__("fnmatch").fnmatch(label["why"], why.replace("[", "[[]"))
+    result.stdout.fnmatch_lines([f"benchmark_cases/cases.jsonl:1: lost to the judge: {why}", "", "run it again: *"])
 
 
 @pytest.mark.parametrize(

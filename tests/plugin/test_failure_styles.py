@@ -249,3 +249,38 @@ def test_the_text_of_a_failure_fits_a_narrow_terminal_with_each_metric_beside_it
     scores = [line for line in text if re.match(r"(requests|efficiency|brevity) [0-9]", line)]
     assert scores
     assert all(re.fullmatch(r"([a-z]+(.turn)? [0-9.]+( to [0-9.]+)?(  |$))+", line) for line in scores), scores
+
+
+@EVERYWHERE
+def test_a_quiet_run_shows_one_reason_for_each_failed_case_and_the_report_files_show_all(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    many = [tiny_suite.case(f"nav-{number}") for number in range(50)]
+    (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps(many))
+    recordings = "".join(json.dumps(tiny_suite.recording(case["id"])) + "\n" for case in many)
+    (project.path / "benchmark_cases" / "recordings" / "all.jsonl").write_text(recordings)
+    loud = "def agent(message, tools):\n    print('word\\n' * 9)\n    return 'I suggest Old Mill.'\n"
+    project.makepyfile(loud=loud)
+    result = _run(project, workers, "--mapsat-agent=loud:agent", "-q", "--junitxml=j.xml", "-k", "nav-")
+    lines = result.stdout.lines
+    assert len(lines) < 165
+    assert lines.count("hard z1 failed: no reply says 'Blue Bay'") == 50
+    assert not any("word" in line or "dialogue and calls" in line for line in lines)
+    assert (project.path / "j.xml").read_text().count("dialogue and calls:") == 50
+
+
+def test_a_quiet_run_shows_what_a_typed_style_asks_for(project: pytest.Pytester) -> None:
+    result = project.runpytest(BAD, "-q", "--tb=long", "-k", "nav-one")
+    result.stdout.fnmatch_lines(["dialogue and calls:", "run it again: *"])
+
+
+def test_a_quiet_run_leaves_the_failures_of_other_tests_as_they_are(project: pytest.Pytester) -> None:
+    project.makepyfile(test_other="def test_other():\n    assert 'left' == 'right'\n")
+    result = project.runpytest(BAD, "-q")
+    result.stdout.fnmatch_lines(["*test_other.py:2: AssertionError"])
+
+
+def test_a_quiet_run_tells_how_many_trials_of_a_case_passed(project: pytest.Pytester) -> None:
+    result = project.runpytest(BAD, "-q", "--mapsat-trials=2/3", "-k", "nav-one")
+    result.stdout.fnmatch_lines(["*nav-one passed 0 of 3 trials, 2 are needed; failed: trial 1, 2, 3"])
+    assert "dialogue and calls" not in result.stdout.str()

@@ -54,6 +54,30 @@ def test_a_key_of_an_ini_file_that_is_none_is_refused_with_the_place_for_it(proj
     project.runpytest("-o", "mapsat_save=1", "--co").assert_outcomes()  # no agent: nobody's business
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", "[pytest]\nmapsat_agnt = good:agent\n"),
+        ("pyproject.toml", '[tool.pytest.ini_options]\nmapsat_agnt = "good:agent"\n'),
+    ],
+)
+def test_a_mistyped_key_of_an_ini_file_is_one_line_with_the_key_that_is_meant(
+    project: pytest.Pytester, name: str, text: str
+) -> None:
+    (project.path / name).write_text(text)
+    result = project.runpytest()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = f"ERROR: {name}:2: there is no key mapsat_agnt (did you mean mapsat_agent?)"
+    assert result.stderr.str().strip() == told
+    assert "mapsat_user" in project.runpytest("-o", "mapsat_usr=silent", "-c", "/dev/null").stderr.str()
+
+
+def test_a_key_of_somebody_elses_plugin_is_no_mistyped_one(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\nmapsat_agents = 3\n")
+    project.makeconftest("def pytest_addoption(parser):\n    parser.addini('mapsat_agents', 'how many')\n")
+    project.runpytest(GOOD).assert_outcomes(passed=3)
+
+
 def test_a_path_behind_isolate_is_told_from_its_value(project: pytest.Pytester) -> None:
     result = project.runpytest(GOOD, "--mapsat-isolate", "benchmark_cases")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import tiny_suite
 
+from pytest_mapsat.pytest_plugin import progress
 from pytest_mapsat.pytest_plugin.progress import is_wanted
 
 pytestmark = pytest.mark.usefixtures("warm")
@@ -275,3 +276,47 @@ def test_a_terminal_that_somebody_looks_at_is_told_from_all_others(pytester: pyt
 def test_it_leaves_the_terminal_to_a_reporter_that_takes_the_place_of_pytests(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(REPLACED)
     assert not wants(pytester)
+
+
+class Clock:
+    """A clock that goes only when an agent lets it."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "wanted"),
+    [
+        ((), {"CI": "true"}, ["mapsat 2/3, 2 failed, satisfied 0.000, last failed: nav-two"]),
+        (("-q",), {"CI": "true"}, []),
+        ((), {}, []),
+    ],
+)
+def test_a_log_of_ci_has_a_line_a_minute(
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    environment: dict[str, str],
+    wanted: list[str],
+) -> None:
+    """Each case takes 40 seconds: the minute is over as the second one ends, and not again as the last one does."""
+    clock = Clock()
+    monkeypatch.setattr(progress, "perf_counter", clock)
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    project.makepyfile(
+        slow="""
+        from pytest_mapsat.pytest_plugin import progress
+
+        def agent(message, tools):
+            progress.perf_counter.seconds += 40
+            return "I suggest Old Mill."
+        """
+    )
+    result = project.runpytest("--mapsat-agent=slow:agent", "--mapsat-concurrency=1", *arguments)
+    assert [line for line in result.stdout.lines if line.startswith("mapsat ") and "/" in line] == wanted

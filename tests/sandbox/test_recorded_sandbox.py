@@ -23,9 +23,17 @@ def message(answer):
 
 
 def test_an_unknown_tool_is_an_error_with_a_hint():
-    assert message(sandbox().call("arround", {})) == "there is no tool 'arround' (did you mean 'around'?)"
+    text = "there is no tool 'arround' (did you mean 'around'?); the tools are around, profile, route"
+    assert message(sandbox().call("arround", {})) == text
     assert "there is no tool" in message(sandbox().call("zzz", {}))
     assert "there is no tool" in message(sandbox().call(["around"], {}))
+
+
+def test_the_error_of_an_unknown_tool_lists_ten_tools_and_counts_the_others():
+    tools = {f"tool_{number:02}": TOOLS["around"] for number in range(13)}
+    names = ", ".join(sorted(tools)[:10])
+    text = f"there is no tool 'find'; the tools are {names} and 3 more"
+    assert message(RecordedSandbox(tools, ()).call("find", {})) == text
 
 
 def test_an_unknown_parameter_is_an_error_with_a_hint():
