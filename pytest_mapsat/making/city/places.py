@@ -263,10 +263,12 @@ def word_rows() -> dict[str, list[JsonObject]]:
     tables = {name: [json.loads(line) for line in rows] for name, rows in lines.items()}
     own = document()["words"]
     sorts = {word: row["sort"] for row in own for word in row["words"]}
-    for row in tables["words"]:
-        if sort := row.get("sort"):  # a word that a city has for another sort is the city's
+    # A word that a city has for a sort of its own is no name, nor a word, of another sort.
+    starter = [row for row in tables["words"] if sorts.get(row.get("sort", ""), row.get("sort")) == row.get("sort")]
+    for row in starter:
+        if sort := row.get("sort"):
             row["words"] = [word for word in row["words"] if sorts.get(word, sort) == sort]
-    tables["words"] += own
+    tables["words"] = starter + own
     return tables
 
 
