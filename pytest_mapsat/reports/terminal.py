@@ -292,6 +292,10 @@ class _Summary:
         steps = [f"mapsat show {self._saved} {groups[0].cases[0]}"] if groups and self._saved else []
         if self._run.gate.outcome == "inconclusive" and self._saved:
             steps.append(f"mapsat review {self._saved}")
+        if any("one trial of each case" in reason for reason in self._run.gate.reasons):
+            steps.append("--mapsat-trials=4 in both runs")
+        if any(card.blame == "infrastructure" for card in self._run.cases):
+            steps.append(f"mapsat doctor {self._run.manifest.agent}")
         self._joined("next", [*map(printable, steps), *hints])
 
     def _joined(self, label: str, parts: Iterable[str]) -> None:
