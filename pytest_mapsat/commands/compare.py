@@ -43,7 +43,7 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases."""
+    """Without --max-drop, the rules of the new run apply. Exit status 1 if a mean fell further than allowed, if a case passed before and now fails in every trial, or if a run lost cases."""
     if options.memories:
         return _memories(options)
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
@@ -80,7 +80,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def _memories(options: argparse.Namespace) -> int:
-    """Print a table of runs that differ only in agent and memory. Raises UsageError for any other difference."""
+    """Print a table of runs that differ only in agent and memory. Raises UsageError if they differ in anything else."""
     for path in options.runs:
         refuse_journal(path)
     runs = [read_run(path, dialogues=False) for path in options.runs]
@@ -131,7 +131,7 @@ def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    """An episode that is in two parts, or in none, is an error. The gate is decided on the whole. Exit status 1 when it does not hold, or a case failed."""
+    """An episode that is in two parts, or in no part, is an error. The gate judges the whole run. Exit status 1 if the gate does not pass or a case failed."""
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import merge, open_suites
 
@@ -177,7 +177,7 @@ def add_regrade_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_regrade(options: argparse.Namespace) -> int:
-    """Options that are not given stay as they were in the run. Exit status 1 if the gate does not hold, or a case failed."""
+    """Options that are not given keep their values from the run. Exit status 1 if the gate does not pass or a case failed."""
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.llm import open_door
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
@@ -196,14 +196,14 @@ def run_regrade(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
 
     def work(bodies: Regrading[Run | Batched] | None, suites: Sequence[Suite]) -> Run | Batched:
-        """Judge the saved run again by the opened suites, through batch files if these were asked for."""
+        """Judge the saved run again with the opened suites, through batch files if requested."""
         for suite in suites:
             suite.sandboxes = added.sandboxes
         for warning in changed_suites(saved, suites, changes):
             shared.tell(f"warning: {warning}")
 
         def regraded(client: ModelClient | None) -> Run:
-            """Return the run judged again, with a client for judges that ask models."""
+            """Return the run judged again, with a client if its judges ask models."""
             sets, root = added.metric_sets, Path.cwd()
             return regrade(
                 saved, suites, changes, root=root, metric_sets=sets, baselines=baselines, client=client, bodies=bodies
@@ -227,7 +227,7 @@ def run_regrade(options: argparse.Namespace) -> int:
 
 
 def _changes(options: argparse.Namespace) -> Changes:
-    """Return what the options ask to grade differently. Raises UsageError."""
+    """Return the changes to grading that the options request. Raises UsageError."""
     from pytest_mapsat.runs.regrade import Changes
     from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 

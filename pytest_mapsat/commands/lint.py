@@ -84,7 +84,7 @@ class _LintPart(NamedTuple):
 
 
 def run_lint(options: argparse.Namespace) -> int:
-    """Exit status 1 when something is found that would stop a run."""
+    """Exit status 1 if lint finds an error that would stop a run."""
     owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card"}
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
@@ -116,7 +116,7 @@ def _list(options: argparse.Namespace) -> int:
 def _parts(
     options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
 ) -> Iterator[_LintPart]:
-    """Yield the parts that options ask for; ``sound``: whether the suite has no errors, without which most are left out."""
+    """Yield the parts that options request; ``sound``: whether the suite has no errors, without which most parts are omitted."""
     from pytest_mapsat.runs.regrade import open_suites
 
     if options.mutants:
@@ -156,7 +156,7 @@ def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
 
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
-    """Return the lint findings for the suite at a path. Raises UsageError if there is nothing there."""
+    """Return the lint findings for the suite at a path. Raises UsageError if the path does not exist."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
@@ -167,7 +167,7 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
 
 
 def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
-    """Yield each distinct finding once, followed by other places that have it; then the counts by severity."""
+    """Yield each distinct finding once, followed by its other places; then the counts by severity."""
     places: dict[tuple[str, ...], tuple[LintFinding, dict[str, None]]] = {}
     for finding in findings:
         problem = finding.problem
@@ -200,7 +200,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
 
 
 def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> proof.Agreement:
-    """Return how checks agree with labelled answers; writes run and calibration if asked. Raises UsageError, SuiteError."""
+    """Return how checks agree with labelled answers; write the run and the calibration if requested. Raises UsageError, SuiteError."""
     from pytest_mapsat.runs.people_labels import judge_answers
 
     suite = _opened(options.suite, sandboxes)
@@ -240,7 +240,7 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> pro
 
 
 def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:
-    """Write a suite's data card and return True; with ``--check`` return whether the file is up to date. Raises UsageError."""
+    """Write a suite's data card and return True; with ``--check`` only return whether the file is up to date. Raises UsageError."""
     path, text = options.card, proof.card_text(worth)
     try:
         if not options.check:

@@ -35,7 +35,7 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Without CASE: one line an episode."""
+    """Without CASE, each episode is one line."""
     saved = read_saved(options.run)
     if options.by is not None:
         lines = reports.group_lines(saved, options.by, width=shared.width())
@@ -85,7 +85,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Exit status 1 when a case failed or the gate does not hold."""
+    """Exit status 1 if a case failed or the gate did not pass."""
     given = [*options.runs, *options.reports]
     # A run stands first, whatever it is called.
     targets = [text for text in given[1:] if _TARGET.match(text) and not Path(text).exists()]
@@ -105,7 +105,7 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _write_reports(paths: list[Path], wanted: list[str]) -> int:
-    """Write reports of the last run, beside the others, and return the exit status. Raises UsageError if one would overwrite a run."""
+    """Write reports of the last run, compared with the others, and return the exit status. Raises UsageError if a report would overwrite a run."""
     targets = reports.parse_reports(wanted, Path.cwd())
     files = [target.path for target in targets if target.path is not None and target.path.exists()]
     for path in paths:
@@ -123,7 +123,7 @@ def _write_reports(paths: list[Path], wanted: list[str]) -> int:
 
 
 def _by_date(paths: list[Path]) -> list[tuple[Path, Run]]:
-    """Return runs with their paths: two as they were given, the baseline first, and more by the time that they started, if all tell it.
+    """Return runs with their paths: two runs in the given order, baseline first; more than two by start time, if known for all.
 
     Raises:
         UsageError: one is given twice, or one of several is a journal.
@@ -139,7 +139,7 @@ def _by_date(paths: list[Path]) -> list[tuple[Path, Run]]:
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
-    """Return runs with names: the agent's, with the file's name added if several runs have the same agent."""
+    """Return runs with names: the agent's name, plus the file's name if several runs have the same agent."""
     runs = [(path, read_run(path)) for path in paths]
     agents = [saved.manifest.agent for _, saved in runs]
     return [
@@ -170,7 +170,7 @@ def add_cache_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_cache(options: argparse.Namespace) -> int:
-    """They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says."""
+    """The answers are in the user's cache folder, or in the folder MAPSAT_CACHE_DIR."""
     from pytest_mapsat.llm import Cache, exchanges, export_entries, import_entries
     from pytest_mapsat.store import ARRAYS, Store, clear_store, indexes_in, store_folder
 

@@ -41,7 +41,7 @@ _STARTS = ("service", "function", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
-    """Return the template files of a start by target path; None: the suite of a small shop."""
+    """Return the template files of a start by target path; for None, the suite of a small shop."""
     home, alone = shared.starts(), start in (None, "service", "function", "assistant")
     folder = home / ((start or "shop") if alone else "framework")
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
@@ -53,7 +53,7 @@ def _places(start: str | None) -> dict[str, Path]:
 
 
 def _start(text: str) -> str:
-    """Return the start that ``--for`` names, also by the name of a Python package. Raises ArgumentTypeError."""
+    """Return the start that ``--for`` selects by its own name or by a Python package. Raises ArgumentTypeError."""
     name = text.lower().replace("_", "-")
     if name not in _STARTS:
         longer = [start for start in _STARTS if name in start]
@@ -74,7 +74,7 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(options: argparse.Namespace) -> int:
-    """Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there."""
+    """Existing files are never overwritten. Without --for, the suite is a small shop: the case in total.yaml expects data (output), so an agent that replies only with text fails it."""
     folder: Path = options.folder
     places = _with_schemas(_places(options.start))
     way = "--assistant " if options.start == "assistant" else f"--for {options.start} " if options.start else ""
@@ -94,7 +94,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _missing(start: str | None) -> Iterator[str]:
-    """Yield notes on packages that a start of ``--for`` needs and that are not installed."""
+    """Yield notes about missing packages that a start of ``--for`` needs."""
     if start == "service" and importlib.util.find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
@@ -107,7 +107,7 @@ def _missing(start: str | None) -> Iterator[str]:
 
 
 def _with_schemas(places: Mapping[str, Path]) -> dict[str, bytes]:
-    """Return the content of the files of a start by target path: each YAML file names its JSON Schema, which is added beside it, for editors."""
+    """Return the files of a start by target path, with JSON Schemas for editors beside the YAML files that refer to them."""
     files: dict[str, bytes] = {}
     for place, source in places.items():
         files[place] = source.read_bytes()
@@ -122,7 +122,7 @@ def _with_schemas(places: Mapping[str, Path]) -> dict[str, bytes]:
 
 
 def _write(folder: Path, places: Mapping[str, bytes], elsewhere: str) -> None:
-    """Write all files, or none. Raises UsageError, with ``elsewhere`` as a command that writes them into a new folder."""
+    """Write all files or none. Raises UsageError; ``elsewhere`` is the suggested command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
         there = f"{printable(str(folder / taken[0]))} already exists, and nothing is overwritten"
@@ -203,7 +203,7 @@ def run_build(options: argparse.Namespace) -> int:
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
-    """Return lines on the next steps with a new world without cases."""
+    """Return lines on the next steps after creating a world without cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.kind == "city" else "no cases yet: write some"]
     of_logs = f"next: mapsat cases {logs} CASES makes cases of its logs"
