@@ -39,7 +39,7 @@ ReplySize = tuple[_Count, _Count, _Count, _Count]
 
 
 class JudgedFailure(Noun):
-    """A requirement that the rules found broken: its cell, the size of the reply, and whether it truly is broken."""
+    """A requirement that is broken according to the rules: its cell, the size of the reply, and whether it truly is broken."""
 
     requirement: str
     cell: Cell
@@ -48,7 +48,7 @@ class JudgedFailure(Noun):
 
 
 class Judging(Noun):
-    """The rules' labels for one labelled answer, before any failure was called suspect.
+    """The rules' labels for one labelled answer, before failures were marked as suspect.
 
     ``right``: whether the answer keeps all that its case requires. ``failed``: failures that rest on reading. ``sure``: required labels that failed without reading prose. ``passed``: required labels that passed
     rightly. ``missed``: required requirements that passed and are broken. ``open``: required labels left open, of kept and of broken requirements.
@@ -67,7 +67,7 @@ class Judging(Noun):
 
 
 class ErrorRate(Noun):
-    """The number of answers that the rules misjudge, of all of a kind; at most one set of answers in twenty exceeds the upper rate."""
+    """The number of answers of a kind that the rules misjudge; at most one set of answers in twenty exceeds the upper rate."""
 
     errors: _Count
     answers: _Count
@@ -75,7 +75,7 @@ class ErrorRate(Noun):
 
 
 class Calibration(Noun):
-    """Failures by cell, true ones and false ones, and the error rates of whole answers with suspects left open.
+    """True and false failures by cell, and the error rates of whole answers with suspects left open.
 
     ``bound``: a failure stands where the 90 % lower bound of its cell's precision is at least this. ``least``: and where its cell has so many failures.
     ``sets``: what it was computed from. ``red_of_right``: right answers that come out red; ``green_of_wrong``: wrong ones that come out
@@ -93,7 +93,7 @@ class Calibration(Noun):
 
 
 class Misread(Noun):
-    """How often a judge misreads whole answers; the bounds of means are widened by it.
+    """How often a judge misreads whole answers; this widens the bounds of means.
 
     Attributes:
         red_of_right: share of right answers that it fails; at most one set of answers in twenty exceeds it. Example: ``0.03``
@@ -118,7 +118,7 @@ Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 
 
 def outcome_word(outcome: Outcome, *, lost: bool) -> str:
-    """Return an outcome in plain words; an unknown one is "error" if something other than the agent broke, else "undecided"."""
+    """Return an outcome in plain words; an unknown outcome is "error" if a part other than the agent broke, otherwise "undecided"."""
     if outcome == "unevaluated":
         return "error" if lost else "undecided"
     return outcome.replace("_", " ")
@@ -155,7 +155,7 @@ def user_name(turn: int, slip: str) -> str:
 
 
 def reply_of(name: str) -> str:
-    """Return the number of the reply, as text, in the name of a step or a thing."""
+    """Return the number of the reply, as text, from the name of a step or a thing."""
     return name.partition(":")[2].partition(".")[0]
 
 
@@ -218,22 +218,22 @@ class Label(Noun):
 
     @property
     def suspect(self) -> bool:
-        """Return whether the rules found a failure of a kind that they get wrong too often, so that the label is undecided."""
+        """Return whether the rules found a failure of an unreliable kind, so that the label is undecided."""
         return self.undecided and bool(self.cell)
 
     @property
     def undecided(self) -> bool:
-        """Return whether the judge looked and could not decide, with no party to blame."""
+        """Return whether the judge tried but could not decide, with no party to blame."""
         return self.outcome == "unevaluated" and self.blame is None and self.why.startswith(UNDECIDED)
 
     @property
     def bounded(self) -> bool:
-        """Return whether the label is unknown but can have any value: undecided, or lost in the sandbox, not through a broken judge."""
+        """Return whether the label is unknown but can have any value: undecided or lost in the sandbox, but not because of a broken judge."""
         return self.outcome == "unevaluated" and self.blame in (None, "sandbox")
 
 
 class Count(Noun):
-    """Number of requirements of a kind that are met, if the source does not say which.
+    """The number of requirements of a kind that are met, if the source does not identify them.
 
     Attributes:
         met: number of those that are met. Example: ``3``
