@@ -63,7 +63,7 @@ class Option(NamedTuple):
         return "mapsat_" + self.name.replace("-", "_")
 
     def read(self, text: str) -> Any:
-        """Return the value that a text means: bool, int, float or str; None for an empty text without a default.
+        """Return the value of a text: bool, int, float or str; None for an empty text without a default.
 
         Raises:
             ValueError: it stands for none; with what was expected.
@@ -90,7 +90,7 @@ class Option(NamedTuple):
 
 
 def _word(text: str, words: tuple[str, ...]) -> str:
-    """Return a text that is one of some words. Raises ValueError with the words if it is not."""
+    """Return a text that must be one of some words. Raises ValueError with the words for any other text."""
     if text not in words:
         raise ValueError(f"found {text!r}, expected {', '.join(words[:-1])} or {words[-1]}")
     return text
@@ -370,7 +370,7 @@ OPTIONS = {option.name: option for option in _TABLE}
 
 
 def fields_that_change(*changes: Change) -> frozenset[str]:
-    """Return the names of run-file options that change such things: episodes, items or the run."""
+    """Return the names of run-file options that change certain things: episodes, items or the run."""
     return frozenset(field for option in _TABLE if option.changes in changes for field in fields_of(option))
 
 
@@ -403,12 +403,12 @@ def agent_spec(config: pytest.Config) -> str:
 
 
 def only_python(config: pytest.Config) -> bool:
-    """Return whether only a fixture gives an agent, to Python cases; neither command line nor ini file names one."""
+    """Return whether only a fixture provides the agent, for Python cases, and neither command line nor ini file names one."""
     return bool(getattr(config.option, "mapsat_only_python", False))
 
 
 def typed(config: pytest.Config, name: str) -> list[str]:
-    """Return the values of an option on the command line itself, without those from ``addopts``."""
+    """Return the option values from the command line itself, without values from ``addopts``."""
     flag = f"--mapsat-{name}"
     values = []
     arguments = [str(argument) for argument in config.invocation_params.args]

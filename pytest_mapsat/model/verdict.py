@@ -291,7 +291,7 @@ def mark_value(mark: Mark) -> float:
 
 
 def fits(mark: Mark, requirement: Requirement) -> bool:
-    """Return whether a mark is possible for a requirement: only soft ones can have levels."""
+    """Return whether a mark is possible for a requirement: only soft requirements can have levels."""
     return isinstance(mark, str) or requirement.kind == "soft"
 
 
@@ -350,7 +350,7 @@ class PeopleLabels(Noun):
 
 
 def wording_digest(requirement: Requirement) -> str:
-    """Return a digest of a requirement's id and text, by which changed wording is noticed."""
+    """Return a digest of a requirement's id and text, which reveals a changed wording."""
     return digest({"id": requirement.id, "text": requirement.text})
 
 
@@ -365,7 +365,7 @@ def evidence_digest(trajectory: Trajectory) -> str:
 
 
 class JudgeRate(Noun):
-    """How many requirements of a kind a judge labelled as is true, left open counting as wrong.
+    """The number of requirements of a kind that a judge labelled correctly; undecided labels count as wrong.
 
     ``labels``: how many there were, in ``dialogues`` dialogues. ``right``: how many it got right. ``value``: their share; null where there were none. ``low``: the one-sided
     lower bound of the share.
@@ -399,7 +399,7 @@ class JudgeCertificate(Noun):
 
 
 class Metric(Noun):
-    """One number of an episode, as run files, gates and reports know it.
+    """One number of an episode, in the form of run files, gates and reports.
 
     Attributes:
         name: code of the metric. Example: ``ar``
@@ -497,7 +497,7 @@ class CardRequirement(Noun):
 
 
 class Scorecard(Noun):
-    """One episode, judged and scored. ``agent``, ``attempt`` and ``trial`` identify it among those of its case.
+    """One episode, judged and scored. ``agent``, ``attempt`` and ``trial`` distinguish it from other episodes of its case.
 
     Attributes:
         id: id of the case. Example: ``cancel-noodles``
@@ -579,38 +579,38 @@ class Scorecard(Noun):
 
     @property
     def key(self) -> tuple[str, int, str, int]:
-        """Return what identifies the episode in a run: case, trial, agent parameter, attempt."""
+        """Return the key of the episode in a run: case, trial, agent parameter, attempt."""
         return self.id, self.trial, self.agent, self.attempt
 
     @property
     def lost(self) -> bool:
-        """Return whether the episode says nothing about the agent, as something else broke; an undecided case is not lost."""
+        """Return whether the episode gives no information about the agent because another part broke; an undecided case is not lost."""
         if self.outcome == "unevaluated" and self.unknown:
             bounded = {label.requirement: label.bounded for label in self.labels}
             return not all(bounded.get(name, name in self.bounds) for name in self.unknown)
         return self.outcome == "error" or (self.outcome == "unevaluated" and self.blame not in (None, "sandbox"))
 
     def metric(self, name: str) -> float | None:
-        """Return the value of a metric; None if it has none."""
+        """Return the value of a metric; None if there is none."""
         return self.metrics.get(name)
 
     def bounds_of(self, name: str) -> Bounds | None:
-        """Return the least and the most that a metric can be, both its value if it has one; None if nothing is known."""
+        """Return the minimum and maximum of a metric, both equal to its value if it has one; None if nothing is known."""
         value = self.metrics.get(name)
         return self.bounds.get(name) if value is None else (value, value)
 
     @property
     def ar(self) -> float | None:
-        """Return the accepted-response probability, 0 to 1; None if it is not known."""
+        """Return the accepted-response probability, 0 to 1; None if it is unknown."""
         return self.metric("ar")
 
     @property
     def ses(self) -> float | None:
-        """Return the satisfaction efficiency, 0 to 1; None if it is not known."""
+        """Return the satisfaction efficiency, 0 to 1; None if it is unknown."""
         return self.metric("ses")
 
     def __repr__(self) -> str:
-        """Say in short what an assertion on one of the numbers leaves out: which episode, how it ended, what failed and why."""
+        """Describe the episode for failed assertions on its numbers: its name, how it ended, the failures and their reasons."""
         bounds = self.bounds_of("ar")
         ar = "no AR" if bounds is None else "AR " + " to ".join(f"{end:.2f}" for end in dict.fromkeys(bounds))
         failed = [f"{label.requirement} failed ({label.why})" for label in self.labels if label.outcome == "failed"]
