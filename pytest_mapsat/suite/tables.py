@@ -480,7 +480,7 @@ def _keys_wrong(table: str, keys: Keys, tables: Mapping[str, Table]) -> Iterator
 
 
 def _word_wrong(row: JsonObject) -> str:
-    """Return what is wrong with a row of a table of words; empty if nothing is."""
+    """Return the problem with a row of a table of words; empty if there is none."""
     lists = [name for name in _WORD_LISTS if name in row]
     pairs = (("sort", "words"), ("word", "spelt"))
     if not lists or any(
@@ -495,7 +495,7 @@ def _word_wrong(row: JsonObject) -> str:
 
 
 def _timetable_wrong(row: JsonObject, column: str) -> str:
-    """Return what is wrong with a timetable in a column of a row; empty if nothing is, or the row has none."""
+    """Return the problem with a timetable in a column of a row; empty if there is none."""
     hours = row.get(column)
     if column not in row or (isinstance(hours, dict) and all(_hour(*hour) for hour in hours.items())):
         return ""
@@ -509,7 +509,7 @@ def _hour(hour: str, minutes: Json) -> bool:
 
 
 def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
-    """Return what is wrong with a row of a table of ways; empty if nothing is."""
+    """Return the problem with a row of a table of ways; empty if there is none."""
     for column in ("from", "to"):
         if point_of(row.get(column)) is None:
             return f'{column}: found {shown(row.get(column))}, expected a point: "lon,lat"'
