@@ -435,7 +435,7 @@ class EventLoop:
         return turned.wait(_PATIENCE)
 
     def dismiss(self) -> None:
-        """Tell the loop to cancel its tasks and end, without waiting for the end."""
+        """Cancel the tasks of the loop and end it, without waiting for the end."""
         self._asyncio.run_coroutine_threadsafe(self._end(), self._loop)
 
     def stop(self) -> None:

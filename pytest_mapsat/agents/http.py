@@ -368,7 +368,7 @@ class HttpConversation(Conversation):
         status = f"{response.status} {response.reason or ''}".strip()
         if response.status in _REDIRECTS:
             target = response.headers.get("Location", "")
-            return ServiceFault(f"it redirects to {shown(target)} ({status}), which is not followed: name that address")
+            return ServiceFault(f"it redirects to {shown(target)} ({status}), which is not followed: use that address")
         body = b""
         try:
             for piece in self._pieces(response, _REFUSAL_BYTES):

@@ -313,7 +313,7 @@ class ProxiedCalls:
         try:
             response, lost = pool.urlopen("POST", target, body, {**headers, **own}, timeout=time_out, **options), ""
             if 300 <= response.status < 400:  # noqa: PLR2004
-                lost = f"it redirects to {response.headers.get('Location')}: name that address"
+                lost = f"it redirects to {response.headers.get('Location')}: use that address"
         except exceptions.HTTPError as error:
             lost = str(error)
         if lost:

@@ -33,7 +33,7 @@ SHOWS_CALLS: tuple[FormName, ...] = ("openai-responses", "ag-ui")
 SERVICE_SCHEMES = ("http", "https", *FORM_NAMES)
 
 
-_NO_ADDRESS = "context.mcp_url is there while an agent in Python replies, in a thread with its context"
+_NO_ADDRESS = "context.mcp_url exists while an agent in Python replies, in a thread with its context"
 
 
 class AgentContext(dict[str, Any]):

@@ -32,11 +32,11 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_options(parser, "max-drop")
     parser.add_argument("--common", action="store_true", help="compare the cases that are the same in both runs")
     shared.add_options(parser, "inconclusive")
-    about = "make the new run the baseline: write it there, without its dialogues"
+    about = "write the new run, without its dialogues, to this file as the baseline"
     parser.add_argument("--accept", action="store_true", help=about)
-    about = "runs of one agent, or halves of the trials of one run: count false alarms"
+    about = "count false alarms between runs of one agent, or between halves of the trials of one run"
     parser.add_argument("--aa", action="store_true", help=about)
-    about = "runs that differ in agent and --mapsat-agent-memory: show them as a table"
+    about = "show runs that differ in agent and --mapsat-agent-memory as a table"
     parser.add_argument("--memories", action="store_true", help=about)
     parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
@@ -124,7 +124,7 @@ def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat merge``."""
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
-    parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
+    parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run to this file")
     shared.add_suite(parser)
     shared.add_options(parser, "compare", "max-drop")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
@@ -166,12 +166,12 @@ def add_regrade_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-out", metavar="FILE", type=Path, help=about)
     about = "read the results of a batch into the cache first"
     parser.add_argument("--batch-in", metavar="FILE", type=Path, help=about)
-    about = "labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)"
+    about = "human labels, which override the judge (default: labels/reviewed.jsonl of the suite)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
     shared.add_options(parser, "fail-under", "fail-on", "metrics", "compare", "allow-undecided")
     shared.add_plugins(parser)
     shared.add_options(parser, "save", save="write the regraded run file")
-    about = "play cases in Python that ask for fixtures, too; without it their labels are kept"
+    about = "also play cases in Python that request fixtures; without this option their labels are kept"
     parser.add_argument("--with-fixtures", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 

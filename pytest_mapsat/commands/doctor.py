@@ -356,7 +356,7 @@ def answer_once() -> None:
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat doctor``."""
     parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
-    about = "the suite whose first cases are asked, if there is none that of mapsat init"
+    about = "the suite whose first cases are used (default: the suite of mapsat init)"
     shared.add_suite(parser, about, action="store")
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
     about = f"seconds that one episode may take (default: {_TIMEOUT:g})"

@@ -50,7 +50,7 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat lint``."""
     about = "the suite's folder, or a file or folder in it"
     parser.add_argument("suite", metavar="SUITE", nargs="?", type=Path, help=about)
-    about = "print the rules, with how bad a breach is and what each looks at, and look at no suite"
+    about = "print the rules with their severity and scope, without checking a suite"
     parser.add_argument("--list", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     about = "also make wrong and harmless answers from oracle dialogues, and count what the checks notice"
@@ -61,11 +61,11 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="RUN", type=Path, help=about)
     about = "with --answers: write the suite's calibration.json"
     parser.add_argument("--calibrate", action="store_true", help=about)
-    about = "also play the baselines, and print what the suite is worth; this never changes the exit status"
+    about = "also play the baselines and report on the quality of the suite; this never changes the exit status"
     parser.add_argument("--baselines", action="store_true", help=about)
     about = "with --baselines: write the suite's data card, in Markdown"
     parser.add_argument("--card", metavar="FILE", type=Path, help=about)
-    about = "with --card: write nothing; exit status 1 when the file is another one than would be written"
+    about = "with --card: write nothing; exit status 1 if the existing file is out of date"
     parser.add_argument("--check", action="store_true", help=about)
     about = "also measure how well the suite's ranked search finds what the hops of oracles need (NDCG and MRR at 10 and 20)"
     parser.add_argument("--retrieval", action="store_true", help=about)

@@ -59,12 +59,12 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
     shared.add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
     parser.set_defaults(agent=_ORACLE)
-    about = "of a saved run: make a copy of the suite in which what tables answered in the run is recorded"
+    about = "for a saved run: copy the suite, with the answers that tables gave in the run as recordings"
     parser.add_argument("--to", metavar="DEST", type=Path, help=about)
     about = "let new answers of your tools replace older ones"
     parser.add_argument("--replace", action="store_true", help=about)
     shared.add_plugins(parser)
-    parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
+    parser.add_argument("--json", action="store_true", help="print the kept answers as JSON")
 
 
 def run_record(options: argparse.Namespace) -> int:
@@ -214,7 +214,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", help="the case (default: the first)")
     about = "serve over streamable HTTP in place of standard input and output (default: a free port of this computer)"
     parser.add_argument("--http", metavar="HOST:PORT", nargs="?", const="127.0.0.1:0", type=_address, help=about)
-    parser.add_argument("--save", metavar="PATH", type=Path, help="write the calls, a line of JSON for each")
+    parser.add_argument("--save", metavar="PATH", type=Path, help="write each call as a line of JSON")
     shared.add_plugins(parser)
 
 

@@ -49,18 +49,18 @@ def add_review_arguments(parser: argparse.ArgumentParser) -> None:
     about += "or verdicts (a run file, JSON lines, or a table)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
     parser.add_argument("--by", metavar="NAME", default="person", help="who labels or decides (default: person)")
-    about = "take labels from JSON lines: case, trial, labels; of a suite decisions: case, proposal, outcome"
+    about = "read labels from JSON lines (case, trial, labels), or for a suite decisions (case, proposal, outcome)"
     parser.add_argument("--from", metavar="FILE", dest="given", type=Path, help=about)
-    parser.add_argument("--list", action="store_true", help="only list what is open")
+    parser.add_argument("--list", action="store_true", help="only list the open questions")
     about = "also keep fully labelled dialogues in labels/dialogues.jsonl"
     parser.add_argument("--with-dialogues", action="store_true", help=about)
     parser.add_argument("--agreement", action="store_true", help="measure the judge of the run against --labels")
     about = (
-        "least rates that the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
+        "minimum rates that the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
         "and of broken ones that it fails"
     )
     parser.add_argument("--require", metavar="RATES", type=_required, help=f"with --agreement: {about}")
-    about = "where the judge's certificate goes (default: judge-certificate.json of the suite)"
+    about = "the file for the judge's certificate (default: judge-certificate.json of the suite)"
     parser.add_argument("--save", metavar="FILE", type=Path, help=f"with --agreement: {about}")
     shared.add_plugins(parser)
     about = "print the list, with --from the counts, with --agreement all figures, as JSON"

@@ -27,7 +27,7 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument(
-        "--full", action="store_true", help="whole thoughts and results, and reasons of requirements that are met"
+        "--full", action="store_true", help="show complete thoughts and results, and the reasons for met requirements"
     )
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
@@ -75,9 +75,7 @@ def _cards(saved: Run, case: str | None) -> list[Scorecard]:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat report``."""
-    about = (
-        "files that --mapsat-save wrote, or a journal; several, the new run last, for html and the reports of packages"
-    )
+    about = "files written by --mapsat-save, or a journal; html and the reports of packages accept several, the new run last"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
     types = "; ".join(f"{name}:PATH, {report.about}" for name, report in reports.REPORTS.items())
     about = f"{types}; of packages, which write files into a folder: {', '.join(reports.reports_of_packages())}"
@@ -151,10 +149,10 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 # -- rarely used -------------------------------------------------------------------------------------------------------
 
 _ABOUT = {
-    "info": "show where answers are kept, how many, and from which models",
-    "clear": "drop all of them",
-    "export": "write all of them to a file (JSON Lines), which a team can keep with its code",
-    "import": "take over the answers of such a file; what is kept already stays",
+    "info": "show the place, the number and the models of the kept answers",
+    "clear": "delete all kept answers",
+    "export": "write all kept answers to a file (JSON Lines) that a team can keep with its code",
+    "import": "import the answers from such a file; existing answers stay",
 }
 
 
@@ -166,7 +164,7 @@ def add_cache_arguments(parser: argparse.ArgumentParser) -> None:
         step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in ("export", "import"):
             step.add_argument("file", metavar="FILE", type=Path)
-        step.add_argument("--json", action="store_true", help="print what was done as JSON")
+        step.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run_cache(options: argparse.Namespace) -> int:

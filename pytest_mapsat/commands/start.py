@@ -137,7 +137,7 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat import``."""
     parser.add_argument("format", metavar="FORMAT", choices=[*import_formats()], help="one of: %(choices)s")
     parser.add_argument("src", metavar="SRC", type=Path, help="the folder or the file to read")
-    parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
+    parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder, which must be new or empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
 
 
@@ -157,7 +157,7 @@ LANGUAGES = ("en", "zh", "mixed")
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat build``."""
     parser.add_argument("kind", metavar="KIND", help=f"a kind of world: {', '.join(making.builders())}")
-    about = "the suite's folder: it must not exist, or be empty; one with a suite.yaml gets the tables, and tools if it has none"
+    about = "the suite's folder: new, empty, or an existing suite, which gets the tables, and tools if it has none"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
     about = "the same seed gives the same bytes (default: 0)"
     parser.add_argument("--seed", metavar="N", type=int, default=0, help=about)
@@ -168,7 +168,7 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most")
-    parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
+    parser.add_argument("--queries", metavar="FILE", type=Path, help="queries by case that replace the builder's own")
     about = "of the towns: %(choices)s, which alternates (default: mixed)"
     parser.add_argument("--language", choices=LANGUAGES, default="mixed", help=about)
     parser.add_argument("--json", action="store_true", help="print the numbers of rows as JSON")
@@ -215,19 +215,19 @@ def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
 
 def add_draft_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat draft``."""
-    about = "the suite's folder: the draft is added to it, nothing is overwritten; where there is none it is made"
+    about = "the suite's folder: the draft is added without overwriting anything, and a missing suite is created"
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
     about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
     parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
     about = "the id of the new case (default: the conversation's id in the log, else the file's name)"
     parser.add_argument("--id", metavar="ID", default="", help=about)
-    about = "of a file with several conversations the one that is meant: its id, or its number from 1"
+    about = "the conversation to use from a file with several: its id, or its number from 1"
     parser.add_argument("--which", metavar="ID", default="", help=about)
     about = "replace each telephone number, e-mail address, number plate, card number and home position with an alias"
     parser.add_argument("--redact", action="store_true", help=about)
     about = "a model, as in openai/gpt-4o, that finds in the user's words the fields that decided, and the earlier evidence for them; it is asked three times"
     parser.add_argument("--propose", metavar="MODEL", help=about)
-    shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
+    shared.add_options(parser, "cache", "max-cost", max_cost="spending limit for the model of --propose, in US dollars")
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 

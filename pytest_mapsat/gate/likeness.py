@@ -192,7 +192,7 @@ def _shared_noun(sort: Callable[..., Noun], /, **fields: Any) -> Any:
 
 
 def builds_named(request: RunRequest, cards: Iterable[Scorecard]) -> tuple[str, ...]:
-    """Return the builds that a run and its answers name, sorted; an empty name stands for an answer without a build."""
+    """Return the builds that a run and its answers name, sorted; an empty name means an answer without a build."""
     parts = [request.agent_build] if request.agent_build else []
     return tuple(sorted({*parts, *chain.from_iterable(card.trajectory.builds for card in cards)}))
 

@@ -311,7 +311,7 @@ def _with_indices(log: Log, query: int, judged: int, accepted: int | None, notes
     first = next(line for line in lines if line.role != "system")
     odd = [*log.notes, *notes]
     if first.role == "agent":
-        begins = "the conversation begins with the agent: what it says there stands among the earlier messages"
+        begins = "the conversation begins with the agent: its words are among the earlier messages"
         odd.append(f"{first.place}: {begins}")
     empty = [line.place for line in lines if line.role == "agent" and not line.text]
     odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
@@ -534,7 +534,7 @@ def _of_spans(dialogue: RecordedDialogue, name: str) -> Log:
         talk.add(turn.role, turn.text, where, turn.steps, turn.output)
         if number in dialogue.untold:
             talk.note(
-                where, "its words are not told: the instrumentation does not record contents, or they were cut off"
+                where, "its words are missing: the instrumentation does not record contents, or they were cut off"
             )
     talk.notes += dialogue.trajectory.warnings
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
@@ -735,7 +735,7 @@ class _ChatReader:
         for line in self._lines:
             for step in line.calls:
                 if step.kind == "call" and "result" in step.unknown:
-                    self.note(line.place, f"the log tells no result of {step.tool}: no recording is made of it")
+                    self.note(line.place, f"the log has no result of {step.tool}: no recording is made of it")
         times = (time for line, time in zip(self._lines, self._times, strict=True) if time and line.role == "user")
         time = next(times, None)
         data = _object(as_json({**around, **({"now": time} if time and "now" not in around else {})}))

@@ -207,7 +207,7 @@ def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[Js
     """Yield the messages before the query, without system messages; the last ``_MOST_MESSAGES`` if there are more."""
     lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
     if len(lines) > _MOST_MESSAGES:
-        count = f"{len(lines)} messages stand before the query"
+        count = f"{len(lines)} messages come before the query"
         notes.append(f"{lines[0].place}: {count}: the last {_MOST_MESSAGES} are kept")
     return ({"role": line.role, "text": line.text} for line in lines[-_MOST_MESSAGES:])
 

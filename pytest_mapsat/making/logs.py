@@ -149,7 +149,7 @@ class BehaviourLog:
             event = event._replace(shown=tuple(event.shown), point=point_of(event.point))
             key = canonical_json(event._replace(line=""))
             if key in events:
-                self.oddities.counts["events that stand twice"] += 1
+                self.oddities.counts["events that occur twice"] += 1
                 continue
             if event.at < latest:
                 self.oddities.counts["times before that of the event above"] += 1

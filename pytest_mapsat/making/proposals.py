@@ -524,7 +524,7 @@ class _ReadConversation:
         if not self.judged:
             return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
         names = ", ".join(thing.name for thing in self.judged)
-        return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
+        return f"{place}: nothing shows that the user refused {names}: nothing is proposed"
 
     def _has_nameless_rows(self, step: Step) -> bool:
         """Return whether a call returned rows although its tool declares no named things and is not a profile."""

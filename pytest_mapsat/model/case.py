@@ -276,7 +276,7 @@ class Requirement(Noun):
     def _of_a_policy(cls, scope: str, info: ValidationInfo) -> str:
         """Return the scope unchanged. Raises ValueError if a policy has another scope than trajectory."""
         if info.data.get("kind") == "policy" and scope != "trajectory":
-            raise ValueError(f"found {scope!r}, expected trajectory: a policy is about the way an agent goes about it")
+            raise ValueError(f"found {scope!r}, expected trajectory: a policy is a rule for the agent's conduct")
         return scope
 
     @model_validator(mode="after")

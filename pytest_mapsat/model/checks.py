@@ -386,7 +386,9 @@ class Calls(BaseCheck):
             if others := self.model_fields_set - {"kind", "steps", "match"}:
                 raise ValueError(f"{', '.join(sorted(others))} belong to a tool: name it in tool")
             if not self.steps and self.match != "exact":
-                raise ValueError("calls asks nothing: name a tool or steps, or forbid all calls with match: exact")
+                raise ValueError(
+                    "`calls` requires nothing: name a tool or steps, or forbid all calls with match: exact"
+                )
         elif of_steps:
             raise ValueError(f"give tool, or {', '.join(sorted(of_steps))}")
         return self

@@ -755,7 +755,7 @@ class Tool(Noun):
 
     @cached_property
     def meanings(self) -> MeaningTree:
-        """Return the declared meanings as a tree by the keys of their paths; :data:`ITEM` stands for the items of entities."""
+        """Return the declared meanings as a tree by the keys of their paths; :data:`ITEM` means the items of entities."""
         tree: MeaningTree = {}
         for path, meaning in self.fields.items():
             _plant(tree, path.split("."), meaning)

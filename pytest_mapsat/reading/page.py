@@ -459,7 +459,7 @@ def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int,
 
 
 def _is_spoken(block: TextBlock, cues: Sequence[Cue]) -> bool:
-    """Return whether a block may ask something: it is no table row, and a heading only if it addresses the user."""
+    """Return whether a block may ask something: it is not a table row, and is a heading only if it addresses the user."""
     if block.kind == "heading":
         return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
     return block.kind != "row"

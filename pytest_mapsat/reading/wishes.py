@@ -1,4 +1,4 @@
-"""What a search wishes beside figures: when places open and shut, a comparison with another place, the most or the least of something, traits in other words.
+"""The wishes of a search besides figures: times at which places open and shut, a comparison with another place, the most or the least of something, traits in other words.
 
 The words are data in ``wishes.yaml``; English and Chinese are always both looked for.
 """

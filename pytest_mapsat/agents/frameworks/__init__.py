@@ -531,7 +531,7 @@ def _ours(name: str) -> Adapter:
 
 
 def _of_others(point: EntryPoint) -> Adapter:
-    """Load and return an adapter from an entry point. Raises UsageError if loading fails or the object is no Adapter."""
+    """Load and return an adapter from an entry point. Raises UsageError if loading fails or the object is not an Adapter."""
     name = point.name
     try:
         adapter = call_user_code(point.load)

@@ -309,7 +309,7 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
     files |= {f"data/logs/{name}.jsonl": rows for name, rows in logs.items()}
     for name in files:
         if (folder / name).exists():
-            raise UsageError(f"{folder / name} is there already; take it away to have it built anew")
+            raise UsageError(f"{folder / name} already exists; remove it to build it again")
     put(folder, {name: lines_of(rows) for name, rows in files.items()})
     if not (folder / "tools").exists() and not (folder / "tools.yaml").exists():
         put(folder, {f"tools/{name}": data for name, data in tool_files()})

@@ -373,7 +373,7 @@ class _SourceImport:
         }
 
     def _city(self, city: Any, place: str) -> str:
-        """Return a task's city in the merchants' spelling; if no merchant is there, note this and return the given spelling."""
+        """Return a task's city in the merchants' spelling; if the city has no merchant, note this and return the given spelling."""
         wanted = str(city or "").strip()
         other = next((name for name in self._names if name.removesuffix("市") == wanted.removesuffix("市")), None)
         if wanted and self._names and other is None:

@@ -70,7 +70,7 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
     tables = {name: folder / "state" / f"{name}.jsonl" for name in ("merchant_words", "merchants")}
     for path in tables.values():
         if path.exists():
-            raise UsageError(f"{path} is there already; take it away to have it built anew")
+            raise UsageError(f"{path} already exists; remove it to build it again")
     tables["merchants"].parent.mkdir(exist_ok=True)
     merchants = (row for number, place in enumerate(towns) for row in _of_town(request.seed, number, place, each))
     words = list(_words(languages))
