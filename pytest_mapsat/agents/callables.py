@@ -358,17 +358,17 @@ def arguments_taken(
         renaming: whether one that is not offered may be the message by another name.
 
     Raises:
-        WrongSignature: it insists on another one, or on one without its name.
+        WrongSignature: it requires another argument, or an argument without a name.
     """
     single = [p for p in parameters if p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
     required = [p for p in single if p.default is Parameter.empty]
     unknown = [p.name for p in required if p.name not in OFFERED]
     if renaming and len(unknown) == 1 and not takes_message(parameters):
-        raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
+        raise WrongSignature(f"it requires {unknown[0]!r}: rename `{unknown[0]}` to `message`")
     for parameter in required:
         if parameter.name not in offered:
             given = ", ".join(offered) + hint_at(parameter.name, offered)
-            raise WrongSignature(f"it insists on {parameter.name!r}, and what is given, by name, is {given}")
+            raise WrongSignature(f"it requires {parameter.name!r}, but the arguments, given by name, are {given}")
         if parameter.kind is Parameter.POSITIONAL_ONLY:
             raise WrongSignature(f"it takes {parameter.name!r} by its place alone, and arguments are given by name")
     if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):

@@ -193,7 +193,7 @@ def run_cache(options: argparse.Namespace) -> int:
             imported = import_entries(cache, options.file)
             for problem in imported.problems:
                 shared.tell(problem)
-            summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
+            summary = f"{folder}: {imported.taken} answers added, {imported.known} already known, {len(imported.problems)} unusable lines"
             data = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
             return shared.respond(options, data, [summary]) or int(bool(imported.problems))
         models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries)

@@ -279,7 +279,7 @@ class Likeness(NamedTuple):
             common: whether the common part of runs that are alike in part is asked for.
         """
         if self.broken:
-            way = "a run that did not end is finished by --mapsat-resume"
+            way = "--mapsat-resume finishes a run that did not end"
         elif self.kind and not self.besides_memory:
             way = "mapsat compare --memories shows runs of several memories beside each other"
         elif self.kind:

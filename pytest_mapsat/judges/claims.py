@@ -207,7 +207,7 @@ class _ClaimJudge:
             case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
             case Quantity() | ClockTime() if statement.unread:
-                return "undecided", "it is only a part of the text there", ()
+                return "undecided", "the evidence has it only as part of a longer text", ()
             case Quantity():
                 return self._figure(statement)
             case ClockTime():

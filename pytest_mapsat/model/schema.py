@@ -209,7 +209,7 @@ class _Reading:
             elif keyword == "not" and fits:
                 yield f"{at}found {shown(value)}, which is ruled out"
             elif keyword == "oneOf" and fits > 1:
-                yield f"{at}found {shown(value)}, which is {fits} of the allowed forms, expected one"
+                yield f"{at}found {shown(value)}, which matches {fits} of the allowed forms; expected exactly one"
             elif keyword != "not" and not fits:
                 # That it might have been null is no help.
                 reasons = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]

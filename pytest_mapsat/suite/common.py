@@ -332,7 +332,7 @@ class _Filling:
         if isinstance(value, dict):
             for key in value:
                 if "{{" in key:
-                    self._report(f"{self._requirement} has {shown(key)} as a key: values alone are filled in")
+                    self._report(f"{self._requirement} has {shown(key)} as a key: only values are filled in")
             parts = {key: self._fill(part, lines.children.get(key, lines)) for key, part in value.items()}
             return {key: part for key, (part, _) in parts.items()}, DocumentLines(
                 lines.line, {key: at for key, (_, at) in parts.items()}
